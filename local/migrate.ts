@@ -1,0 +1,55 @@
+// Migrations are applied by the real supabase CLI, as in a deployment: what it refuses is refused here too.
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { supabaseBinary } from './binaries.ts';
+
+export interface Migrations {
+  /** Folder of `<timestamp>_<name>.sql` files. */
+  folder: string;
+  /** Optional SQL file that is run after the migrations. */
+  seed?: string;
+}
+
+/** The files that decide what a migrated database looks like, in order. */
+export function migrationFiles({ folder, seed }: Migrations): string[] {
+  if (!fs.existsSync(folder)) return [];
+  const names = fs
+    .readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  const files = names.map((name) => path.join(folder, name));
+  return seed && fs.existsSync(seed) ? [...files, seed] : files;
+}
+
+/** Applies what is missing to the database at `url` (as role postgres). Throws with the CLI's output on failure. */
+export async function applyMigrations(url: string, migrations: Migrations): Promise<void> {
+  const files = migrationFiles(migrations);
+  if (files.length === 0) return;
+  // A work folder of its own: the CLI leaves notes beside the migrations it reads.
+  const work = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-migrate-'));
+  try {
+    fs.mkdirSync(path.join(work, 'supabase', 'migrations'), { recursive: true });
+    fs.writeFileSync(path.join(work, 'supabase', 'config.toml'), 'project_id = "millrace"\n');
+    for (const file of files) {
+      const target = file === migrations.seed ? 'seed.sql' : path.join('migrations', path.basename(file));
+      fs.copyFileSync(file, path.join(work, 'supabase', target));
+    }
+    const seed = files.includes(migrations.seed ?? '') ? ['--include-seed'] : [];
+    const remote = `--remote=${url}?sslmode=disable`;
+    await runCli(['db', 'push', remote, '--include-all', '--skip-vault', '--yes', ...seed, '--workdir', work]);
+  } finally {
+    fs.rmSync(work, { recursive: true });
+  }
+}
+
+function runCli(args: string[]): Promise<void> {
+  const env = { ...process.env, SUPABASE_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1', NO_COLOR: '1' };
+  return new Promise((resolve, reject) => {
+    execFile(supabaseBinary(), args, { env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`supabase ${args.slice(0, 2).join(' ')} failed:\n${stdout}${stderr}`.trim()));
+      else resolve();
+    });
+  });
+}

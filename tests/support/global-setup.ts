@@ -1,0 +1,42 @@
+// One Postgres server for a whole Vitest run, with the project's migrations applied. See database.ts.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { createDataDirectory } from '../../local/database/template.ts';
+import { startPostgres } from '../../local/postgres.ts';
+import { startWatchdog } from '../../local/watchdog.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresPort: number;
+    /** Why there is no server; empty when there is one. */
+    postgresError: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+  fs.chmodSync(folder, 0o711);
+  const watchdog = startWatchdog();
+  watchdog.removeLater(folder);
+  const migrations = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations');
+  let stop = async () => {};
+  try {
+    const dataDir = path.join(folder, 'postgres');
+    await createDataDirectory(dataDir, folder, { folder: migrations });
+    const server = await startPostgres({ dataDir, fsync: false, maxConnections: 300, watchdog });
+    stop = server.stop;
+    project.provide('postgresPort', server.port);
+    project.provide('postgresError', '');
+  } catch (error) {
+    // Told to the tests that ask for a database, so that the others still run.
+    project.provide('postgresPort', 0);
+    project.provide('postgresError', String(error));
+  }
+  return async () => {
+    await stop();
+    fs.rmSync(folder, { recursive: true, force: true });
+    watchdog.dismiss();
+  };
+}
