@@ -1,0 +1,49 @@
+// A background worker's own database session, opened again whenever it breaks: a crash and restart of Postgres ends
+// no worker.
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+
+const reconnectMs = 200;
+
+/** Waits `ms` milliseconds, or less if the signal is given meanwhile. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => {});
+}
+
+/**
+ * Runs `work` with a session at `url` until `signal` is given, again with a new session after each failure.
+ * `work` must return soon after the signal. Failures other than a lost session are given to `report`.
+ */
+export async function keepSession(
+  url: string,
+  applicationName: string,
+  signal: AbortSignal,
+  report: (message: string) => void,
+  work: (client: pg.Client) => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    const client = new pg.Client({ connectionString: url, application_name: applicationName, keepAlive: true });
+    let lost = false;
+    client.on('error', () => {
+      lost = true;
+    });
+    client.on('end', () => {
+      lost = true;
+    });
+    try {
+      await client.connect();
+      await work(client);
+    } catch (error) {
+      if (!lost && !signal.aborted && !isUnreachable(error)) report(String(error));
+      await pause(reconnectMs, signal);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  const code = (error as { code?: string }).code ?? '';
+  // Refused or reset connections, and Postgres's own "starting up", "shutting down" and "terminated".
+  return code.startsWith('E') || code.startsWith('57P') || /terminated/.test(String(error));
+}

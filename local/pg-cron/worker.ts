@@ -1,0 +1,113 @@
+// Runs the jobs of cron.job as pg_cron does: each as its own user in a session of its own, one instance at a time.
+import type pg from 'pg';
+import { keepSession, pause } from '../database/session.ts';
+import { runJob } from './run-job.ts';
+import { parseSchedule, type Schedule } from './schedule.ts';
+
+const tickMs = 250;
+
+export interface Job {
+  jobid: string;
+  schedule: string;
+  command: string;
+  database: string;
+  username: string;
+  active: boolean;
+}
+
+/** What the worker remembers of a job between two looks. */
+interface Task {
+  job: Job;
+  schedule: Schedule;
+  lastStart: Date;
+  lastLook: Date;
+  pending: number;
+  running: boolean;
+}
+
+export interface PgCron {
+  stop(): Promise<void>;
+}
+
+/** Connection URL of a role in a database. */
+export type UrlOf = (role: string, database?: string) => string;
+
+/** Starts the worker. It finds its own way back after a crash of Postgres, and waits for running jobs at its stop. */
+export function startPgCron(urlOf: UrlOf, report: (message: string) => void): PgCron {
+  const stopping = new AbortController();
+  const tasks = new Map<string, Task>();
+  const runs = new Set<Promise<void>>();
+  const done = keepSession(urlOf('supabase_admin'), 'pg_cron', stopping.signal, report, async (client) => {
+    await client.query(`set search_path = ''`);
+    await client.query(
+      `update cron.job_run_details set status = 'failed', return_message = 'server restarted'
+        where status in ('starting', 'running')`,
+    );
+    while (!stopping.signal.aborted) {
+      await readJobs(client, tasks, report);
+      for (const task of tasks.values()) {
+        noticeDue(task, new Date());
+        if (task.pending > 0 && !task.running) start(task);
+      }
+      await pause(tickMs, stopping.signal);
+    }
+  });
+
+  function start(task: Task) {
+    task.pending -= 1;
+    task.running = true;
+    task.lastStart = new Date();
+    const run = runJob(urlOf, task.job, stopping.signal)
+      .catch((error) => report(`job ${task.job.jobid}: ${error}`))
+      .finally(() => {
+        task.running = false;
+        runs.delete(run);
+      });
+    runs.add(run);
+  }
+
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+      await Promise.all(runs);
+    },
+  };
+}
+
+async function readJobs(client: pg.Client, tasks: Map<string, Task>, report: (message: string) => void) {
+  const { rows } = await client.query<Job>(
+    'select jobid, schedule, command, database, username, active from cron.job',
+  );
+  const seen = new Set<string>();
+  for (const job of rows) {
+    if (!job.active) continue;
+    seen.add(job.jobid);
+    const known = tasks.get(job.jobid);
+    if (known?.job.schedule === job.schedule) {
+      known.job = job;
+      continue;
+    }
+    try {
+      const now = new Date();
+      const schedule = parseSchedule(job.schedule);
+      tasks.set(job.jobid, { lastStart: now, pending: 0, running: false, ...known, job, schedule, lastLook: now });
+    } catch (error) {
+      report(`job ${job.jobid}: schedule "${job.schedule}": ${error}`);
+      await client.query('update cron.job set active = false where jobid = $1', [job.jobid]);
+    }
+  }
+  for (const jobid of tasks.keys()) if (!seen.has(jobid)) tasks.delete(jobid);
+}
+
+/** Counts a run that fell due. Missed minutes queue up behind a long run; missed seconds make one run. */
+function noticeDue(task: Task, now: Date): void {
+  const { schedule } = task;
+  if (schedule.kind === 'interval') {
+    if (task.pending === 0 && now.getTime() - task.lastStart.getTime() >= schedule.milliseconds) task.pending = 1;
+    return;
+  }
+  const next = schedule.next(task.lastLook);
+  if (next && next <= now) task.pending += 1;
+  task.lastLook = now;
+}

@@ -1,0 +1,109 @@
+// Sends what net.http_* queued, with the pace of the real pg_net: one transaction takes at most 200 requests, waits for
+// all of them, stores the responses and commits; then a second's pause.
+import type pg from 'pg';
+import { keepSession, pause } from '../database/session.ts';
+import { createSender, type QueuedRequest } from './send.ts';
+
+const batchSize = 200;
+const pauseMs = 1000;
+const responsesKept = '6 hours';
+
+export interface PgNet {
+  stop(): Promise<void>;
+}
+
+/** Starts the worker on the database at `url` (a superuser). It finds its own way back after a crash of Postgres. */
+export function startPgNet(url: string, report: (message: string) => void): PgNet {
+  const stopping = new AbortController();
+  const sender = createSender(stopping.signal);
+  const done = keepSession(url, 'pg_net', stopping.signal, report, async (client) => {
+    await client.query(`set search_path = ''`);
+    const wake = listen(client, stopping.signal);
+    await client.query('listen pg_net_wake');
+    while (!stopping.signal.aborted) {
+      wake.reset();
+      // An error sends the whole batch again after the pause, as the real worker's restart does.
+      const sent = await sendBatch(client, sender.send, stopping.signal).catch(async (error: unknown) => {
+        await client.query('rollback');
+        report(String(error));
+        return -1;
+      });
+      if (sent === 0) await wake.wait();
+      else await pause(pauseMs, stopping.signal);
+    }
+  });
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+      await sender.close();
+    },
+  };
+}
+
+async function sendBatch(
+  client: pg.Client,
+  send: (request: QueuedRequest) => Promise<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<number> {
+  await client.query('begin');
+  await client.query(
+    `delete from net._http_response r
+      using (select ctid from net._http_response
+              where created < now() - $1::interval order by created limit $2) old
+      where r.ctid = old.ctid`,
+    [responsesKept, batchSize],
+  );
+  const { rows } = await client.query<QueuedRequest>(
+    `with batch as (select id from net.http_request_queue order by id limit $1)
+     delete from net.http_request_queue q using batch where q.id = batch.id
+     returning q.id, q.method, q.url, q.headers, q.body, q.timeout_milliseconds`,
+    [batchSize],
+  );
+  const responses = await Promise.all(rows.map(send));
+  if (signal.aborted) {
+    // Stopping: what was taken goes back to the queue.
+    await client.query('rollback');
+    return 0;
+  }
+  if (responses.length > 0) {
+    await client.query(
+      `insert into net._http_response (id, status_code, content, headers, content_type, timed_out, error_msg)
+       select id, status_code, content, headers, content_type, timed_out, error_msg
+         from jsonb_populate_recordset(null::net._http_response, $1::jsonb)`,
+      [JSON.stringify(responses)],
+    );
+  }
+  await client.query('commit');
+  return rows.length;
+}
+
+/** Lets the worker sleep until a commit that queued something, and no longer than until the session is lost. */
+function listen(client: pg.Client, signal: AbortSignal) {
+  let woken = false;
+  let lost: Error | undefined;
+  let release = () => {};
+  const wakeUp = () => {
+    woken = true;
+    release();
+  };
+  client.on('notification', wakeUp);
+  client.on('end', () => {
+    lost = new Error('Connection terminated');
+    release();
+  });
+  signal.addEventListener('abort', wakeUp);
+  return {
+    reset() {
+      woken = false;
+    },
+    async wait() {
+      if (!woken && !lost && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      }
+      if (lost) throw lost;
+    },
+  };
+}
