@@ -56,7 +56,8 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
     const seen = new Set([pageKey(new URL(startUrl)), pageKey(start.url)]);
     const queue: URL[] = [];
     const add = ({ url, page }: { url: URL; page: ReadPage }) => {
-      if (page.markdown) pages.set(pageKey(url), { url: url.href, title: page.title, markdown: page.markdown });
+      if (/[\p{L}\p{N}]/u.test(page.markdown))
+        pages.set(pageKey(url), { url: url.href, title: page.title, markdown: page.markdown });
       for (const link of page.links) {
         const next = new URL(link);
         if (!isPageOf(start.url, next) || seen.has(pageKey(next))) continue;

@@ -16,9 +16,13 @@ export interface ReadPage {
 // Below this share of the page's whole text, the article found is taken for a mere part of the page.
 const smallestArticleShare = 0.3;
 
-const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' })
-  .remove(['img', 'picture', 'video', 'audio', 'form', 'button', 'iframe'] as never[])
-  .addRule('link text', { filter: 'a', replacement: (content) => content });
+const notText = 'script, style, noscript, template, svg, img, picture, video, audio, iframe, form, button, nav, footer';
+
+const turndown = new TurndownService({
+  headingStyle: 'atx',
+  codeBlockStyle: 'fenced',
+  bulletListMarker: '-',
+}).addRule('link text', { filter: 'a', replacement: (content) => content });
 
 /** Turns a fetched HTML or plain text page into markdown. Throws ScrapeError `unsupported_type` for anything else. */
 export function readPage({ url, contentType, body }: FetchedPage): ReadPage {
@@ -49,9 +53,7 @@ function readHtml(html: string, url: URL): ReadPage {
   const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`);
   const links = readLinks(document, url);
   const documentTitle = oneLine(document.querySelector('title')?.textContent ?? '');
-  for (const element of document.querySelectorAll('script, style, noscript, template, svg, nav, footer')) {
-    element.remove();
-  }
+  for (const element of document.querySelectorAll(notText)) element.remove();
   const whole = document.cloneNode(true) as Document;
   whole.querySelector('head')?.remove();
   const wholeText = oneLine(whole.documentElement?.textContent ?? '');
