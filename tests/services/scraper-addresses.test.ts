@@ -13,20 +13,6 @@ let insidePort: string;
 const reached: string[] = [];
 const answers = new Map<string, LookupAddress[]>();
 
-beforeAll, describe, expect, test } from 'vitest';
-
-import { isPublicAddress, readAllowedHosts } from '../../local/scraper/guarded-agent.ts';
-import { listen, type Service } from '../../local/scraper/listen.ts';
-import { startScraper } from '../../local/scraper/server.ts';
-import { scrape } from './running.ts';
-
-let inside: Service;
-let open: Service;
-let scraper: Service;
-let insidePort: string;
-const reached: string[] = [];
-const answers = new Map<string, LookupAddress[][]>();
-
 beforeAll(async () => {
   const secret = new Hono().all('*', (c) => {
     reached.push(c.req.path);
