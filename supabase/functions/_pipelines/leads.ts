@@ -1,0 +1,46 @@
+import { definePipeline, type StageInput } from '../_shared/define-pipeline.ts';
+
+const patient = { kind: 'exponential' as const, baseSeconds: 5, factor: 2, capSeconds: 300, jitter: 0.2 };
+
+/** A wrong setting is no fault of the lead: keep trying for about a day, so that correcting it is all there is to do. */
+const byCode = {
+  misconfigured: { maxAttempts: 100, backoff: { ...patient, capSeconds: 900 } },
+  rate_limited: { maxAttempts: 8, backoff: { ...patient, baseSeconds: 10 } },
+};
+
+/** A model may answer better when asked again, and need not be given time for it. */
+const modelStage: Omit<StageInput, 'function'> = {
+  kind: 'function',
+  batchSize: 10,
+  maxWorkers: 4,
+  leaseSeconds: 60,
+  timeoutSeconds: 30,
+  retry: {
+    maxAttempts: 4,
+    backoff: patient,
+    byCode: { ...byCode, invalid_output: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 5] } } },
+  },
+  completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
+};
+
+/** From a company's web site to an outreach message. After a change run `npm run pipelines:sync`. */
+export const leads = definePipeline({
+  name: 'leads',
+  entity: { table: 'public.leads', key: 'id', projection: 'columns' },
+  stages: {
+    scrape: {
+      kind: 'external',
+      function: 'leads-scrape',
+      batchSize: 10,
+      maxWorkers: 2,
+      leaseSeconds: 60,
+      timeoutSeconds: 30,
+      retry: { maxAttempts: 4, backoff: patient, byCode },
+      completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
+    },
+    intel: { ...modelStage, function: 'leads-intel', needs: ['scrape'] },
+    strategy: { ...modelStage, function: 'leads-strategy', needs: ['intel'] },
+    subject: { ...modelStage, function: 'leads-subject', needs: ['strategy'] },
+    messaging: { ...modelStage, function: 'leads-messaging', needs: ['strategy', 'subject'] },
+  },
+});

@@ -1,0 +1,43 @@
+import process from 'node:process';
+
+/** What one invocation may use up before it hands over to the next. */
+export interface Budget {
+  /** True while a piece of work that may take `durationMs` can still be begun. */
+  fits(durationMs: number): boolean;
+  /** Epoch milliseconds at which all work must have ended. */
+  readonly endsAt: number;
+}
+
+export interface Used {
+  cpuMs: number;
+  memoryBytes: number;
+}
+
+// The platform retires a worker at 1 s of CPU and ends it at 2 s or at 256 MB.
+const CPU_LIMIT_MS = 800;
+const MEMORY_LIMIT_BYTES = 150 * 1024 * 1024;
+
+/** A budget of `seconds` of wall clock from now, and of CPU and memory as the platform's limits leave room for. */
+export function createBudget(seconds: number, measure: () => Used = measureProcess): Budget {
+  const endsAt = Date.now() + seconds * 1000;
+  const cpuAtStart = measure().cpuMs;
+  return {
+    endsAt,
+    fits(durationMs) {
+      if (Date.now() + durationMs > endsAt) return false;
+      const used = measure();
+      return used.cpuMs - cpuAtStart < CPU_LIMIT_MS && used.memoryBytes < MEMORY_LIMIT_BYTES;
+    },
+  };
+}
+
+/** CPU and heap used by this process so far; zeros where the runtime does not tell. */
+export function measureProcess(): Used {
+  try {
+    const cpu = process.cpuUsage();
+    const memory = process.memoryUsage();
+    return { cpuMs: (cpu.user + cpu.system) / 1000, memoryBytes: memory.heapUsed + memory.external };
+  } catch {
+    return { cpuMs: 0, memoryBytes: 0 };
+  }
+}

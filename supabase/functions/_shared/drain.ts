@@ -1,0 +1,217 @@
+import type { Budget } from './budget.ts';
+import { type Engine, EngineRefusal } from './engine-client.ts';
+import type { Claim, Completion, Item, Outcome, OutcomeItem, StageLimits } from './engine-contract.ts';
+import { messageOf } from './errors.ts';
+import { HeldItems } from './held-items.ts';
+import type { Log } from './log.ts';
+import { renewLeases } from './renew-leases.ts';
+import type { Ringer } from './ring.ts';
+
+/** How a drain ended. */
+export type DrainEnd = 'refused' | 'empty' | 'handed_over' | 'unloaded' | 'failed';
+
+export interface DrainOptions {
+  pipeline: string;
+  stage: string;
+  /** The Edge Function to ring when handing over. */
+  function: string;
+  engine: Engine;
+  budget: Budget;
+  ringer: Ringer;
+  log: Log;
+  /** The same for all drains of one isolate. */
+  host: string;
+  /** How many items to hold at a time, instead of the stage's own number. */
+  batchSize?: number;
+  /** The stage's own number and timeout as the code knows them, until the first claim has told today's. */
+  assumed: StageLimits;
+  run(item: Item, limits: StageLimits, controller: AbortController): Promise<Outcome | null>;
+}
+
+const GATHER_MS = 8;
+const FIRST_REFILL_PAUSE_MS = 250;
+const LONGEST_REFILL_PAUSE_MS = 2_000;
+const LEAVE_TRIES = 4;
+
+/** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
+export class Drain {
+  private readonly worker = crypto.randomUUID();
+  private readonly held: HeldItems;
+  private limits: StageLimits;
+  private seq = 0;
+  private closed = false;
+  private unloading = false;
+  private sawEmpty = false;
+  private refillAt = 0;
+  private refillPause = FIRST_REFILL_PAUSE_MS;
+  private stopRenewing: (() => void) | null = null;
+
+  constructor(private readonly o: DrainOptions) {
+    this.limits = o.assumed;
+    this.held = new HeldItems((item, controller) => o.run(item, this.limits, controller));
+  }
+
+  /** Works until the stage is empty or the budget is used. Never throws: what went wrong is in the log. */
+  async run(): Promise<DrainEnd> {
+    try {
+      const end = await this.work();
+      this.o.log.info('drained', { worker: this.worker, end });
+      return end;
+    } catch (error) {
+      this.o.log.error('a worker ended early, its leases will expire', {
+        worker: this.worker,
+        error: messageOf(error),
+        unsaved: this.held.unsaved(),
+      });
+      return 'failed';
+    } finally {
+      this.stopRenewing?.();
+    }
+  }
+
+  /** Ends early: handlers stop, their attempts go back to the queue. */
+  unload(reason: string): void {
+    this.o.log.warn('the platform ends this function, releasing what it holds', { worker: this.worker, reason });
+    this.unloading = true;
+    this.held.releaseRunning();
+  }
+
+  private async work(): Promise<DrainEnd> {
+    if (Date.now() + this.limits.timeout_ms > this.o.budget.endsAt) {
+      this.o.log.error(
+        `The stage's timeout of ${this.limits.timeout_ms} ms does not fit into a worker's time: ` +
+          'lower timeout_seconds or raise WORKER_SECONDS.',
+      );
+      return 'failed';
+    }
+    await this.claim();
+    if (this.closed) return 'refused';
+    for (let refusals = 0; ; ) {
+      if (this.held.size > 0) await this.step();
+      else if (!this.mayClaim()) return await this.handOver();
+      else if (this.sawEmpty) {
+        const { left } = await this.o.engine.leave(this.worker);
+        if (left || ++refusals === LEAVE_TRIES) return 'empty';
+        await this.claim();
+      } else {
+        refusals = 0;
+        await this.claim();
+      }
+    }
+  }
+
+  /** Waits for something to do, then records what is finished and takes as many new items as there are free slots. */
+  private async step(): Promise<void> {
+    const { budget } = this.o;
+    const refill = this.freeSlots(0) > 0 ? this.refillAt : Infinity;
+    if (this.held.ready(Date.now()).length === 0) {
+      await this.held.changed(Math.min(this.held.nextSendAt(), refill, Math.max(budget.endsAt, Date.now() + 5)));
+    }
+    if (Date.now() >= budget.endsAt) this.held.releaseRunning();
+    if (this.held.ready(Date.now()).length > 0) {
+      if (this.held.running > 0 && !this.unloading) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+      const items = this.held.ready(Date.now());
+      await this.save(items, this.freeSlots(items.length));
+    } else if (Date.now() >= refill) {
+      await this.claim();
+    }
+    if (Date.now() >= budget.endsAt || this.unloading) this.giveUpBusyItems();
+  }
+
+  private async claim(): Promise<void> {
+    const limit = this.freeSlots(0);
+    const answer = await this.o.engine.claim({
+      pipeline: this.o.pipeline,
+      stage: this.o.stage,
+      worker: this.worker,
+      host: this.o.host,
+      seq: this.seq + 1,
+      limit,
+    });
+    this.accept(answer, limit);
+  }
+
+  /** A call the engine refuses as a whole is halved, so that one item it cannot take spoils no other. */
+  private async save(items: OutcomeItem[], limit: number): Promise<void> {
+    let answer: Completion;
+    try {
+      answer = await this.o.engine.complete({ worker: this.worker, seq: this.seq + 1, items, limit });
+    } catch (error) {
+      if (!(error instanceof EngineRefusal)) throw error;
+      if (items.length > 1) {
+        const middle = Math.ceil(items.length / 2);
+        await this.save(items.slice(0, middle), 0);
+        await this.save(items.slice(middle), limit);
+        return;
+      }
+      this.giveUp(items[0]?.attempt ?? 0, messageOf(error));
+      return;
+    }
+    for (const { attempt, verdict, reason } of answer.items) {
+      if (verdict === 'busy') this.held.postpone(attempt, Date.now());
+      else if (verdict === 'rejected') this.giveUp(attempt, reason ?? 'rejected');
+      else this.held.drop(attempt);
+      if (verdict === 'stale') this.o.log.warn('an outcome came too late', { attempt, reason });
+    }
+    this.accept(answer, limit);
+  }
+
+  private accept(answer: Claim, limit: number): void {
+    this.seq += 1;
+    this.o.ringer.ring(answer.ring);
+    if (answer.status === 'refused') {
+      this.closed = true;
+      this.o.log.info('no claim was granted', { worker: this.worker, reason: answer.reason });
+      return;
+    }
+    this.limits = answer.stage;
+    this.stopRenewing ??= renewLeases({
+      engine: this.o.engine,
+      worker: this.worker,
+      leaseMs: answer.lease_ms,
+      log: this.o.log,
+      onLost: (attempts) => {
+        const lost = this.held.lose(attempts);
+        if (lost.length > 0) this.o.log.warn('leases were lost, their handlers are stopped', { attempts: lost });
+      },
+    });
+    this.held.add(answer.batch);
+    this.sawEmpty = limit > 0 && answer.batch.length === 0;
+    this.refillPause = this.sawEmpty ? Math.min(this.refillPause * 2, LONGEST_REFILL_PAUSE_MS) : FIRST_REFILL_PAUSE_MS;
+    this.refillAt = Date.now() + this.refillPause;
+  }
+
+  private mayClaim(): boolean {
+    const { budget } = this.o;
+    return !this.closed && !this.unloading && !this.held.hasLoner && budget.fits(this.limits.timeout_ms);
+  }
+
+  /** How many items can be taken once `sent` of those held are recorded. */
+  private freeSlots(sent: number): number {
+    if (!this.mayClaim()) return 0;
+    return Math.max(0, (this.o.batchSize ?? this.limits.batch_size) - this.held.size + sent);
+  }
+
+  /** Signs off although there may be work, then rings a successor, which finds room only once this worker has left. */
+  private async handOver(): Promise<DrainEnd> {
+    const end = this.unloading ? 'unloaded' : this.closed ? 'refused' : 'handed_over';
+    let workRemains = false;
+    for (let tries = 0; tries < LEAVE_TRIES; tries++) {
+      const { left } = await this.o.engine.leave(this.worker);
+      if (left) break;
+      workRemains = true;
+    }
+    const { pipeline, stage } = this.o;
+    if (workRemains && !this.closed) this.o.ringer.ring([{ pipeline, stage, function: this.o.function }]);
+    return end;
+  }
+
+  private giveUpBusyItems(): void {
+    for (const attempt of this.held.postponed()) this.giveUp(attempt, 'its row was locked until the budget was used');
+  }
+
+  private giveUp(attempt: number, reason: string): void {
+    this.o.log.error('an outcome was not saved, the lease will expire', { attempt, reason });
+    this.held.drop(attempt);
+  }
+}

@@ -1,0 +1,30 @@
+interface PlatformGlobals {
+  EdgeRuntime?: { waitUntil(work: Promise<unknown>): void };
+  Deno?: { serve(handler: (request: Request) => Promise<Response>): unknown };
+  addEventListener?(type: string, listener: (event: Event) => void): void;
+}
+
+const platform = globalThis as unknown as PlatformGlobals;
+const unloadListeners = new Set<(reason: string) => void>();
+
+platform.addEventListener?.('beforeunload', (event) => {
+  const detail = (event as Event & { detail?: { reason?: string } }).detail;
+  for (const listener of unloadListeners) listener(detail?.reason ?? 'unknown');
+});
+
+/** Starts answering requests. Does nothing outside Deno, so that handlers can be imported anywhere. */
+export function serve(handler: (request: Request) => Promise<Response>): void {
+  platform.Deno?.serve(handler);
+}
+
+/** Keeps the function alive until `work` has settled, although its answer has been sent. */
+export function waitUntil(work: Promise<unknown>): void {
+  const guarded = work.catch((error) => console.error('background work failed', error));
+  platform.EdgeRuntime?.waitUntil(guarded);
+}
+
+/** Calls `listener` when the platform is about to end this function. Returns how to stop listening. */
+export function onUnload(listener: (reason: string) => void): () => void {
+  unloadListeners.add(listener);
+  return () => unloadListeners.delete(listener);
+}

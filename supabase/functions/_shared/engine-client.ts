@@ -1,0 +1,125 @@
+import { createClient } from '@supabase/supabase-js';
+import type { z } from 'zod';
+import * as contract from './engine-contract.ts';
+import type { Log } from './log.ts';
+import type { Platform } from './platform.ts';
+
+/** What one call of a database function came to: the shape supabase-js answers with. */
+export interface RpcAnswer {
+  data: unknown;
+  error: { message: string; code?: string; details?: string | null; hint?: string | null } | null;
+  status: number;
+}
+export type Rpc = (name: string, args: Record<string, unknown>, signal: AbortSignal) => PromiseLike<RpcAnswer>;
+
+/** The engine could not be reached, or answered 5xx, for as long as the caller was willing to try. */
+export class EngineUnavailable extends Error {}
+/** The engine refused the call itself; the same call would be refused again. */
+export class EngineRefusal extends Error {}
+
+/** The engine's functions, typed. Each throws EngineUnavailable or EngineRefusal. */
+export interface Engine {
+  claim(call: {
+    pipeline: string;
+    stage: string;
+    worker: string;
+    host: string;
+    seq: number;
+    limit: number;
+  }): Promise<contract.Claim>;
+  complete(call: {
+    worker: string;
+    seq: number;
+    items: contract.OutcomeItem[];
+    limit: number;
+  }): Promise<contract.Completion>;
+  renew(worker: string): Promise<z.output<typeof contract.renewAnswer>>;
+  leave(worker: string): Promise<z.output<typeof contract.leaveAnswer>>;
+  ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
+  poll(limit: number): Promise<z.output<typeof contract.pollAnswer>>;
+  resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
+}
+
+const CALL_TIMEOUT_MS = 10_000;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+
+/**
+ * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated unchanged until `retryUntil`
+ * (epoch milliseconds): every function takes a repeat as the same call. `renew` is tried once, its timer repeats it.
+ */
+export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
+  const { rpc, retryUntil, log } = options;
+
+  async function call<S extends z.ZodType>(
+    schema: S,
+    name: string,
+    args: Record<string, unknown>,
+    once = false,
+  ): Promise<z.output<S>> {
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const answer = await tryCall(rpc, name, args);
+      if (!answer.error) return readAnswer(schema, name, answer.data);
+      const said = `${name}: ${answer.status} ${answer.error.message}`;
+      if (!isTransient(answer)) throw new EngineRefusal([said, answer.error.hint].filter(Boolean).join(' — '));
+      if (once || Date.now() + pause >= retryUntil()) throw new EngineUnavailable(said);
+      log.warn('the engine did not answer, trying again', { rpc: name, status: answer.status, error: said });
+      await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
+    }
+  }
+
+  return {
+    claim: (c) =>
+      call(contract.claimAnswer, 'pipeline_claim', {
+        p_pipeline: c.pipeline,
+        p_stage: c.stage,
+        p_worker: c.worker,
+        p_host: c.host,
+        p_seq: c.seq,
+        p_limit: c.limit,
+      }),
+    complete: (c) =>
+      call(contract.completeAnswer, 'pipeline_complete', {
+        p_worker: c.worker,
+        p_seq: c.seq,
+        p_items: c.items,
+        p_limit: c.limit,
+      }),
+    renew: (worker) => call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker }, true),
+    leave: (worker) => call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker }),
+    ring: (stages) => call(contract.ringAnswer, 'pipeline_ring', { p_stages: stages }),
+    poll: (limit) => call(contract.pollAnswer, 'pipeline_poll', { p_limit: limit }),
+    resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }),
+  };
+}
+
+/** Calls the database's functions through the Data API with the project's secret key. */
+export function dataApiRpc(platform: Platform): Rpc {
+  const client = createClient(platform.url, platform.secretKey, {
+    auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
+  });
+  return (name, args, signal) => client.rpc(name, args).abortSignal(signal);
+}
+
+async function tryCall(rpc: Rpc, name: string, args: Record<string, unknown>): Promise<RpcAnswer> {
+  try {
+    return await rpc(name, args, AbortSignal.timeout(CALL_TIMEOUT_MS));
+  } catch (error) {
+    return { data: null, error: { message: error instanceof Error ? error.message : String(error) }, status: 0 };
+  }
+}
+
+function readAnswer<S extends z.ZodType>(schema: S, name: string, data: unknown): z.output<S> {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new EngineRefusal(
+    `${name} answered something else than these functions expect, at ${issue?.path.join('.') || 'the top'}: ` +
+      `${issue?.message}. Deploy migrations and functions of the same version.`,
+  );
+}
+
+/** supabase-js reports a failed fetch as status 0. */
+function isTransient(answer: RpcAnswer): boolean {
+  return answer.status === 0 || answer.status === 408 || answer.status === 429 || answer.status >= 500;
+}

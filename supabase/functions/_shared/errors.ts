@@ -1,0 +1,133 @@
+/** What the engine is told about a failed attempt. */
+export interface Failure {
+  code: string;
+  message: string;
+  permanent: boolean;
+  retry_after_ms?: number;
+}
+
+/** An error with a code the retry policy can name. Use one of its two subclasses. */
+export abstract class StageError extends Error {
+  abstract readonly permanent: boolean;
+
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly retryAfterMs?: number,
+  ) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/** Trying again cannot help: the attempt fails for good. */
+export class PermanentError extends StageError {
+  readonly permanent = true;
+}
+
+/** Trying again may help: the attempt is retried as the stage's policy says. */
+export class RetriableError extends StageError {
+  readonly permanent = false;
+}
+
+/** A setting is missing or wrong. Retriable, so that nothing is lost while somebody corrects it. */
+export class MisconfiguredError extends RetriableError {
+  constructor(message: string) {
+    super('misconfigured', message);
+  }
+}
+
+const MAX_MESSAGE_LENGTH = 2000;
+
+/**
+ * Replaces what Postgres cannot store in a text or jsonb value: NUL and lone surrogates.
+ */
+export function storableText(text: string): string {
+  return text.replaceAll('\u0000', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
+}
+
+/**
+ * Turns whatever a handler threw into a failure the engine can record.
+ * Network errors are sorted by their cause; what nobody foresaw is retriable with the code `unexpected_error`.
+ */
+export function classify(error: unknown): Failure {
+  const known = error instanceof StageError ? error : (classifyNetworkError(error) ?? unexpected(error));
+  const failure: Failure = {
+    code: known.code,
+    message: storableText(known.message).slice(0, MAX_MESSAGE_LENGTH),
+    permanent: known.permanent,
+  };
+  if (known.retryAfterMs !== undefined) failure.retry_after_ms = known.retryAfterMs;
+  return failure;
+}
+
+/**
+ * Sorts an error thrown by `fetch`, on Deno or on Node, and null for any other error.
+ * A name that does not exist and a refused connection are permanent; the rest is retriable.
+ */
+export function classifyNetworkError(error: unknown): StageError | null {
+  const text = describeChain(error);
+  if (/\bENOTFOUND\b|dns error: (?!.*temporary)|no such host/i.test(text)) {
+    return new PermanentError('dns_not_found', `The host name was not found: ${messageOf(error)}`);
+  }
+  if (/\bECONNREFUSED\b|connection refused/i.test(text)) {
+    return new PermanentError('connection_refused', `The host refused the connection: ${messageOf(error)}`);
+  }
+  if (/\bTimeoutError\b|\bETIMEDOUT\b|UND_ERR_\w*TIMEOUT|timed out/i.test(text)) {
+    return new RetriableError('timeout', `The request timed out: ${messageOf(error)}`);
+  }
+  if (/\bRateLimitError\b/.test(text)) {
+    const wait = (error as { retryAfterMs?: unknown }).retryAfterMs;
+    return new RetriableError(
+      'rate_limited',
+      `The platform limits requests between functions: ${messageOf(error)}`,
+      typeof wait === 'number' ? wait : undefined,
+    );
+  }
+  if (/fetch failed|error sending request|ECONNRESET|EPIPE|EAI_AGAIN|UND_ERR_SOCKET|socket hang up/i.test(text)) {
+    return new RetriableError('connection_lost', `The connection failed: ${messageOf(error)}`);
+  }
+  return null;
+}
+
+/**
+ * Sorts an HTTP answer that is no success. `what` names the thing asked for, in the error's message.
+ */
+export function errorFromStatus(status: number, headers: Headers, what: string): StageError {
+  const said = `${what} answered ${status}`;
+  if (status === 429) return new RetriableError('rate_limited', said, retryAfterMs(headers));
+  if (status === 408) return new RetriableError('timeout', said);
+  if (status >= 500) return new RetriableError('server_error', said, retryAfterMs(headers));
+  if (status === 401 || status === 403) return new PermanentError('forbidden', said);
+  if (status === 404 || status === 410) return new PermanentError('not_found', said);
+  return new PermanentError('request_rejected', said);
+}
+
+/** The wait that a `Retry-After` header asks for, in milliseconds, or undefined when it asks for none. */
+export function retryAfterMs(headers: Headers, now: number = Date.now()): number | undefined {
+  const value = headers.get('retry-after')?.trim();
+  if (!value) return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.round(Number(value) * 1000);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** The message of anything thrown, with the message of its cause, which is where `fetch` puts the reason. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+  return `${error.message}${cause}`;
+}
+
+function unexpected(error: unknown): StageError {
+  const name = error instanceof Error && error.name !== 'Error' ? `${error.name}: ` : '';
+  return new RetriableError('unexpected_error', `${name}${messageOf(error)}`);
+}
+
+function describeChain(error: unknown): string {
+  const parts: string[] = [];
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    parts.push(at.name, at.message, String((at as { code?: unknown }).code ?? ''));
+  }
+  return parts.join(' ');
+}

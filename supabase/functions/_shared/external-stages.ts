@@ -1,0 +1,41 @@
+import { intel } from '../leads-intel/handler.ts';
+import { messaging } from '../leads-messaging/handler.ts';
+import { scrape } from '../leads-scrape/handler.ts';
+import { strategy } from '../leads-strategy/handler.ts';
+import { subject } from '../leads-subject/handler.ts';
+import type { JobOutcome, Usage } from './engine-contract.ts';
+import { classify, PermanentError } from './errors.ts';
+import type { Env } from './settings.ts';
+import type { Stage } from './stage.ts';
+import { validateResult } from './validate-result.ts';
+
+/** The stages whose attempts an external job may finish. A new one is added here. */
+const stages: Stage[] = [scrape, intel, strategy, subject, messaging];
+
+/** The stage of that name that external jobs finish. Throws a permanent error when there is none. */
+export function externalStage(pipeline: string, name: string): Stage {
+  const found = stages.find((stage) => stage.pipeline.name === pipeline && stage.name === name);
+  if (found) return found;
+  throw new PermanentError(
+    'unknown_stage',
+    `No external job finishes stage ${name} of pipeline ${pipeline}: add it to _shared/external-stages.ts.`,
+  );
+}
+
+/** Turns a finished job into the stage's checked output, or into its failure. Never throws. */
+export function finishJob(stage: Stage, job: unknown, env: Env): JobOutcome {
+  let usage: Usage | undefined;
+  let outcome: JobOutcome;
+  try {
+    if (!stage.finish) throw new PermanentError('unknown_stage', `Stage ${stage.name} has no finish function.`);
+    const reportUsage = (reported: Usage) => {
+      usage = reported;
+    };
+    const output = stage.finish(job, { env, reportUsage });
+    const result = validateResult(stage.output, output, stage.definition.resultLimitBytes);
+    outcome = { outcome: 'completed', result };
+  } catch (error) {
+    outcome = { outcome: 'failed', error: classify(error) };
+  }
+  return usage ? { ...outcome, usage } : outcome;
+}

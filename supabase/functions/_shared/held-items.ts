@@ -1,0 +1,149 @@
+import type { Item, Outcome, OutcomeItem } from './engine-contract.ts';
+import { Stopped } from './run-handler.ts';
+
+interface Held {
+  item: Item;
+  controller: AbortController;
+  outcome: Outcome | null;
+  state: 'deferred' | 'running' | 'finished';
+  /** When a finished item may be sent: later than now after the engine found its row locked. */
+  sendAt: number;
+  pauseMs: number;
+}
+
+const FIRST_BUSY_PAUSE_MS = 25;
+const LONGEST_BUSY_PAUSE_MS = 1_000;
+
+/** The attempts a worker holds: starts their handlers and keeps their outcomes until the engine has answered. */
+export class HeldItems {
+  private readonly held = new Map<number, Held>();
+  private wake: () => void = () => {};
+  private releasing = false;
+
+  constructor(private readonly start: (item: Item, controller: AbortController) => Promise<Outcome | null>) {}
+
+  get size(): number {
+    return this.held.size;
+  }
+
+  get running(): number {
+    return this.count((h) => h.state === 'running');
+  }
+
+  /** True while an item is held that must not have neighbours, since its kind has ended a worker before. */
+  get hasLoner(): boolean {
+    return this.count((h) => h.item.alone) > 0;
+  }
+
+  add(items: Item[]): void {
+    for (const item of items) {
+      this.held.set(item.attempt, {
+        item,
+        controller: new AbortController(),
+        outcome: null,
+        state: 'deferred',
+        sendAt: 0,
+        pauseMs: FIRST_BUSY_PAUSE_MS,
+      });
+    }
+    this.startWhatMay();
+  }
+
+  /** The outcomes that can be sent at `now`. */
+  ready(now: number): OutcomeItem[] {
+    const due = [...this.held.values()].filter((h) => h.outcome && h.sendAt <= now);
+    return due.map((h) => ({ attempt: h.item.attempt, token: h.item.token, ...(h.outcome as Outcome) }));
+  }
+
+  /** When the next postponed outcome can be sent, in epoch milliseconds; Infinity when none is postponed. */
+  nextSendAt(): number {
+    return Math.min(Infinity, ...[...this.held.values()].filter((h) => h.outcome).map((h) => h.sendAt));
+  }
+
+  /** Lets go of an attempt. */
+  drop(attempt: number): void {
+    this.held.delete(attempt);
+    this.startWhatMay();
+    this.wake();
+  }
+
+  /** Keeps a finished attempt to send it again after a pause that doubles each time. */
+  postpone(attempt: number, now: number): void {
+    const held = this.held.get(attempt);
+    if (!held) return;
+    held.sendAt = now + held.pauseMs;
+    held.pauseMs = Math.min(held.pauseMs * 2, LONGEST_BUSY_PAUSE_MS);
+  }
+
+  /** Ends the handlers of attempts that were taken away, and forgets these. Returns those that were held. */
+  lose(attempts: number[]): number[] {
+    const lost = attempts.filter((attempt) => this.held.has(attempt));
+    for (const attempt of lost) {
+      this.held.get(attempt)?.controller.abort(new Stopped(null));
+      this.drop(attempt);
+    }
+    return lost;
+  }
+
+  /**
+   * Ends every handler that still runs and starts no other: these attempts will be reported as released.
+   * What is finished stays.
+   */
+  releaseRunning(): void {
+    this.releasing = true;
+    for (const held of this.held.values()) {
+      if (held.state === 'running') held.controller.abort(new Stopped({ outcome: 'released' }));
+    }
+    this.startWhatMay();
+  }
+
+  /** The attempts that the engine has answered with busy. */
+  postponed(): number[] {
+    return [...this.held.values()].filter((h) => h.sendAt > 0).map((h) => h.item.attempt);
+  }
+
+  /** The attempts that are finished and not yet recorded. */
+  unsaved(): number[] {
+    return [...this.held.values()].filter((h) => h.outcome).map((h) => h.item.attempt);
+  }
+
+  /** Resolves at the next change, or at `until` (epoch milliseconds). */
+  async changed(until: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await new Promise<void>((resolve) => {
+      this.wake = resolve;
+      if (Number.isFinite(until)) timer = setTimeout(resolve, Math.max(0, until - Date.now()));
+    });
+    clearTimeout(timer);
+  }
+
+  private startWhatMay(): void {
+    for (const held of this.held.values()) {
+      if (held.state !== 'deferred') continue;
+      if (this.releasing) {
+        this.finish(held, { outcome: 'released' });
+        continue;
+      }
+      if (!this.mayStart(held)) continue;
+      held.state = 'running';
+      void this.start(held.item, held.controller).then((outcome) => {
+        if (outcome) this.finish(held, outcome);
+      });
+    }
+  }
+
+  private mayStart(held: Held): boolean {
+    const underway = [...this.held.values()].filter((h) => h.state !== 'deferred');
+    return held.item.alone ? underway.length === 0 : !underway.some((h) => h.item.alone);
+  }
+
+  private finish(held: Held, outcome: Outcome): void {
+    held.state = 'finished';
+    held.outcome = outcome;
+    this.wake();
+  }
+
+  private count(test: (held: Held) => boolean): number {
+    return [...this.held.values()].filter(test).length;
+  }
+}

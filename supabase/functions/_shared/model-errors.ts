@@ -1,0 +1,34 @@
+import OpenAI from 'openai';
+import {
+  errorFromStatus,
+  MisconfiguredError,
+  messageOf,
+  PermanentError,
+  RetriableError,
+  retryAfterMs,
+} from './errors.ts';
+
+/**
+ * Sorts an error of the openai SDK. An API that cannot be reached is an outage and thus retriable, unlike a site that
+ * is to be read; a refused key or an unknown model is a setting to correct.
+ */
+export function modelError(error: unknown): unknown {
+  if (error instanceof OpenAI.APIConnectionTimeoutError) {
+    return new RetriableError('timeout', 'The model at LLM_URL did not answer in time.');
+  }
+  if (error instanceof OpenAI.APIConnectionError) {
+    return new RetriableError('model_unreachable', `The model at LLM_URL cannot be reached: ${messageOf(error)}`);
+  }
+  if (!(error instanceof OpenAI.APIError) || error.status === undefined) return error;
+  const { status, message } = error;
+  const headers: Headers = error.headers ?? new Headers();
+  if (status === 401 || status === 403) {
+    return new MisconfiguredError(`The model refused LLM_AUTH_TOKEN (${message}): correct it.`);
+  }
+  if (status === 404) {
+    return new MisconfiguredError(`The model was not found (${message}): correct LLM_URL or LLM_MODEL.`);
+  }
+  if (status === 409) return new RetriableError('conflict', `The model answered ${message}`, retryAfterMs(headers));
+  if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model');
+  return new PermanentError('model_rejected_request', `The model rejected the request: ${message}`);
+}

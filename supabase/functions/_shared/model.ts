@@ -1,0 +1,138 @@
+import OpenAI from 'openai';
+import { zodTextFormat } from 'openai/helpers/zod';
+import type { Response as ModelResponse } from 'openai/resources/responses/responses';
+import type { z } from 'zod';
+import type { Usage } from './engine-contract.ts';
+import { PermanentError, RetriableError } from './errors.ts';
+import { modelError } from './model-errors.ts';
+import { type Prompt, promptVersion } from './prompt.ts';
+import { type Env, readSettings, type Settings } from './settings.ts';
+import type { Finish, HandlerContext, Waiting } from './stage.ts';
+import { waiting } from './stage.ts';
+import { invalidOutput } from './validate-result.ts';
+
+/** The name under which waiting attempts know this service. */
+export const MODEL_SERVICE = 'llm';
+
+/** A question to the model whose answer has the form of `schema`. */
+export interface Question<S extends z.ZodObject> {
+  /** Names the form of the answer to the model: letters, digits and _. */
+  name: string;
+  schema: S;
+  prompt: Prompt;
+  input: string;
+}
+
+/**
+ * Asks the model. With LLM_MODE `inline` returns the parsed answer; with `background` returns at once, waiting for the
+ * response to be finished by webhook or polling. Reports usage; throws a StageError that says what to do.
+ */
+export async function askModel<S extends z.ZodObject>(
+  question: Question<S>,
+  context: HandlerContext,
+): Promise<z.output<S> | Waiting> {
+  const settings = readSettings('model', context.env);
+  const background = settings.LLM_MODE === 'background';
+  const prompt = promptVersion(question.prompt);
+  let response: ModelResponse;
+  try {
+    response = await modelClient(settings).responses.create(
+      {
+        model: settings.LLM_MODEL,
+        instructions: question.prompt.instructions,
+        input: question.input,
+        text: { format: zodTextFormat(question.schema, question.name) },
+        metadata: {
+          pipeline: context.pipeline,
+          stage: context.stage,
+          submission: String(context.submission),
+          prompt,
+        },
+        background,
+        store: background,
+      },
+      { signal: context.signal, headers: { 'Idempotency-Key': `${context.pipeline}-${context.submission}` } },
+    );
+  } catch (error) {
+    throw modelError(error);
+  }
+  if (isUnfinished(response)) return waiting({ service: MODEL_SERVICE, jobId: response.id });
+  context.reportUsage(usageOf(response, prompt, settings));
+  return readAnswer(response, question.schema);
+}
+
+/** How a background response becomes a stage's output. */
+export function finishAnswer<S extends z.ZodObject>(schema: S): Finish<z.output<S>> {
+  return (job, { env, reportUsage }) => {
+    const response = job as ModelResponse;
+    reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings('model', env)));
+    return readAnswer(response, schema);
+  };
+}
+
+/** Fetches a background response; null when the service does not know it. Throws as askModel does. */
+export async function getModelResponse(id: string, env: Env, signal: AbortSignal): Promise<ModelResponse | null> {
+  try {
+    return await modelClient(readSettings('model', env)).responses.retrieve(id, {}, { signal });
+  } catch (error) {
+    if (error instanceof OpenAI.NotFoundError) return null;
+    throw modelError(error);
+  }
+}
+
+/** True while a response is still being made. */
+export function isUnfinished(response: ModelResponse): boolean {
+  return response.status === 'queued' || response.status === 'in_progress';
+}
+
+function modelClient(settings: Settings['model']): OpenAI {
+  const url = new URL(settings.LLM_URL);
+  if (url.pathname === '/') url.pathname = '/v1';
+  return new OpenAI({
+    baseURL: url.href,
+    // A local model may need no key, but the SDK insists on one.
+    apiKey: settings.LLM_AUTH_TOKEN ?? 'none',
+    // The engine retries: it knows the policy and survives a restart.
+    maxRetries: 0,
+  });
+}
+
+function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
+  if (response.status === 'cancelled') throw new RetriableError('job_cancelled', 'The response was cancelled.');
+  if (response.status === 'failed') {
+    const { code, message } = response.error ?? { code: 'unknown', message: 'no reason given' };
+    const said = `The model failed (${code}): ${message}`;
+    if (code === 'rate_limit_exceeded') throw new RetriableError('rate_limited', said);
+    if (code === 'server_error' || code === 'unknown') throw new RetriableError('server_error', said);
+    throw new PermanentError('model_rejected_request', said);
+  }
+  if (response.status === 'incomplete') {
+    const reason = response.incomplete_details?.reason ?? 'unknown';
+    if (reason === 'content_filter') throw new PermanentError('content_filtered', 'The answer was filtered.');
+    throw new RetriableError('incomplete_output', `The answer was cut off: ${reason}`);
+  }
+  const parts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const refusal = parts.find((part) => part.type === 'refusal');
+  if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${refusal.refusal}`);
+  const text = parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
+  const parsed = schema.safeParse(parseJson(text));
+  if (!parsed.success) throw invalidOutput(parsed.error, parseJson(text), { retriable: true });
+  return parsed.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function usageOf(response: ModelResponse, prompt: string, settings: Settings['model']): Usage {
+  const input = response.usage?.input_tokens ?? null;
+  const output = response.usage?.output_tokens ?? null;
+  const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;
+  const priced = input !== null && output !== null && priceIn !== undefined && priceOut !== undefined;
+  const cost = priced ? (input * priceIn + output * priceOut) / 1_000_000 : null;
+  return { model: response.model, prompt, input_tokens: input, output_tokens: output, cost_usd: cost };
+}

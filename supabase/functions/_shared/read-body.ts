@@ -1,0 +1,13 @@
+import { Buffer } from 'node:buffer';
+
+/** The text of a request's body, or null when it has more than `maxBytes`; reads no more than that. */
+export async function readBody(request: Request, maxBytes: number): Promise<string | null> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) return null;
+    chunks.push(chunk);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}

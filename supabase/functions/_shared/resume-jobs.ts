@@ -1,0 +1,48 @@
+import { type Engine, EngineRefusal } from './engine-client.ts';
+import type { JobOutcomeItem, JobVerdict } from './engine-contract.ts';
+import type { Ringer } from './ring.ts';
+
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 500;
+
+/**
+ * Records what became of external jobs and rings the stages that got work. One whose row is locked is sent again
+ * until `until` (epoch milliseconds). Returns the last answer to each item, in their order.
+ */
+export async function resumeJobs(
+  items: JobOutcomeItem[],
+  options: { engine: Pick<Engine, 'resume'>; ringer: Ringer; until: number },
+): Promise<JobVerdict[]> {
+  const verdicts: JobVerdict[] = [];
+  let pending = items.map((item, index) => ({ item, index }));
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const answers = await resume(
+      pending.map(({ item }) => item),
+      options,
+    );
+    pending.forEach(({ index }, at) => {
+      verdicts[index] = answers[at] ?? { verdict: 'rejected', reason: 'the engine gave no answer to this item' };
+    });
+    pending = pending.filter(({ index }) => verdicts[index]?.verdict === 'busy');
+    if (pending.length === 0 || Date.now() + pause > options.until) return verdicts;
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+}
+
+/** A batch the engine refuses as a whole goes item by item, so that one it cannot take spoils no other. */
+async function resume(
+  items: JobOutcomeItem[],
+  options: { engine: Pick<Engine, 'resume'>; ringer: Ringer },
+): Promise<JobVerdict[]> {
+  try {
+    const answer = await options.engine.resume(items);
+    options.ringer.ring(answer.ring);
+    return answer.items;
+  } catch (error) {
+    if (!(error instanceof EngineRefusal)) throw error;
+    if (items.length === 1) return [{ verdict: 'rejected', reason: error.message }];
+    const verdicts: JobVerdict[] = [];
+    for (const item of items) verdicts.push(...(await resume([item], options)));
+    return verdicts;
+  }
+}

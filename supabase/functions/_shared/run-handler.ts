@@ -1,0 +1,79 @@
+import type { Item, Outcome, StageLimits, Usage } from './engine-contract.ts';
+import { classify, MisconfiguredError, PermanentError, RetriableError } from './errors.ts';
+import { type Env, readSettings, settingsFaults } from './settings.ts';
+import { type Stage, Waiting } from './stage.ts';
+import { describeFault, validateResult } from './validate-result.ts';
+
+/** Why the runtime itself ended a handler: the outcome to report, or null when there is nothing to report any more. */
+export class Stopped {
+  constructor(readonly outcome: Outcome | null) {}
+}
+
+export interface HandlerRun {
+  stage: Stage;
+  item: Item;
+  limits: StageLimits;
+  env: Env;
+  callbackUrl: string;
+  /** Aborting it with a Stopped ends the handler with that outcome. */
+  controller: AbortController;
+}
+
+/**
+ * Runs the handler on one claimed item and says what to report of it. Never throws.
+ * A handler that does not heed its signal is left behind at the timeout: its late answer counts for nothing.
+ */
+export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
+  const { controller, limits } = run;
+  let usage: Usage | undefined;
+  const seconds = limits.timeout_ms / 1000;
+  const timeout = setTimeout(() => {
+    const error = new RetriableError('timeout', `The handler took longer than the stage's timeout of ${seconds} s.`);
+    controller.abort(new Stopped({ outcome: 'failed', error: classify(error) }));
+  }, limits.timeout_ms);
+  const stopped = new Promise<Outcome | null>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve((controller.signal.reason as Stopped).outcome));
+  });
+  const answered = answer(run, (reported) => {
+    usage = reported;
+  });
+  const outcome = await Promise.race([stopped, answered]);
+  clearTimeout(timeout);
+  return usage && outcome && outcome.outcome !== 'released' ? { ...outcome, usage } : outcome;
+}
+
+async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome> {
+  const { stage, item, limits, env, controller } = run;
+  try {
+    const faults = settingsFaults(['worker', ...stage.settings], env);
+    if (faults.length > 0) throw new MisconfiguredError(faults.join(' '));
+    const given = { entity: item.entity, needs: item.needs };
+    const input = stage.input.safeParse(given);
+    if (!input.success) {
+      const fault = describeFault(input.error, given, 'input');
+      throw new PermanentError('invalid_input', `The stage cannot use what it was given: ${fault}. Correct it.`);
+    }
+    const output = await stage.handler(input.data, {
+      pipeline: stage.pipeline.name,
+      stage: stage.name,
+      attempt: item.attempt,
+      run: item.run,
+      entityId: item.entity_id,
+      submission: item.submission,
+      retryCount: item.retry_count,
+      traceId: item.trace_id,
+      callbackUrl: run.callbackUrl,
+      signal: controller.signal,
+      env,
+      reportUsage,
+    });
+    if (output instanceof Waiting) {
+      const pollMs = readSettings('worker', env).COMPLETION_POLL_INTERVAL;
+      const job = { outcome: 'waiting', service: output.service, job_id: output.jobId } as const;
+      return pollMs === undefined ? job : { ...job, poll_ms: pollMs };
+    }
+    return { outcome: 'completed', result: validateResult(stage.output, output, limits.result_limit_bytes) };
+  } catch (error) {
+    return { outcome: 'failed', error: classify(error) };
+  }
+}

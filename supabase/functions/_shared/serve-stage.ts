@@ -1,0 +1,105 @@
+import { createBudget } from './budget.ts';
+import { Drain, type DrainEnd } from './drain.ts';
+import { onUnload, serve, waitUntil } from './edge-runtime.ts';
+import { createEngine, dataApiRpc, type Rpc } from './engine-client.ts';
+import { messageOf } from './errors.ts';
+import { createLog } from './log.ts';
+import { type Platform, readPlatform, refuseStranger } from './platform.ts';
+import { createRinger } from './ring.ts';
+import { runHandler } from './run-handler.ts';
+import { type Env, processEnv, readSettings, type Settings, settingsFaults } from './settings.ts';
+import type { Stage } from './stage.ts';
+
+/** One id for all drains of this isolate. */
+const host = crypto.randomUUID();
+
+// After its budget a worker still tries this long to save what it has.
+const SAVE_GRACE_MS = 5_000;
+
+/** Serves a stage as an Edge Function: answers its doorbell at once, then works until the stage is empty. */
+export function serveStage(stage: Stage): void {
+  serve(answerDoorbell(stage, processEnv(), (work) => waitUntil(work)));
+}
+
+/**
+ * What the function answers: 202 when it goes to work, 401 without the secret key, 500 with the faults of its settings.
+ * A GET with `?health` tells the state of the settings and starts nothing.
+ */
+export function answerDoorbell(
+  stage: Stage,
+  env: Env,
+  background: (work: Promise<DrainEnd>) => void,
+  rpcFor: (platform: Platform) => Rpc = dataApiRpc,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    let platform: Platform;
+    try {
+      platform = readPlatform(env);
+    } catch (error) {
+      console.error(messageOf(error));
+      return misconfigured([messageOf(error)]);
+    }
+    const refusal = await refuseStranger(request, platform);
+    if (refusal) return refusal;
+    const faults = settingsFaults(['worker', ...stage.settings], env);
+    if (new URL(request.url).searchParams.has('health')) {
+      return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'ok' });
+    }
+    if (request.method !== 'POST') {
+      return Response.json({ error: { code: 'method_not_allowed', message: 'Ring with POST.' } }, { status: 405 });
+    }
+    background(drainStage(stage, env, platform, rpcFor(platform)));
+    // The drain goes ahead all the same: each attempt then fails with this reason and is tried again later.
+    return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'draining' }, { status: 202 });
+  };
+}
+
+/** Runs one worker of a stage until it ends, and waits for the doorbells it rang. */
+export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
+  const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
+  const settings = workerSettings(env, log.error);
+  const budget = createBudget(settings.WORKER_SECONDS);
+  const engine = createEngine({ rpc, retryUntil: () => budget.endsAt + SAVE_GRACE_MS, log });
+  const ringer = createRinger({ platform, engine, log });
+  const callbackUrl = env.JOB_CALLBACK_URL || `${platform.url}/functions/v1/job-complete`;
+  const { definition } = stage;
+  const drain = new Drain({
+    pipeline: stage.pipeline.name,
+    stage: stage.name,
+    function: definition.function,
+    engine,
+    budget,
+    ringer,
+    log,
+    host,
+    batchSize: settings.QUEUE_BATCH_SIZE,
+    assumed: {
+      batch_size: definition.batchSize,
+      timeout_ms: definition.timeoutSeconds * 1000,
+      result_limit_bytes: definition.resultLimitBytes,
+    },
+    run: (item, limits, controller) => runHandler({ stage, item, limits, env, callbackUrl, controller }),
+  });
+  const stopListening = onUnload((reason) => drain.unload(reason));
+  try {
+    const end = await drain.run();
+    await ringer.settled();
+    return end;
+  } finally {
+    stopListening();
+  }
+}
+
+/** The worker's own settings; faulty ones are reported and replaced by the defaults, so that attempts can say so. */
+function workerSettings(env: Env, report: (message: string) => void): Settings['worker'] {
+  try {
+    return readSettings('worker', env);
+  } catch (error) {
+    report(messageOf(error));
+    return readSettings('worker', {});
+  }
+}
+
+function misconfigured(faults: string[]): Response {
+  return Response.json({ error: { code: 'misconfigured', message: faults.join(' ') } }, { status: 500 });
+}

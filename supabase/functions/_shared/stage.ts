@@ -1,0 +1,84 @@
+import type { z } from 'zod';
+import type { PipelineDefinition, StageDefinition } from './define-pipeline.ts';
+import type { Usage } from './engine-contract.ts';
+import type { Env, SettingsGroup } from './settings.ts';
+
+/** What a handler knows beside its input. */
+export interface HandlerContext {
+  pipeline: string;
+  stage: string;
+  attempt: number;
+  run: number;
+  entityId: string;
+  /** Idempotency key for what the handler buys elsewhere: the same after a crash, another for a retry. */
+  submission: number;
+  retryCount: number;
+  traceId: string;
+  /** Where an external service reports the end of its job. */
+  callbackUrl: string;
+  /** Aborted at the stage's timeout, when the lease is lost, and when the platform ends the function. */
+  signal: AbortSignal;
+  env: Env;
+  /** Records what the attempt used up, whether it completes or fails. */
+  reportUsage(usage: Usage): void;
+}
+
+/** What a handler returns when an external job will finish its work. */
+export class Waiting {
+  constructor(
+    readonly service: string,
+    readonly jobId: string,
+  ) {}
+}
+
+/** Says that the job `jobId` at `service` will finish this attempt, by callback or by polling. */
+export function waiting(job: { service: string; jobId: string }): Waiting {
+  return new Waiting(job.service, job.jobId);
+}
+
+/** How a finished external job is turned into the stage's output. Throws a StageError when the job failed. */
+export type Finish<Output> = (job: unknown, context: { env: Env; reportUsage(usage: Usage): void }) => Output;
+
+export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType> {
+  pipeline: PipelineDefinition;
+  stage: string;
+  /** Parses `{ entity, needs }`: the entity's row and the results of the stages this one needs. */
+  input: Input;
+  output: Output;
+  handler(
+    input: z.output<Input>,
+    context: HandlerContext,
+  ): z.input<Output> | Waiting | Promise<z.input<Output> | Waiting>;
+  finish?: Finish<z.input<Output>>;
+  /** Groups of settings the stage cannot work without. */
+  settings?: readonly SettingsGroup[];
+}
+
+/** A stage's code with its entry in the pipeline's definition. */
+export interface Stage {
+  pipeline: PipelineDefinition;
+  name: string;
+  definition: StageDefinition;
+  input: z.ZodType;
+  output: z.ZodType;
+  handler(input: unknown, context: HandlerContext): unknown;
+  finish?: Finish<unknown>;
+  settings: readonly SettingsGroup[];
+}
+
+/** Joins a stage's code with its definition. Throws when the pipeline defines no such stage. */
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType>(
+  options: StageOptions<Input, Output>,
+): Stage {
+  const definition = options.pipeline.stage(options.stage);
+  return {
+    pipeline: options.pipeline,
+    name: options.stage,
+    definition,
+    input: options.input,
+    output: options.output,
+    handler: options.handler as Stage['handler'],
+    finish: options.finish,
+    settings: options.settings ?? [],
+  };
+}

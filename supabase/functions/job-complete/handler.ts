@@ -1,0 +1,108 @@
+import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
+import { classify, messageOf } from '../_shared/errors.ts';
+import { externalStage, finishJob } from '../_shared/external-stages.ts';
+import { createLog } from '../_shared/log.ts';
+import { getModelResponse, isUnfinished, MODEL_SERVICE } from '../_shared/model.ts';
+import { type Platform, readPlatform } from '../_shared/platform.ts';
+import { readBody } from '../_shared/read-body.ts';
+import { resumeJobs } from '../_shared/resume-jobs.ts';
+import { createRinger, type Ringer } from '../_shared/ring.ts';
+import { SCRAPER_SERVICE } from '../_shared/scraper-client.ts';
+import { type Env, readSettings } from '../_shared/settings.ts';
+import { type Callback, type JobMetadata, readCallback, readMetadata, signatureFault } from '../_shared/webhook.ts';
+
+const MAX_BODY_BYTES = 12 * 1024 * 1024;
+const SAVE_TIME_MS = 4_000;
+const RETRIEVE_TIMEOUT_MS = 10_000;
+
+const log = createLog({ function: 'job-complete' });
+
+interface FinishedJob {
+  service: string;
+  jobId: string;
+  metadata: JobMetadata;
+  job: unknown;
+}
+
+/**
+ * Answers the callback of an external job: 200 with the engine's verdict (processed before and too late included),
+ * 400 for a body it cannot use, 401 for a bad signature, 500 for a wrong setting, 503 when the sender should try again.
+ */
+export function answerCallback(
+  env: Env,
+  background: (work: Promise<unknown>) => void,
+  rpcFor: (platform: Platform) => Rpc = dataApiRpc,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    if (request.method !== 'POST') return refuse(405, 'method_not_allowed', 'Send callbacks with POST.');
+    let platform: Platform;
+    let secrets: string[];
+    try {
+      platform = readPlatform(env);
+      secrets = readSettings('webhook', env).WEBHOOK_SECRET;
+    } catch (error) {
+      log.error(messageOf(error));
+      return refuse(500, 'misconfigured', messageOf(error));
+    }
+    const body = await readBody(request, MAX_BODY_BYTES);
+    if (body === null) return refuse(413, 'too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`);
+    const fault = signatureFault(body, request.headers, secrets);
+    if (fault) {
+      log.warn('a callback was refused', { reason: fault });
+      return refuse(401, 'bad_signature', `${fault}: sign with the secret that WEBHOOK_SECRET holds.`);
+    }
+    const read = readCallback(body);
+    if ('fault' in read) return refuse(400, 'bad_callback', read.fault);
+
+    const engine = createEngine({ rpc: rpcFor(platform), retryUntil: deadline(SAVE_TIME_MS), log });
+    const ringer = createRinger({ platform, engine, log });
+    const answer = await record(read.callback, { env, engine, ringer });
+    background(ringer.settled());
+    return answer;
+  };
+}
+
+async function record(
+  callback: Callback,
+  { env, engine, ringer }: { env: Env; engine: Engine; ringer: Ringer },
+): Promise<Response> {
+  try {
+    const found = await findJob(callback, env);
+    if (found instanceof Response) return found;
+    const { service, jobId, metadata, job } = found;
+    const stage = externalStage(metadata.pipeline, metadata.stage);
+    const item = { submission: metadata.submission, service, job_id: jobId, ...finishJob(stage, job, env) };
+    const [verdict] = await resumeJobs([item], { engine, ringer, until: Date.now() + SAVE_TIME_MS });
+    log.info('a callback was answered', { ...metadata, job_id: jobId, verdict: verdict?.verdict });
+    if (verdict?.verdict === 'busy') return refuse(503, 'busy', 'The row is locked: send this again shortly.');
+    if (!verdict || verdict.verdict === 'rejected') return refuse(400, 'rejected', verdict?.reason ?? 'no verdict');
+    return Response.json({ verdict: verdict.verdict, reason: verdict.reason ?? null });
+  } catch (error) {
+    const failure = classify(error);
+    log.error('a callback was not recorded', { code: failure.code, error: failure.message });
+    return refuse(failure.permanent ? 400 : 503, failure.code, failure.message);
+  }
+}
+
+/** The job a callback is about. A model's callback names only the response, which is fetched. */
+async function findJob(callback: Callback, env: Env): Promise<FinishedJob | Response> {
+  const { jobId } = callback;
+  if (callback.from === 'scraper') {
+    return { service: SCRAPER_SERVICE, jobId, metadata: callback.metadata, job: callback.job };
+  }
+  const job = await getModelResponse(jobId, env, AbortSignal.timeout(RETRIEVE_TIMEOUT_MS));
+  if (!job) return refuse(400, 'unknown_job', `The model at LLM_URL knows no response ${jobId.slice(0, 100)}.`);
+  if (isUnfinished(job)) return refuse(503, 'unfinished', 'The response is not finished: send this again shortly.');
+  const read = readMetadata(job.metadata);
+  if ('fault' in read) return refuse(400, 'bad_callback', read.fault);
+  return { service: MODEL_SERVICE, jobId, metadata: read.metadata, job };
+}
+
+function refuse(status: number, code: string, message: string): Response {
+  return Response.json({ error: { code, message } }, { status });
+}
+
+function deadline(ms: number): () => number {
+  const at = Date.now() + ms;
+  return () => at;
+}

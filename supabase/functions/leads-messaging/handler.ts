@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { leads } from '../_pipelines/leads.ts';
+import { messagingResult, strategyResult, subjectResult } from '../_pipelines/leads-results.ts';
+import { askModel, finishAnswer } from '../_shared/model.ts';
+import { quoteResult } from '../_shared/prompt.ts';
+import { defineStage, type HandlerContext } from '../_shared/stage.ts';
+import { prompt } from './prompt.ts';
+
+const input = z.object({ needs: z.object({ strategy: strategyResult, subject: subjectResult }) });
+
+/** Writes the message. */
+export function writeMessage({ needs }: z.output<typeof input>, context: HandlerContext) {
+  const question = `${quoteResult('plan', needs.strategy)}\n\n${quoteResult('subject_lines', needs.subject)}`;
+  return askModel({ name: 'outreach_message', schema: messagingResult, prompt, input: question }, context);
+}
+
+export const messaging = defineStage({
+  pipeline: leads,
+  stage: 'messaging',
+  input,
+  output: messagingResult,
+  handler: writeMessage,
+  finish: finishAnswer(messagingResult),
+  settings: ['model'],
+});

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { leads } from '../_pipelines/leads.ts';
+import { scrapeResult } from '../_pipelines/leads-results.ts';
+import { PermanentError, storableText } from '../_shared/errors.ts';
+import { readScraperJob, SCRAPER_SERVICE, scrapeFailure, submitScrape } from '../_shared/scraper-client.ts';
+import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
+
+const MAX_PAGES = 5;
+
+const input = z.object({ entity: z.object({ company_url: z.string() }) });
+
+/** Submits the lead's web site to the scraper; its job finishes the attempt. */
+export async function submitSite({ entity }: z.output<typeof input>, context: HandlerContext): Promise<Waiting> {
+  const { pipeline, stage, submission, env, signal } = context;
+  const jobId = await submitScrape(
+    {
+      url: siteUrl(entity.company_url),
+      callback_url: context.callbackUrl,
+      metadata: { pipeline, stage, submission },
+      max_pages: MAX_PAGES,
+    },
+    { idempotencyKey: String(submission), env, signal },
+  );
+  return waiting({ service: SCRAPER_SERVICE, jobId });
+}
+
+/** Turns the scraper's finished job into the pages worth keeping. Throws what the job failed of. */
+export function pagesOf(value: unknown): z.input<typeof scrapeResult> {
+  const job = readScraperJob(value);
+  if (job.status !== 'completed') throw scrapeFailure(job);
+  const result = z.object({ pages: z.array(z.record(z.string(), z.unknown())) }).safeParse(job.result);
+  if (!result.success) {
+    throw new PermanentError('invalid_output', 'The scraper’s result has no list "pages": check its version.');
+  }
+  const pages = result.data.pages
+    .map(({ url, title, markdown }) => ({ url: clean(url), title: clean(title), markdown: clean(markdown) }))
+    .filter((page) => page.markdown.trim() !== '');
+  if (pages.length === 0) throw new PermanentError('no_content', 'No text was found on the site.');
+  return { pages };
+}
+
+export const scrape = defineStage({
+  pipeline: leads,
+  stage: 'scrape',
+  input,
+  output: scrapeResult,
+  handler: submitSite,
+  finish: pagesOf,
+  settings: ['scraper'],
+});
+
+function siteUrl(text: string): string {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : null;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.href;
+  throw new PermanentError(
+    'invalid_url',
+    `company_url is ${JSON.stringify(text.slice(0, 200))}, which is no web address: ` +
+      'write it as https://example.com and set the stage to queued again.',
+  );
+}
+
+/** A site may hold characters that Postgres cannot store; a missing title is no reason to fail. */
+function clean(value: unknown): string {
+  return typeof value === 'string' ? storableText(value) : '';
+}

@@ -1,0 +1,4 @@
+import { serveStage } from '../_shared/serve-stage.ts';
+import { strategy } from './handler.ts';
+
+serveStage(strategy);

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { leads } from '../_pipelines/leads.ts';
+import { strategyResult, subjectResult } from '../_pipelines/leads-results.ts';
+import { askModel, finishAnswer } from '../_shared/model.ts';
+import { quoteResult } from '../_shared/prompt.ts';
+import { defineStage, type HandlerContext } from '../_shared/stage.ts';
+import { prompt } from './prompt.ts';
+
+const input = z.object({ needs: z.object({ strategy: strategyResult }) });
+
+/** Writes subject lines to choose from. */
+export function writeSubjects({ needs }: z.output<typeof input>, context: HandlerContext) {
+  const question = quoteResult('plan', needs.strategy);
+  return askModel({ name: 'subject_lines', schema: subjectResult, prompt, input: question }, context);
+}
+
+export const subject = defineStage({
+  pipeline: leads,
+  stage: 'subject',
+  input,
+  output: subjectResult,
+  handler: writeSubjects,
+  finish: finishAnswer(subjectResult),
+  settings: ['model'],
+});
