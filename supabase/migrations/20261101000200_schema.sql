@@ -1,0 +1,43 @@
+-- Chapter 2: the schema, its clock and its log
+--
+-- Everything of the engine lives in the schema `pipeline`, which the Data API does not expose. No role but
+-- the owner may use it; the Edge Functions come in through the public.pipeline_* functions of chapters 7 to 9.
+--
+-- Error codes: the engine raises SQLSTATEs of its own, so that a caller can tell them apart.
+--   MR001  a definition that is not valid          MR004  a call that the state does not allow
+--   MR002  a call with a bad argument              MR005  a status written by hand that is not allowed
+--   MR003  something named that does not exist     MR006  a worker's call out of sequence
+
+create schema pipeline;
+comment on schema pipeline is 'Millrace: multi-stage pipelines over your own tables. Start reading at pipeline.stage_health and pipeline.doctor().';
+revoke all on schema pipeline from public;
+
+create function pipeline.now() returns timestamptz
+language sql volatile set search_path = ''
+as $$ select pg_catalog.clock_timestamp() $$;
+comment on function pipeline.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
+
+create table pipeline.log (
+  id bigint generated always as identity constraint log_pkey primary key,
+  at timestamptz not null default pipeline.now(),
+  level text not null constraint log_level_known check (level in ('info', 'warning', 'error')),
+  code text not null,
+  message text not null,
+  detail jsonb not null default '{}'
+);
+create index log_by_code on pipeline.log (code, at);
+comment on table pipeline.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
+
+create function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb default '{}') returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  -- One row a minute and code is enough. Never an upsert: a user's transaction would wait for another's row.
+  if not exists (select from pipeline.log where code = p_code and at > pipeline.now() - interval '1 minute') then
+    insert into pipeline.log (level, code, message, detail) values (p_level, p_code, p_message, p_detail);
+  end if;
+end
+$$;
+comment on function pipeline.report(text, text, text, jsonb) is 'Writes one line into pipeline.log, at most one a minute for each code.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,34 @@
+-- Chapter 3: settings
+--
+-- A setting is read from Vault under the name `pipeline_<name>` first, then from this table. Secrets belong into Vault:
+--   select vault.create_secret('https://REF.supabase.co', 'pipeline_project_url');
+--   select vault.create_secret('sb_secret_…', 'pipeline_secret_key');
+
+create table pipeline.settings (
+  name text constraint settings_pkey primary key,
+  value text not null,
+  comment text not null default ''
+);
+comment on table pipeline.settings is 'Settings of the engine; a Vault secret called pipeline_<name> goes before the row here.';
+
+insert into pipeline.settings (name, value, comment) values
+  ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
+  ('retention_days', '90', 'Days after which pipeline.prune() deletes finished runs.');
+
+create function pipeline.setting(p_name text) returns text
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_value text;
+begin
+  if to_regclass('vault.decrypted_secrets') is not null then
+    -- Dynamic, because a plain Postgres has no Vault to plan against.
+    execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
+      into v_value using 'pipeline_' || p_name;
+  end if;
+  return coalesce(v_value, (select s.value from pipeline.settings s where s.name = p_name));
+end
+$$;
+comment on function pipeline.setting(text) is 'Value of a setting: Vault''s pipeline_<name>, else pipeline.settings, else null.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,337 @@
+-- Chapter 4: definitions
+--
+-- A pipeline is a graph of stages over one entity table. The graph (which stages, which needs) is versioned, and a run
+-- finishes on the version it began with. Everything else about a stage (limits, retry policy, on or off) is a setting of
+-- today and applies at once. pipeline.define() takes the JSON that `npm run pipelines:sync` writes from the TypeScript.
+
+create table pipeline.pipelines (
+  id int generated always as identity constraint pipelines_pkey primary key,
+  name text not null constraint pipelines_name_key unique
+    constraint pipelines_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  entity_table regclass not null,
+  entity_key text not null,
+  projection text not null constraint pipelines_projection_known check (projection in ('columns', 'none')),
+  enabled boolean not null default true,
+  current_version_id int,
+  created_at timestamptz not null default pipeline.now()
+);
+comment on table pipeline.pipelines is 'One row a pipeline. Set enabled to false to pause all of its stages.';
+
+create table pipeline.stages (
+  id int generated always as identity constraint stages_pkey primary key,
+  pipeline_id int not null constraint stages_pipeline_fkey references pipeline.pipelines on delete cascade,
+  name text not null constraint stages_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null constraint stages_kind_known check (kind in ('function', 'external')),
+  function_name text not null,
+  batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 1000),
+  max_workers int not null constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
+  lease interval not null,
+  timeout interval not null,
+  retry jsonb not null,
+  callback boolean not null default false,
+  poll_every interval,
+  deadline interval,
+  apply text,
+  result_limit_bytes int not null,
+  enabled boolean not null default true,
+  constraint stages_name_key unique (pipeline_id, name)
+);
+comment on table pipeline.stages is 'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
+
+create table pipeline.versions (
+  id int generated always as identity constraint versions_pkey primary key,
+  pipeline_id int not null constraint versions_pipeline_fkey references pipeline.pipelines on delete cascade,
+  number int not null,
+  graph jsonb not null,
+  created_at timestamptz not null default pipeline.now(),
+  constraint versions_number_key unique (pipeline_id, number)
+);
+comment on table pipeline.versions is 'The graphs a pipeline has had. A run finishes on the version it began with.';
+
+create table pipeline.version_stages (
+  version_id int not null constraint version_stages_version_fkey references pipeline.versions on delete cascade,
+  stage_id int not null constraint version_stages_stage_fkey references pipeline.stages on delete cascade,
+  position int not null,
+  needs int[] not null,
+  dependents int[] not null,
+  is_sink boolean not null,
+  constraint version_stages_pkey primary key (version_id, stage_id)
+);
+comment on table pipeline.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order.';
+
+-- Checks one number of a definition and names field, kind of value and remedy when it will not do.
+create function pipeline.definition_number(p_stage jsonb, p_path text, p_default numeric, p_min numeric, p_max numeric)
+returns numeric
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_value jsonb := p_stage #> string_to_array(p_path, '.');
+begin
+  if v_value is null or v_value = 'null' then
+    return p_default;
+  end if;
+  if jsonb_typeof(v_value) <> 'number' or (v_value #>> '{}')::numeric not between p_min and p_max then
+    raise exception 'stage %: % is %, but must be a number from % to %',
+      coalesce(p_stage ->> 'name', '?'), p_path, v_value, p_min, p_max
+      using errcode = 'MR001', hint = format('Set %s to a number from %s to %s, or leave it out for %s.', p_path, p_min, p_max, coalesce(p_default::text, 'none'));
+  end if;
+  return (v_value #>> '{}')::numeric;
+end
+$$;
+comment on function pipeline.definition_number(jsonb, text, numeric, numeric, numeric) is 'A number of a stage''s definition, or the default; MR001 when it is out of bounds.';
+
+create function pipeline.check_backoff(p_stage jsonb, p_path text) returns void
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_backoff jsonb := p_stage #> string_to_array(p_path, '.');
+begin
+  if v_backoff is null then
+    return;
+  elsif v_backoff ->> 'kind' = 'list' and jsonb_typeof(v_backoff -> 'seconds') = 'array' and jsonb_array_length(v_backoff -> 'seconds') > 0
+        and not jsonb_path_exists(v_backoff, '$.seconds[*] ? (@.type() != "number" || @ < 0)') then
+    return;
+  elsif v_backoff ->> 'kind' = 'exponential' then
+    perform pipeline.definition_number(p_stage, p_path || '.base_seconds', 5, 0, 86400);
+    perform pipeline.definition_number(p_stage, p_path || '.factor', 2, 1, 100);
+    perform pipeline.definition_number(p_stage, p_path || '.cap_seconds', 300, 0, 604800);
+    perform pipeline.definition_number(p_stage, p_path || '.jitter', 0.2, 0, 1);
+    return;
+  end if;
+  raise exception 'stage %: % is %, which is no backoff', p_stage ->> 'name', p_path, v_backoff
+    using errcode = 'MR001', hint = 'Use {"kind": "list", "seconds": [5, 30]} or {"kind": "exponential", "base_seconds": 5, "factor": 2, "cap_seconds": 300, "jitter": 0.2}.';
+end
+$$;
+comment on function pipeline.check_backoff(jsonb, text) is 'Raises MR001 unless the backoff at this path of a stage is well formed or absent.';
+
+create function pipeline.check_stage(p_stage jsonb, p_names text[]) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_name text := p_stage ->> 'name';
+  v_timeout numeric;
+  v_code text;
+  v_unknown text;
+begin
+  if v_name is null or v_name !~ '^[a-z][a-z0-9_]{0,40}$' then
+    raise exception 'stages[].name is %, but must be a lower-case name', coalesce(p_stage -> 'name', 'null')
+      using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
+  end if;
+  select n into v_unknown from jsonb_array_elements_text(coalesce(p_stage -> 'needs', '[]')) n where n <> all (p_names) limit 1;
+  if v_unknown is not null then
+    raise exception 'stage %: needs names %, which is no stage of this pipeline', v_name, v_unknown
+      using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(p_names, ', ') || '.';
+  end if;
+  if coalesce(p_stage ->> 'kind', 'function') not in ('function', 'external') then
+    raise exception 'stage %: kind is %, but must be function or external', v_name, p_stage -> 'kind'
+      using errcode = 'MR001', hint = 'A stage that hands work to a job service is external, any other is a function.';
+  end if;
+  perform pipeline.definition_number(p_stage, 'batch_size', 10, 1, 1000);
+  perform pipeline.definition_number(p_stage, 'max_workers', 2, 1, 1000);
+  perform pipeline.definition_number(p_stage, 'lease_seconds', 60, 5, 3600);
+  perform pipeline.definition_number(p_stage, 'result_limit_bytes', 1048576, 1, 10485760);
+  perform pipeline.definition_number(p_stage, 'retry.max_attempts', 3, 1, 100);
+  perform pipeline.definition_number(p_stage, 'completion.poll_seconds', null, 1, 3600);
+  perform pipeline.definition_number(p_stage, 'completion.deadline_seconds', 600, 1, 604800);
+  perform pipeline.check_backoff(p_stage, 'retry.backoff');
+  for v_code in select k from jsonb_object_keys(coalesce(p_stage #> '{retry,by_code}', '{}')) k loop
+    perform pipeline.definition_number(p_stage, 'retry.by_code.' || v_code || '.max_attempts', 3, 1, 100);
+    perform pipeline.check_backoff(p_stage, 'retry.by_code.' || v_code || '.backoff');
+  end loop;
+  v_timeout := pipeline.definition_number(p_stage, 'timeout_seconds', 30, 1, 86400);
+  if v_timeout > pipeline.setting('worker_seconds')::numeric then
+    raise exception 'stage %: timeout_seconds is %, but a worker runs for % seconds at most, so no worker could ever claim it',
+      v_name, v_timeout, pipeline.setting('worker_seconds')
+      using errcode = 'MR001', hint = 'Lower the timeout, or raise worker_seconds in pipeline.settings (paid plans allow about 190) and WORKER_SECONDS of the functions.';
+  end if;
+  if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null and not coalesce((p_stage #>> '{completion,callback}')::boolean, false) then
+    raise exception 'stage %: an external stage needs completion by callback or by polling', v_name
+      using errcode = 'MR001', hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';
+  end if;
+  if p_stage ->> 'apply' is not null and to_regprocedure(p_stage ->> 'apply' || '(jsonb)') is null then
+    raise exception 'stage %: apply names %(jsonb), which does not exist', v_name, p_stage ->> 'apply'
+      using errcode = 'MR001', hint = 'Create the function in an earlier migration and name it with its schema.';
+  end if;
+end
+$$;
+comment on function pipeline.check_stage(jsonb, text[]) is 'Raises MR001 with the field and the remedy when a stage''s definition is not valid.';
+
+-- Topological positions by Kahn's method; what never becomes free is part of a cycle.
+create function pipeline.order_stages(p_stages jsonb) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_ordered text[] := '{}';
+  v_free text[];
+begin
+  loop
+    select array_agg(s.value ->> 'name' order by s.ordinality) into v_free
+    from jsonb_array_elements(p_stages) with ordinality s
+    where s.value ->> 'name' <> all (v_ordered)
+      and not exists (select from jsonb_array_elements_text(coalesce(s.value -> 'needs', '[]')) n where n <> all (v_ordered));
+    exit when v_free is null;
+    v_ordered := v_ordered || v_free;
+  end loop;
+  if cardinality(v_ordered) < jsonb_array_length(p_stages) then
+    raise exception 'the stages % need each other in a cycle',
+      (select string_agg(s ->> 'name', ', ') from jsonb_array_elements(p_stages) s where s ->> 'name' <> all (v_ordered))
+      using errcode = 'MR001', hint = 'Remove one of their needs, so that some stage can be first.';
+  end if;
+  return v_ordered;
+end
+$$;
+comment on function pipeline.order_stages(jsonb) is 'Names of the stages in a topological order; MR001 when there is a cycle.';
+
+create function pipeline.check_definition(p_definition jsonb) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_names text[];
+  v_twice text;
+  v_stage jsonb;
+begin
+  if jsonb_typeof(p_definition) is distinct from 'object' or jsonb_typeof(p_definition -> 'stages') is distinct from 'array' then
+    raise exception 'a definition must be an object with "pipeline", "entity" and a list "stages", this is %', coalesce(jsonb_typeof(p_definition), 'null')
+      using errcode = 'MR001', hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run pipelines:sync`.';
+  end if;
+  if coalesce(p_definition ->> 'pipeline', '') !~ '^[a-z][a-z0-9_]{0,40}$' then
+    raise exception 'pipeline is %, but must be a lower-case name', coalesce(p_definition -> 'pipeline', 'null')
+      using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
+  end if;
+  if to_regclass(p_definition #>> '{entity,table}') is null then
+    raise exception 'entity.table is %, which is no table', coalesce(p_definition #> '{entity,table}', 'null')
+      using errcode = 'MR001', hint = 'Create the table in an earlier migration and name it with its schema.';
+  end if;
+  if coalesce(p_definition #>> '{entity,projection}', 'columns') not in ('columns', 'none') then
+    raise exception 'entity.projection is %, but must be columns or none', p_definition #> '{entity,projection}'
+      using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine alone.';
+  end if;
+  select array_agg(s ->> 'name') into v_names from jsonb_array_elements(p_definition -> 'stages') s;
+  if v_names is null then
+    raise exception 'pipeline %: stages is empty', p_definition ->> 'pipeline' using errcode = 'MR001', hint = 'Name at least one stage.';
+  end if;
+  select n into v_twice from unnest(v_names) n group by n having count(*) > 1 limit 1;
+  if v_twice is not null then
+    raise exception 'pipeline %: stage % is listed twice', p_definition ->> 'pipeline', v_twice using errcode = 'MR001', hint = 'Give each stage a name of its own.';
+  end if;
+  for v_stage in select s from jsonb_array_elements(p_definition -> 'stages') s loop
+    perform pipeline.check_stage(v_stage, v_names);
+  end loop;
+  perform pipeline.order_stages(p_definition -> 'stages');
+end
+$$;
+comment on function pipeline.check_definition(jsonb) is 'Raises MR001 when a definition is not valid.';
+
+create function pipeline.save_stages(p_pipeline_id int, p_definition jsonb) returns void
+language sql set search_path = ''
+as $$
+  insert into pipeline.stages as t (pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, enabled)
+  select p_pipeline_id, s ->> 'name', coalesce(s ->> 'kind', 'function'),
+    coalesce(s ->> 'function', replace(p_definition ->> 'pipeline', '_', '-') || '-' || replace(s ->> 'name', '_', '-')),
+    coalesce((s ->> 'batch_size')::int, 10), coalesce((s ->> 'max_workers')::int, 2),
+    make_interval(secs => coalesce((s ->> 'lease_seconds')::float8, 60)),
+    make_interval(secs => coalesce((s ->> 'timeout_seconds')::float8, 30)),
+    coalesce(s -> 'retry', '{}'),
+    coalesce((s #>> '{completion,callback}')::boolean, false),
+    make_interval(secs => (s #>> '{completion,poll_seconds}')::float8),
+    case when s ? 'completion' then make_interval(secs => coalesce((s #>> '{completion,deadline_seconds}')::float8, 600)) end,
+    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576), coalesce((s ->> 'enabled')::boolean, true)
+  from jsonb_array_elements(p_definition -> 'stages') s
+  on conflict on constraint stages_name_key do update set
+    kind = excluded.kind, function_name = excluded.function_name, batch_size = excluded.batch_size, max_workers = excluded.max_workers,
+    lease = excluded.lease, timeout = excluded.timeout, retry = excluded.retry, callback = excluded.callback, poll_every = excluded.poll_every,
+    deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes, enabled = excluded.enabled;
+$$;
+comment on function pipeline.save_stages(int, jsonb) is 'Writes the settings of a definition''s stages.';
+
+create function pipeline.graph_of(p_definition jsonb) returns jsonb
+language sql immutable set search_path = ''
+as $$
+  select jsonb_object_agg(s ->> 'name', coalesce((select jsonb_agg(n order by n) from jsonb_array_elements_text(s -> 'needs') n), '[]'))
+  from jsonb_array_elements(p_definition -> 'stages') s
+$$;
+comment on function pipeline.graph_of(jsonb) is 'The versioned part of a definition: stage name to the names of its needs.';
+
+create function pipeline.save_version(p_pipeline_id int, p_definition jsonb) returns int
+language plpgsql set search_path = ''
+as $$
+declare
+  v_graph jsonb := pipeline.graph_of(p_definition);
+  v_order text[] := pipeline.order_stages(p_definition -> 'stages');
+  v_id int;
+begin
+  select v.id into v_id from pipeline.versions v join pipeline.pipelines p on p.current_version_id = v.id
+  where p.id = p_pipeline_id and v.graph = v_graph;
+  if found then
+    return v_id;
+  end if;
+  insert into pipeline.versions (pipeline_id, number, graph)
+  select p_pipeline_id, coalesce(max(v.number), 0) + 1, v_graph from pipeline.versions v where v.pipeline_id = p_pipeline_id
+  returning id into v_id;
+
+  insert into pipeline.version_stages (version_id, stage_id, position, needs, dependents, is_sink)
+  with recursive edge as (
+    select g.key as after, n as before from jsonb_each(v_graph) g, jsonb_array_elements_text(g.value) n
+  ), reach as (
+    select before, after from edge union select r.before, e.after from reach r join edge e on e.before = r.after
+  )
+  select v_id, s.id, array_position(v_order, s.name),
+    coalesce((select array_agg(n.id order by n.id) from edge e join pipeline.stages n on n.name = e.before and n.pipeline_id = p_pipeline_id where e.after = s.name), '{}'),
+    coalesce((select array_agg(n.id order by n.id) from reach r join pipeline.stages n on n.name = r.after and n.pipeline_id = p_pipeline_id where r.before = s.name), '{}'),
+    not exists (select from edge e where e.before = s.name)
+  from pipeline.stages s where s.pipeline_id = p_pipeline_id and v_graph ? s.name;
+  update pipeline.pipelines set current_version_id = v_id where id = p_pipeline_id;
+  return v_id;
+end
+$$;
+comment on function pipeline.save_version(int, jsonb) is 'The id of the version with this graph: the current one when it is the same, else a new one.';
+
+-- A stage that the new graph drops may still be ahead of live runs, which finish on their own version with it.
+create function pipeline.check_dropped_stages(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_dropped record;
+begin
+  select s.name, count(*) as runs into v_dropped
+  from pipeline.stages s
+  join pipeline.version_stages vs on vs.stage_id = s.id
+  join pipeline.runs r on r.version_id = vs.version_id and r.status = 'running'
+  where s.pipeline_id = p_pipeline_id and not pipeline.graph_of(p_definition) ? s.name
+    and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state = 'completed' and not a.superseded)
+  group by s.name order by s.name limit 1;
+  if found then
+    raise exception 'stage % is dropped, but % live runs still need it', v_dropped.name, v_dropped.runs
+      using errcode = 'MR001', hint = format('Let them finish, or cancel them (select pipeline.cancel(id) from pipeline.runs where status = ''running''), or keep the stage %s.', v_dropped.name);
+  end if;
+end
+$$;
+comment on function pipeline.check_dropped_stages(int, jsonb) is 'Raises MR001 with the number of live runs when a definition drops a stage that they still need.';
+
+create function pipeline.define(p_definition jsonb) returns int
+language plpgsql set search_path = ''
+as $$
+declare
+  v_pipeline_id int;
+  v_version_id int;
+  v_table regclass;
+begin
+  perform pipeline.check_definition(p_definition);
+  v_table := to_regclass(p_definition #>> '{entity,table}');
+  insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, enabled)
+  values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
+    coalesce(p_definition #>> '{entity,projection}', 'columns'), coalesce((p_definition ->> 'enabled')::boolean, true))
+  on conflict on constraint pipelines_name_key do update
+    set entity_table = excluded.entity_table, entity_key = excluded.entity_key, projection = excluded.projection, enabled = excluded.enabled
+  returning p.id into v_pipeline_id;
+  perform pipeline.check_dropped_stages(v_pipeline_id, p_definition);
+  perform pipeline.save_stages(v_pipeline_id, p_definition);
+  v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
+  perform pipeline.attach(p_definition ->> 'pipeline');
+  perform pipeline.schedule_polls();
+  return (select v.number from pipeline.versions v where v.id = v_version_id);
+end
+$$;
+comment on function pipeline.define(jsonb) is 'Defines a pipeline or changes it, and returns the number of its current version. Calling it again with the same definition changes nothing.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,105 @@
+-- Chapter 5: runs, attempts and results
+--
+--   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
+--   attempt:  queued → started → completed | failed | cancelled
+--                      started → waiting → completed | failed | cancelled     (an external job is under way)
+--                      started → queued                                       (released by its worker, costs no attempt)
+--
+-- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
+--   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
+--     So a claim is a HOT update: it writes no index entry. A claim passes over the started rows at the head of the
+--     index, of which there are no more than the live workers hold.
+--   * there are no foreign keys on runs, attempts and results: their only writers are the transitions, and
+--     check_invariants() looks for orphans.
+
+create type pipeline.run_status as enum ('running', 'completed', 'failed', 'cancelled');
+create type pipeline.attempt_state as enum ('queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
+
+create table pipeline.runs (
+  id bigint generated always as identity constraint runs_pkey primary key,
+  pipeline_id int not null,
+  version_id int not null,
+  entity_id text not null,
+  status pipeline.run_status not null default 'running',
+  trace_id uuid not null default gen_random_uuid(),
+  created_at timestamptz not null,
+  finished_at timestamptz
+) with (fillfactor = 80);
+create unique index runs_one_live on pipeline.runs (pipeline_id, entity_id) where status = 'running';
+create index runs_by_entity on pipeline.runs (entity_id, pipeline_id, id);
+comment on table pipeline.runs is 'One passage of one entity through one pipeline. An entity has at most one live run a pipeline.';
+
+create table pipeline.attempts (
+  id bigint generated always as identity,
+  run_id bigint not null,
+  parent_id bigint,
+  submission_id bigint,
+  queue_at timestamptz,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  deadline_at timestamptz,
+  poll_at timestamptz,
+  token uuid,
+  stage_id int not null,
+  state pipeline.attempt_state not null default 'queued',
+  number smallint not null,
+  retry_count smallint not null default 0,
+  releases smallint not null default 0,
+  alone boolean not null default false,
+  superseded boolean not null default false,
+  service text,
+  job_id text,
+  error jsonb,
+  constraint attempts_pkey primary key (id) with (fillfactor = 90),
+  constraint attempts_number_key unique (run_id, stage_id, number)
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+create index attempts_ready on pipeline.attempts (stage_id, queue_at, id) where queue_at is not null;
+create index attempts_to_poll on pipeline.attempts (poll_at) where poll_at is not null;
+create index attempts_by_deadline on pipeline.attempts (deadline_at) where deadline_at is not null;
+create index attempts_by_submission on pipeline.attempts (submission_id) where submission_id is not null;
+comment on table pipeline.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
+comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
+comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
+comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
+comment on column pipeline.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
+
+create table pipeline.results (
+  attempt_id bigint constraint results_pkey primary key,
+  output jsonb,
+  usage jsonb
+);
+comment on table pipeline.results is 'What an attempt brought: its output (completed ones) and what it used, such as tokens and cost (any).';
+
+create table pipeline.workers (
+  id uuid constraint workers_pkey primary key,
+  stage_id int not null,
+  host uuid not null,
+  last_seq int not null default 0,
+  last_token uuid,
+  signed_on_at timestamptz not null,
+  heartbeat_at timestamptz not null,
+  left_at timestamptz,
+  leave_tries smallint not null default 0
+) with (fillfactor = 50);
+create index workers_live on pipeline.workers (stage_id) where left_at is null;
+comment on table pipeline.workers is 'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is 15 seconds old.';
+
+create table pipeline.claims (
+  token uuid constraint claims_pkey primary key,
+  worker_id uuid not null,
+  expires_at timestamptz not null,
+  open int not null,
+  alone boolean not null,
+  attempt_ids bigint[] not null
+) with (fillfactor = 50);
+create index claims_by_worker on pipeline.claims (worker_id);
+comment on table pipeline.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Gone when none of its attempts is started any more.';
+
+create table pipeline.rings (
+  id bigint generated always as identity constraint rings_pkey primary key,
+  stage_id int not null,
+  rung_at timestamptz not null
+);
+create index rings_by_stage on pipeline.rings (stage_id, rung_at);
+comment on table pipeline.rings is 'Doorbell rings that no worker has answered yet. Insert-only, so that nobody waits for another''s ring.';

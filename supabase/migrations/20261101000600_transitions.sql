@@ -1,0 +1,398 @@
+-- Chapter 6: transitions
+--
+-- The functions here are the only writers of state, and each takes a set. One call to settle() records what a batch of
+-- attempts came to, readies the next stages, finishes runs and projects all of it onto the entities, in the caller's
+-- one transaction.
+--
+-- Lock order, the same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
+--   * Entities are taken with `for no key update skip locked`: an attempt whose entity a user holds is answered `busy`.
+--     No transition ever waits for an entity. Only calls that a person makes (cancel, retry, start) wait for one.
+--   * Every transition locks the runs of its batch before it reads their state, so siblings that complete at once, or a
+--     completion and a cancel, see one another. The run's lock guards its attempts too: the one writer without it is
+--     a claim, which touches queued attempts alone, so only those need a lock of their own.
+
+create type pipeline.work as (
+  ord int, attempt_id bigint, token uuid, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
+  run_id bigint, stage_id int, entity_id text, was pipeline.attempt_state, verdict text, reason text
+);
+comment on type pipeline.work is 'One item of a batch on its way through a transition: what was reported, what it concerns, and the verdict (null: go on).';
+
+create type pipeline.change as (
+  entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
+  started_at timestamptz, completed_at timestamptz, queued text[]
+);
+comment on type pipeline.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
+
+create type pipeline.ready as (run_id bigint, stage_id int);
+
+-- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
+create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_group record;
+  v_entities text[];
+  v_locked bigint[] := '{}';
+begin
+  for v_group in
+    select p.name, p.projection, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids
+    from pipeline.attempts a
+    join pipeline.runs r on r.id = a.run_id
+    join pipeline.pipelines p on p.id = r.pipeline_id
+    where a.id = any (p_attempt_ids)
+    group by p.id order by p.id
+  loop
+    if v_group.projection <> 'none' then
+      execute format('select pipeline.%I($1)', v_group.name || '__lock') into v_entities using v_group.entity_ids;
+      if cardinality(v_entities) < cardinality(v_group.entity_ids) then
+        v_group.attempt_ids := array(
+          select a.id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+          where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities));
+      end if;
+    end if;
+    v_locked := v_locked || v_group.attempt_ids;
+  end loop;
+  perform from pipeline.runs r
+  where r.id = any (array(select a.run_id from pipeline.attempts a where a.id = any (v_locked)))
+  order by r.id for no key update;
+  perform from pipeline.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
+  return v_locked;
+end
+$$;
+comment on function pipeline.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts whose entities were free.';
+
+create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_stage record;
+begin
+  select s.name, p.name as pipeline, p.projection into v_stage
+  from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.id = p_stage_id;
+  if v_stage.projection <> 'none' and cardinality(p_changes) > 0 then
+    perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
+    execute format('select pipeline.%I($1, $2)', v_stage.pipeline || '__settle') using v_stage.name, p_changes;
+    perform set_config('pipeline.projecting', '', true);
+  end if;
+end
+$$;
+comment on function pipeline.project(int, pipeline.change[]) is 'Writes a batch of changes of one stage into its entities'' columns.';
+
+-- Seconds to wait before the retry with this count (0: the first), by a policy of the definition.
+create function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count int) returns float8
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_jitter float8;
+begin
+  if p_backoff ->> 'kind' = 'list' then
+    return (p_backoff -> 'seconds' ->> least(p_retry_count, jsonb_array_length(p_backoff -> 'seconds') - 1))::float8;
+  end if;
+  v_jitter := coalesce((p_backoff ->> 'jitter')::float8, 0.2);
+  return least(
+      coalesce((p_backoff ->> 'base_seconds')::float8, 5) * power(coalesce((p_backoff ->> 'factor')::float8, 2), least(p_retry_count, 60)),
+      coalesce((p_backoff ->> 'cap_seconds')::float8, 300))
+    * (1 + v_jitter * (2 * random() - 1));
+end
+$$;
+comment on function pipeline.backoff_seconds(jsonb, int) is 'Seconds until the next retry; retry_count 0 asks for the first.';
+
+create function pipeline.retry_due(p_stage_id int, p_error jsonb, p_retry_count int) returns timestamptz
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_retry jsonb := (select s.retry from pipeline.stages s where s.id = p_stage_id);
+  v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
+begin
+  if coalesce((p_error ->> 'permanent')::boolean, false) or p_retry_count + 1 >= coalesce((v_policy ->> 'max_attempts')::int, 3) then
+    return null;
+  end if;
+  return pipeline.now() + make_interval(secs => greatest(
+    pipeline.backoff_seconds(coalesce(v_policy -> 'backoff', '{}'), p_retry_count),
+    least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
+end
+$$;
+comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
+
+-- Followers of a stage that this completion readies: all their other needs are completed already.
+create function pipeline.advance(p_stage_id int, p_run_ids bigint[]) returns pipeline.ready[]
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_ready pipeline.ready[];
+begin
+  with follower as (
+    select r.id as run_id, f.stage_id
+    from pipeline.runs r
+    join pipeline.version_stages f on f.version_id = r.version_id and p_stage_id = any (f.needs)
+    where r.id = any (p_run_ids)
+      and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
+        select count(*) from pipeline.attempts n
+        where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state = 'completed' and not n.superseded))
+  ), added as (
+    insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
+    select f.run_id, f.stage_id,
+      coalesce((select max(a.number) from pipeline.attempts a where a.run_id = f.run_id and a.stage_id = f.stage_id), 0) + 1, v_now, v_now
+    from follower f order by f.run_id
+    returning run_id, stage_id
+  )
+  select coalesce(array_agg(row(a.run_id, a.stage_id)::pipeline.ready), '{}') into v_ready from added a;
+  return v_ready;
+end
+$$;
+comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies, and returns them.';
+
+create function pipeline.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+begin
+  -- Only the end of a sink can end a run; with one sink nothing else needs a look.
+  update pipeline.runs r set status = 'completed', finished_at = pipeline.now()
+  from pipeline.version_stages vs
+  where r.id = any (p_run_ids) and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
+    and not exists (
+      select from pipeline.version_stages o
+      where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
+        and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state = 'completed' and not a.superseded));
+end
+$$;
+comment on function pipeline.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
+
+create function pipeline.complete(p_stage_id int, p_items pipeline.work[]) returns int[]
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
+  v_ready pipeline.ready[];
+  v_changes pipeline.change[];
+begin
+  perform pipeline.apply_results(p_stage_id, p_items);
+  insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from unnest(p_items) i;
+  v_ready := pipeline.advance(p_stage_id, v_runs);
+  with done as (
+    update pipeline.attempts a
+    set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null,
+        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
+    from unnest(p_items) i where a.id = i.attempt_id
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+  )
+  select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, n.queued)::pipeline.change) into v_changes
+  from done d
+  left join (select r.run_id, array_agg(s.name) as queued from unnest(v_ready) r join pipeline.stages s on s.id = r.stage_id group by r.run_id) n on n.run_id = d.run_id;
+  perform pipeline.finish_runs(p_stage_id, v_runs);
+  perform pipeline.project(p_stage_id, v_changes);
+  return array(select distinct r.stage_id from unnest(v_ready) r);
+end
+$$;
+comment on function pipeline.complete(int, pipeline.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
+
+-- The user's own function for the stage, in the same transaction: rows it writes commit with the completion.
+create function pipeline.apply_results(p_stage_id int, p_items pipeline.work[]) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_apply text := (select s.apply from pipeline.stages s where s.id = p_stage_id);
+begin
+  if v_apply is not null then
+    execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
+      using (select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id, 'entity_id', i.entity_id, 'result', i.result) order by i.ord) from unnest(p_items) i);
+  end if;
+end
+$$;
+comment on function pipeline.apply_results(int, pipeline.work[]) is 'Calls the stage''s apply function, if it has one, with a jsonb list of {attempt, run, entity_id, result}.';
+
+create function pipeline.fail(p_stage_id int, p_items pipeline.work[]) returns int[]
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_changes pipeline.change[];
+  v_dead bigint[];
+  v_due_now boolean;
+begin
+  insert into pipeline.results (attempt_id, usage) select i.attempt_id, i.usage from unnest(p_items) i where i.usage is not null;
+  with failed as (
+    update pipeline.attempts a
+    set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, error = i.error,
+        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
+    from unnest(p_items) i where a.id = i.attempt_id
+    returning a.*, i.entity_id, i.was, i.job_id as reported_job, pipeline.retry_due(a.stage_id, i.error, a.retry_count) as due
+  ), again as (
+    -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, alone, submission_id)
+    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now, f.error ->> 'code' = 'lost_lease',
+      case when f.was = 'started' and f.reported_job is null then coalesce(f.submission_id, f.id) end
+    from failed f where f.due is not null order by f.run_id
+  )
+  select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, f.error ->> 'message',
+      f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::pipeline.change),
+    coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false)
+  into v_changes, v_dead, v_due_now from failed f;
+  perform pipeline.project(p_stage_id, v_changes);
+  if cardinality(v_dead) > 0 then
+    update pipeline.runs r set status = 'failed', finished_at = v_now where r.id = any (v_dead);
+    perform pipeline.cancel_attempts(v_dead, null);
+  end if;
+  return case when v_due_now then array[p_stage_id] else '{}' end;
+end
+$$;
+comment on function pipeline.fail(int, pipeline.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails. Returns the stage when a retry is due at once.';
+
+create function pipeline.wait(p_stage_id int, p_items pipeline.work[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_changes pipeline.change[];
+begin
+  with waiting as (
+    update pipeline.attempts a
+    set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id, deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'), poll_at = v_now + s.poll_every
+    from unnest(p_items) i, pipeline.stages s where a.id = i.attempt_id and s.id = p_stage_id
+    returning i.entity_id, a.job_id, a.retry_count, a.started_at
+  )
+  select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::pipeline.change) into v_changes from waiting w;
+  perform pipeline.project(p_stage_id, v_changes);
+end
+$$;
+comment on function pipeline.wait(int, pipeline.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
+
+create function pipeline.release(p_stage_id int, p_items pipeline.work[]) returns int[]
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_changes pipeline.change[];
+  v_tired pipeline.work[];
+begin
+  with released as (
+    update pipeline.attempts a
+    set state = 'queued', token = null, started_at = null, queue_at = v_now, releases = a.releases + 1
+    from unnest(p_items) i where a.id = i.attempt_id and a.releases < 2
+    returning i.entity_id, a.retry_count
+  )
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::pipeline.change) into v_changes from released r;
+  perform pipeline.project(p_stage_id, v_changes);
+  -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
+  v_tired := array(
+    select row(i.ord, i.attempt_id, i.token, 'failed', null, i.usage, '{"code": "released", "message": "released by three workers in a row without a result"}'::jsonb,
+      null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason)::pipeline.work
+    from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where a.state = 'started');
+  if cardinality(v_tired) > 0 then
+    perform pipeline.fail(p_stage_id, v_tired);
+  end if;
+  return array[p_stage_id];
+end
+$$;
+comment on function pipeline.release(int, pipeline.work[]) is 'started → queued without costing an attempt; the third release in a row of one attempt fails it.';
+
+-- Leases shrink with their attempts, and go with the last one.
+create function pipeline.close_claims(p_tokens uuid[]) returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  with closed as (select t as token, count(*) as n from unnest(p_tokens) t group by t),
+  locked as (select c.token from pipeline.claims c where c.token = any (p_tokens) order by c.token for update)
+  update pipeline.claims c set open = c.open - closed.n from closed join locked using (token) where c.token = closed.token;
+  delete from pipeline.claims c where c.token = any (p_tokens) and c.open <= 0;
+end
+$$;
+comment on function pipeline.close_claims(uuid[]) is 'Takes one attempt off the claim for each token given; a claim with none left is deleted.';
+
+-- Cancels live attempts of locked runs: all of them, or those of some stages.
+create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_stage record;
+  v_tokens uuid[];
+begin
+  perform from pipeline.attempts a
+  where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
+  v_tokens := array(
+    select a.token from pipeline.attempts a
+    where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'started');
+  for v_stage in
+    with cancelled as (
+      update pipeline.attempts a
+      set state = 'cancelled', finished_at = pipeline.now(), queue_at = null, poll_at = null, deadline_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
+      from pipeline.runs r
+      where a.run_id = any (p_run_ids) and r.id = a.run_id and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state in ('queued', 'started', 'waiting')
+      returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::pipeline.change as change
+    )
+    select c.stage_id, array_agg(c.change) as changes from cancelled c group by c.stage_id order by c.stage_id
+  loop
+    perform pipeline.project(v_stage.stage_id, v_stage.changes);
+  end loop;
+  perform pipeline.close_claims(v_tokens);
+end
+$$;
+comment on function pipeline.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void.';
+
+-- Runs a judged batch through its transitions. Returns the stages that have work now.
+create function pipeline.settle(p_items pipeline.work[]) returns int[]
+language plpgsql set search_path = ''
+as $$
+declare
+  v_group record;
+  v_ready int[] := '{}';
+begin
+  for v_group in
+    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items
+    from unnest(p_items) i where i.verdict is null
+    group by i.stage_id, i.outcome order by i.stage_id, i.outcome
+  loop
+    case v_group.outcome
+      when 'completed' then v_ready := v_ready || pipeline.complete(v_group.stage_id, v_group.items);
+      when 'failed' then v_ready := v_ready || pipeline.fail(v_group.stage_id, v_group.items);
+      when 'released' then v_ready := v_ready || pipeline.release(v_group.stage_id, v_group.items);
+      when 'waiting' then perform pipeline.wait(v_group.stage_id, v_group.items);
+    end case;
+  end loop;
+  perform pipeline.close_claims(array(select i.token from unnest(p_items) i where i.verdict is null and i.was = 'started'));
+  return v_ready;
+end
+$$;
+comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch: each group of one stage and outcome by its transition.';
+
+-- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone,
+-- which then fails with the SQL error. Errors that say "try again" are raised to the caller.
+create function pipeline.settle_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
+language plpgsql set search_path = ''
+as $$
+declare
+  v_half int := cardinality(p_items) / 2;
+  v_error jsonb;
+  v_left record;
+  v_right record;
+begin
+  begin
+    ready := pipeline.settle(p_items);
+    items := p_items;
+    return;
+  exception
+    when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+      raise;
+    when others then
+      v_error := jsonb_build_object('code', 'sql_' || sqlstate, 'message', sqlerrm, 'permanent', left(sqlstate, 2) in ('22', '23'));
+  end;
+  if v_half = 0 then
+    p_items[1].outcome := 'failed';
+    p_items[1].error := v_error;
+    ready := pipeline.settle(p_items);
+    p_items[1].verdict := 'rejected';
+    p_items[1].reason := v_error ->> 'message';
+    items := p_items;
+  else
+    v_left := pipeline.settle_guarded(p_items[:v_half]);
+    v_right := pipeline.settle_guarded(p_items[v_half + 1:]);
+    items := v_left.items || v_right.items;
+    ready := v_left.ready || v_right.ready;
+  end if;
+end
+$$;
+comment on function pipeline.settle_guarded(pipeline.work[]) is 'settle() in which an item that makes Postgres raise fails alone, with the SQL error.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,105 @@
+-- Chapter 7: the doorbell
+--
+-- A ring says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
+--
+-- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit), and then, in a fresh
+-- snapshot, looks for a live worker or an unanswered ring. A leaving worker tries the same lock exclusively and looks at
+-- the queue again before it signs off. So either the worker sees the work, or the enqueuer sees that the worker has gone.
+
+create function pipeline.take_rings(p_stage_ids int[], p_scaling_out int default null) returns int[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_stage_id int;
+  v_rings int[] := '{}';
+begin
+  for v_stage_id in
+    select distinct s.id from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
+    where s.id = any (p_stage_ids) and s.enabled and p.enabled order by s.id
+  loop
+    perform pg_advisory_xact_lock_shared(hashtext('pipeline.stage'), v_stage_id);
+    -- Above read committed there is no fresh snapshot to look at, so it always rings.
+    if current_setting('transaction_isolation') = 'read committed' then
+      continue when v_stage_id is distinct from p_scaling_out and pipeline.live_workers(v_stage_id) > 0;
+      continue when exists (select from pipeline.rings r where r.stage_id = v_stage_id and r.rung_at > pipeline.now() - interval '2 seconds');
+    end if;
+    insert into pipeline.rings (stage_id, rung_at) values (v_stage_id, pipeline.now());
+    v_rings := v_rings || v_stage_id;
+  end loop;
+  return v_rings;
+end
+$$;
+comment on function pipeline.take_rings(int[], int) is 'Of these stages, those to be rung now; each is noted as rung. A worker that scales its own stage out names it, since it is itself alive.';
+
+create function pipeline.ring_list(p_stage_ids int[]) returns jsonb
+language sql stable set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object('pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
+  from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.id = any (p_stage_ids)
+$$;
+comment on function pipeline.ring_list(int[]) is 'Rings as the functions read them: pipeline, stage, function.';
+
+-- The one place that calls pg_net. A setting that is missing or wrong is reported, never raised: the user's own write goes on.
+create function pipeline.post(p_function text, p_body jsonb) returns boolean
+language plpgsql set search_path = ''
+as $$
+declare
+  v_url text := pipeline.setting('project_url');
+  v_key text := pipeline.setting('secret_key');
+begin
+  if v_url is null or v_key is null then
+    perform pipeline.report('error', 'doorbell_not_configured', 'The doorbell cannot ring: project_url or secret_key is not set',
+      jsonb_build_object('hint', 'select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url''); select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'');'));
+    return false;
+  end if;
+  perform net.http_post(
+    url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
+    headers := jsonb_build_object('Content-Type', 'application/json', 'apikey', v_key), timeout_milliseconds := 5000);
+  return true;
+exception
+  when query_canceled or deadlock_detected or serialization_failure then raise;
+  when others then
+    perform pipeline.report('error', 'doorbell_failed', 'The doorbell could not ring: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
+    return false;
+end
+$$;
+comment on function pipeline.post(text, jsonb) is 'Rings an Edge Function through pg_net at commit; false (and a line in pipeline.log) when it cannot.';
+
+create function pipeline.ring(p_stage_ids int[]) returns int
+language plpgsql set search_path = ''
+as $$
+declare
+  v_stage jsonb;
+  v_rung int := 0;
+begin
+  for v_stage in select r from jsonb_array_elements(pipeline.ring_list(pipeline.take_rings(p_stage_ids))) r loop
+    v_rung := v_rung + pipeline.post(v_stage ->> 'function', v_stage - 'function')::int;
+  end loop;
+  return v_rung;
+end
+$$;
+comment on function pipeline.ring(int[]) is 'Rings those of the stages that have no live worker and no unanswered ring; returns how many.';
+
+create function public.pipeline_ring(p_stages jsonb) returns jsonb
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  v_stage jsonb;
+  v_rung int := 0;
+begin
+  if jsonb_typeof(p_stages) is distinct from 'array' then
+    raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
+  end if;
+  -- The worker has noted these rings already and could not deliver them, so they are posted without a second look.
+  for v_stage in
+    select distinct jsonb_build_object('pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
+    from jsonb_array_elements(p_stages) s, lateral pipeline.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
+  loop
+    v_rung := v_rung + pipeline.post(v_stage ->> 'function', v_stage - 'function')::int;
+  end loop;
+  return jsonb_build_object('rung', v_rung);
+end
+$$;
+comment on function public.pipeline_ring(jsonb) is 'Asks the database to ring stages that a worker could not reach itself.';
+
+revoke all on all functions in schema pipeline from public;

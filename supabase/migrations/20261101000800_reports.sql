@@ -1,0 +1,208 @@
+-- Chapter 8: reports
+--
+-- What a worker or an external service says about attempts arrives as a JSON list. Each item is parsed, judged under
+-- the locks and answered on its own: accepted, duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`:
+-- a value that jsonb cannot hold then fails its own attempt and not the whole call.
+
+create function pipeline.storable_item(p_item json) returns jsonb
+language plpgsql set search_path = ''
+as $$
+begin
+  return p_item::jsonb;
+exception when others then
+  return jsonb_build_object('attempt', (p_item ->> 'attempt')::numeric, 'submission', (p_item ->> 'submission')::numeric, 'token', p_item ->> 'token',
+    'service', p_item ->> 'service', 'job_id', p_item ->> 'job_id', 'outcome', 'failed', 'refused', sqlerrm,
+    'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
+      'message', format('the result holds something that Postgres cannot store (%s); remove such characters before returning it', sqlerrm)));
+end
+$$;
+comment on function pipeline.storable_item(json) is 'An item as jsonb; one that jsonb cannot hold becomes a failure that says so.';
+
+create function pipeline.items_of(p_items json) returns jsonb
+language plpgsql set search_path = ''
+as $$
+begin
+  if p_items is null or json_typeof(p_items) <> 'array' then
+    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null') using errcode = 'MR002', hint = 'Send a JSON list, an empty one when there is nothing to report.';
+  end if;
+  if json_array_length(p_items) > 1000 then
+    raise exception 'p_items has % items, but one call takes at most 1000', json_array_length(p_items) using errcode = 'MR002', hint = 'Send them in several calls; nothing of this one was recorded.';
+  end if;
+  begin
+    return p_items::jsonb;
+  exception when others then
+    return (select jsonb_agg(pipeline.storable_item(i.value) order by i.ordinality) from json_array_elements(p_items) with ordinality i);
+  end;
+end
+$$;
+comment on function pipeline.items_of(json) is 'The list of reports as jsonb, item by item where the whole cannot be.';
+
+-- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for an external job's end.
+create function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[]
+language plpgsql set search_path = ''
+as $$
+begin
+  return array(
+    select row(i.ordinality, k.id, k.token, i.value ->> 'outcome', i.value -> 'result',
+      case when jsonb_typeof(i.value -> 'usage') = 'object' then i.value -> 'usage' end,
+      case when i.value ->> 'outcome' = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
+        || case when jsonb_typeof(i.value -> 'error') = 'object' then i.value -> 'error' else '{}' end end,
+      i.value ->> 'service', i.value ->> 'job_id', null, null, null, null,
+      case when v.reason is not null then 'rejected' end, coalesce(v.reason, i.value ->> 'refused'))::pipeline.work
+    from jsonb_array_elements(pipeline.items_of(p_items)) with ordinality i
+    cross join lateral (
+      select case when i.value ->> p_key ~ '^[0-9]{1,18}$' then (i.value ->> p_key)::bigint end as id,
+        case when i.value ->> 'token' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (i.value ->> 'token')::uuid end as token
+    ) k
+    cross join lateral (
+      select case
+        when jsonb_typeof(i.value) <> 'object' then format('an item must be an object, this is %s', jsonb_typeof(i.value))
+        when k.id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(i.value -> p_key, 'null'))
+        when p_key = 'attempt' and k.token is null then 'token must be the uuid that the claim handed over'
+        when i.value ->> 'outcome' is null or i.value ->> 'outcome' <> all (case p_key when 'attempt' then array['completed', 'failed', 'waiting', 'released'] else array['completed', 'failed'] end)
+          then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(i.value -> 'outcome', 'null'))
+        when i.value ->> 'outcome' = 'completed' and not i.value ? 'result' then 'a completed item must have a result'
+        when (i.value ->> 'outcome' = 'waiting' or p_key = 'submission') and (i.value ->> 'service' is null or i.value ->> 'job_id' is null) then 'service and job_id must name the external job'
+        when jsonb_typeof(i.value #> '{error,retry_after_ms}') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
+        when jsonb_typeof(i.value #> '{error,permanent}') not in ('boolean', 'null') then 'error.permanent must be true or false'
+        when row_number() over (partition by k.id order by i.ordinality) > 1 then format('%s %s is listed twice in one call', p_key, k.id)
+      end as reason
+    ) v
+    order by i.ordinality);
+end
+$$;
+comment on function pipeline.parse_items(json, text) is 'Reports as work items; one that is malformed carries the verdict rejected and the reason.';
+
+-- What the attempt's state means for somebody who comes too late.
+create function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text
+language sql immutable set search_path = ''
+as $$
+  select case
+    when p_state is null then 'there is no such attempt: its entity or its run was deleted'
+    when p_state = 'cancelled' then 'the attempt was cancelled'
+    when p_state = 'failed' and p_error ->> 'code' = 'lost_lease' then 'the lease had expired and the attempt was given up'
+    when p_state = 'started' then 'another worker has the attempt: the token is not the current one'
+    else format('the attempt is %s', p_state)
+  end
+$$;
+comment on function pipeline.stale_reason(pipeline.attempt_state, jsonb) is 'Why a report on an attempt in this state changes nothing.';
+
+-- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
+create function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[]
+language plpgsql volatile set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return array(
+    select row(i.ord, i.attempt_id, coalesce(i.token, a.token),
+      case when l.too_large then 'failed' else i.outcome end, case when not l.too_large then i.result end, i.usage,
+      case when l.too_large then jsonb_build_object('code', 'result_too_large', 'permanent', true, 'message', l.message) else i.error end,
+      i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
+      case v.verdict when 'stale' then pipeline.stale_reason(a.state, a.error) when 'busy' then 'the entity is locked by another transaction' else coalesce(i.reason, l.message) end)::pipeline.work
+    from unnest(p_items) i
+    left join pipeline.attempts a on a.id = i.attempt_id
+    left join pipeline.runs r on r.id = a.run_id
+    left join pipeline.stages s on s.id = a.stage_id
+    cross join lateral (
+      select i.outcome = 'completed' and pg_column_size(i.result) > s.result_limit_bytes as too_large,
+        case when i.outcome = 'completed' and pg_column_size(i.result) > s.result_limit_bytes then
+          format('the result has %s bytes, but the limit of stage %s is %s; put it into Storage and return its location', pg_column_size(i.result), s.name, s.result_limit_bytes) end as message
+    ) l
+    cross join lateral (
+      select case
+        when i.verdict is not null then i.verdict
+        when a.id is null then 'stale'
+        when not a.id = any (p_locked) then 'busy'
+        when i.token is not null then case
+          when a.state = 'started' and a.token = i.token then null
+          when a.token = i.token and a.state::text in (i.outcome, case when i.outcome = 'waiting' then 'completed' end) then 'duplicate'
+          else 'stale' end
+        -- An external job: the waiting attempt must wait for this very job; one that is started or queued has not said yet.
+        when a.state in ('started', 'queued') or (a.state = 'waiting' and a.service = i.service and a.job_id = i.job_id) then null
+        when a.state::text = i.outcome and a.job_id = i.job_id then 'duplicate'
+        else 'stale' end as verdict
+    ) v
+    order by i.ord);
+end
+$$;
+comment on function pipeline.judge(pipeline.work[], bigint[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
+
+create function pipeline.record_items(p_items pipeline.work[], out verdicts jsonb, out ready int[])
+language plpgsql set search_path = ''
+as $$
+declare
+  v_items pipeline.work[];
+  v_done record;
+begin
+  if cardinality(p_items) = 0 then
+    verdicts := '[]';
+    ready := '{}';
+    return;
+  end if;
+  v_items := pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null)));
+  v_done := pipeline.settle_guarded(v_items);
+  ready := v_done.ready;
+  select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'reason', i.reason,
+      'verdict', coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)) order by i.ord)
+  into verdicts from unnest(v_done.items) i;
+end
+$$;
+comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and settles a parsed batch.';
+
+create function pipeline.record_reports(p_items json, out verdicts jsonb, out ready int[])
+language sql set search_path = ''
+as $$ select r.verdicts, r.ready from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r $$;
+comment on function pipeline.record_reports(json) is 'Records what a worker says about its attempts.';
+
+-- The attempt that a submission stands for today: the newest that carries its id.
+create function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[]
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    p_items[v_i].attempt_id := coalesce(
+      (select max(a.id) from pipeline.attempts a where a.submission_id = p_items[v_i].attempt_id), p_items[v_i].attempt_id);
+  end loop;
+  return p_items;
+end
+$$;
+comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
+
+create function public.pipeline_resume(p_items json) returns jsonb
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  v_done record;
+begin
+  v_done := pipeline.record_items(pipeline.attempts_of_submissions(pipeline.parse_items(p_items, 'submission')));
+  return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(pipeline.take_rings(v_done.ready)));
+end
+$$;
+comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, service, job_id, outcome, result | error, usage}.';
+
+create function public.pipeline_poll(p_limit int) returns jsonb
+language plpgsql security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_jobs jsonb;
+begin
+  if p_limit is null or p_limit not between 1 and 1000 then
+    raise exception 'p_limit is %, but must be from 1 to 1000', coalesce(p_limit::text, 'null') using errcode = 'MR002', hint = 'Send how many jobs to ask for at once.';
+  end if;
+  with due as (
+    select a.id from pipeline.attempts a where a.poll_at <= v_now and a.state = 'waiting' order by a.poll_at limit p_limit for update skip locked
+  ), taken as (
+    -- The next poll is set at once, so that two pollers never ask for the same job.
+    update pipeline.attempts a set poll_at = v_now + s.poll_every
+    from due, pipeline.stages s where a.id = due.id and s.id = a.stage_id
+    returning a.*, s.name as stage, s.pipeline_id
+  )
+  select jsonb_agg(jsonb_build_object('attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'pipeline', p.name, 'stage', t.stage,
+      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id, 'deadline_at', t.deadline_at) order by t.id) into v_jobs
+  from taken t join pipeline.pipelines p on p.id = t.pipeline_id join pipeline.runs r on r.id = t.run_id;
+  return jsonb_build_object('jobs', coalesce(v_jobs, '[]'), 'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
+end
+$$;
+comment on function public.pipeline_poll(int) is 'Takes waiting jobs whose poll is due.';
+
+revoke all on all functions in schema pipeline from public;

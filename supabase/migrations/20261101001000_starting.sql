@@ -1,0 +1,349 @@
+-- Chapter 10: starting, starting over, cancelling, retrying
+--
+-- These are the calls that a person makes, by SQL or by writing a status column (chapter 11). They hold or wait for the
+-- entities, then lock the runs, as the lock order says.
+
+-- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
+create function pipeline.take_over(p_run_ids bigint[], p_keep int[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+begin
+  with source as (
+    select r.id as run_id, a.id as attempt_id, a.stage_id, a.retry_count, a.started_at, a.finished_at, a.created_at
+    from pipeline.runs r
+    cross join lateral (
+      select o.id from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id order by o.id desc limit 1) o
+    join pipeline.attempts a on a.run_id = o.id and a.state = 'completed' and not a.superseded and a.stage_id = any (p_keep)
+    where r.id = any (p_run_ids)
+  ), carried as (
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, retry_count, created_at, started_at, finished_at)
+    select s.run_id, s.stage_id, 1, s.attempt_id, 'completed', s.retry_count, s.created_at, s.started_at, s.finished_at from source s
+    returning id, parent_id
+  )
+  insert into pipeline.results (attempt_id, output)
+  select c.id, o.output from carried c join pipeline.results o on o.attempt_id = c.parent_id;
+end
+$$;
+comment on function pipeline.take_over(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
+
+-- Queues one stage of locked runs; raises when a run lacks the result of one of its needs.
+create function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id, min(s.name) as need into v_lacking
+  from pipeline.runs r
+  join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.needs) n
+  join pipeline.stages s on s.id = n
+  where r.id = any (p_run_ids)
+    and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = n and a.state = 'completed' and not a.superseded);
+  if v_lacking.runs > 0 then
+    raise exception 'stage % cannot start for % entities (%, …): its need % has no result', (select s.name from pipeline.stages s where s.id = p_stage_id),
+      v_lacking.runs, v_lacking.entity_id, v_lacking.need
+      using errcode = 'MR005', hint = format('Queue %s instead; the stages after it follow by themselves.', v_lacking.need);
+  end if;
+  insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
+  select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now
+  from unnest(p_run_ids) r(id) order by r.id;
+end
+$$;
+comment on function pipeline.enqueue_stage(bigint[], int) is 'Queues a stage of locked runs; MR005 when a need has no result.';
+
+-- New runs of the current version for entities that the caller holds. Returns the runs; an entity with a live run gets none.
+create function pipeline.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
+language plpgsql set search_path = ''
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_runs bigint[];
+  v_stage pipeline.version_stages;
+  v_other int;
+begin
+  with added as (
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
+    select p.id, p.current_version_id, e, v_now from pipeline.pipelines p, unnest(p_entity_ids) e where p.id = p_pipeline_id
+    on conflict (pipeline_id, entity_id) where status = 'running' do nothing
+    returning id
+  )
+  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
+  select vs.* into v_stage from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
+  if not found then
+    raise exception 'stage % is not part of the pipeline''s current version', (select s.name from pipeline.stages s where s.id = p_stage_id)
+      using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
+  end if;
+  if cardinality(v_stage.needs) = 0 then
+    insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
+    select r, vs.stage_id, 1, v_now, v_now
+    from unnest(v_runs) r join pipeline.version_stages vs on vs.version_id = v_stage.version_id and cardinality(vs.needs) = 0;
+  elsif cardinality(v_runs) > 0 then
+    perform pipeline.take_over(v_runs, array(
+      select vs.stage_id from pipeline.version_stages vs
+      where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents)));
+    perform pipeline.enqueue_stage(v_runs, p_stage_id);
+    -- Branches beside this one that the previous run left unfinished go on too, or the run could never end.
+    for v_other in
+      select vs.stage_id from pipeline.version_stages vs
+      where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) order by vs.position
+    loop
+      perform pipeline.enqueue_open(v_runs, v_other);
+    end loop;
+  end if;
+  return v_runs;
+end
+$$;
+comment on function pipeline.new_runs(int, text[], int) is 'Starts new runs of held entities at a stage, with the results of earlier stages taken over.';
+
+create function pipeline.enqueue_open(p_run_ids bigint[], p_stage_id int) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+begin
+  perform pipeline.enqueue_stage(array(
+    select r.id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+      and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id)
+      and not exists (
+        select from unnest(vs.needs) n
+        where not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = n and a.state = 'completed' and not a.superseded))), p_stage_id);
+end
+$$;
+comment on function pipeline.enqueue_open(bigint[], int) is 'Queues a stage in those of the runs where it has no attempt and all its needs are done.';
+
+-- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
+create function pipeline.start_over(p_run_ids bigint[], p_stage_id int) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_version record;
+  v_closure int[];
+begin
+  for v_version in
+    select vs.dependents, array_agg(r.id order by r.id) as runs
+    from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids) group by vs.version_id, vs.dependents order by vs.version_id
+  loop
+    v_closure := v_version.dependents || p_stage_id;
+    perform pipeline.cancel_attempts(v_version.runs, v_closure);
+    update pipeline.attempts a set superseded = true
+    where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
+    perform pipeline.enqueue_stage(v_version.runs, p_stage_id);
+  end loop;
+end
+$$;
+comment on function pipeline.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history.';
+
+-- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
+create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_live bigint[];
+  v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+begin
+  if cardinality(v_new) < cardinality(p_entity_ids) then
+    select coalesce(array_agg(r.id), '{}') into v_live from (
+      select r.id from pipeline.runs r
+      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.id <> all (v_new)
+      order by r.id for no key update) r;
+    perform pipeline.start_over(v_live, p_stage_id);
+  end if;
+  perform pipeline.ring(array(
+    select vs.stage_id from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id
+    where p.id = p_pipeline_id and (vs.stage_id = p_stage_id or cardinality(vs.needs) = 0)));
+end
+$$;
+comment on function pipeline.queue_stage(int, int, text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over.';
+
+create function pipeline.hold_entities(p_pipeline_id int, p_entity_ids text[]) returns text[]
+language plpgsql set search_path = ''
+as $$
+declare
+  v_held text[];
+begin
+  execute format('select pipeline.%I($1, true)', (select p.name from pipeline.pipelines p where p.id = p_pipeline_id) || '__lock') into v_held using p_entity_ids;
+  return v_held;
+end
+$$;
+comment on function pipeline.hold_entities(int, text[]) is 'Locks entities, waiting for whoever holds them; returns those that exist.';
+
+create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null) returns bigint
+language plpgsql set search_path = ''
+as $$
+declare
+  v_pipeline pipeline.pipelines;
+  v_stage_id int;
+begin
+  select p.* into v_pipeline from pipeline.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+  end if;
+  if cardinality(pipeline.hold_entities(v_pipeline.id, array[p_entity_id])) = 0 then
+    raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
+  end if;
+  if p_stage is null then
+    select vs.stage_id into v_stage_id from pipeline.version_stages vs where vs.version_id = v_pipeline.current_version_id and cardinality(vs.needs) = 0 order by vs.position limit 1;
+  else
+    v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
+  end if;
+  perform pipeline.queue_stage(v_pipeline.id, v_stage_id, array[p_entity_id]);
+  perform pipeline.project_queued(v_pipeline.id, v_stage_id, array[p_entity_id]);
+  return (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = p_entity_id and r.status = 'running');
+end
+$$;
+comment on function pipeline.start(text, text, text) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there.';
+
+create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_entity_ids text[]) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_pipeline pipeline.pipelines;
+begin
+  select p.* into v_pipeline from pipeline.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.projection <> 'none' and cardinality(p_entity_ids) > 0 then
+    perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
+    execute format('select pipeline.%I($1, $2)', v_pipeline.name || '__queued') using (select s.name from pipeline.stages s where s.id = p_stage_id), p_entity_ids;
+    perform set_config('pipeline.projecting', '', true);
+  end if;
+end
+$$;
+comment on function pipeline.project_queued(int, int, text[]) is 'Shows a stage as queued and all that depends on it as pending, with their columns cleared.';
+
+-- Locks the entities and the runs given, waiting for both.
+create function pipeline.hold_runs(p_run_ids bigint[]) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_group record;
+begin
+  for v_group in
+    select r.pipeline_id, array_agg(r.entity_id) as entity_ids from pipeline.runs r where r.id = any (p_run_ids) group by r.pipeline_id order by r.pipeline_id
+  loop
+    perform pipeline.hold_entities(v_group.pipeline_id, v_group.entity_ids);
+  end loop;
+  perform from pipeline.runs r where r.id = any (p_run_ids) order by r.id for no key update;
+end
+$$;
+comment on function pipeline.hold_runs(bigint[]) is 'Locks runs and their entities in the lock order.';
+
+create function pipeline.cancel(p_run bigint) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_status pipeline.run_status;
+begin
+  perform pipeline.hold_runs(array[p_run]);
+  select r.status into v_status from pipeline.runs r where r.id = p_run;
+  if v_status is distinct from 'running' then
+    raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
+      using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run can be cancelled: select * from pipeline.runs where status = ''running''.';
+  end if;
+  perform pipeline.cancel_attempts(array[p_run], null);
+  update pipeline.runs r set status = 'cancelled', finished_at = pipeline.now() where r.id = p_run;
+end
+$$;
+comment on function pipeline.cancel(bigint) is 'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns failed with the error cancelled.';
+
+-- Latest attempts of stages that stand in the way of finished runs.
+create view pipeline.dead_letters as
+select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id, a.error ->> 'code' as error_code,
+  a.error ->> 'message' as error_message, a.retry_count, a.finished_at as failed_at
+from pipeline.runs r
+join pipeline.pipelines p on p.id = r.pipeline_id
+join pipeline.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
+join pipeline.stages s on s.id = a.stage_id
+where r.status = 'failed'
+  and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
+comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
+
+create function pipeline.retry_runs(p_run_ids bigint[], p_stage_id int) returns int
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_stage record;
+  v_retried bigint[];
+begin
+  with again as (
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, queue_at, created_at)
+    select a.run_id, a.stage_id, a.number + 1, a.id, v_now, v_now
+    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+    where a.run_id = any (p_run_ids) and r.status in ('failed', 'cancelled') and a.state in ('failed', 'cancelled') and not a.superseded
+      -- Stages that were cancelled beside the failed one go on with it, or the run could never end.
+      and (p_stage_id is null or a.stage_id = p_stage_id or a.state = 'cancelled')
+      and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
+    order by a.run_id
+    returning run_id
+  )
+  select coalesce(array_agg(distinct a.run_id), '{}') into v_retried from again a;
+  update pipeline.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
+  for v_stage in
+    select a.stage_id, array_agg(row(r.entity_id, 'queued', null, null, null, 0, null, null, null)::pipeline.change) as changes
+    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+    where a.run_id = any (v_retried) and a.state = 'queued' group by a.stage_id order by a.stage_id
+  loop
+    perform pipeline.project(v_stage.stage_id, v_stage.changes);
+    perform pipeline.ring(array[v_stage.stage_id]);
+  end loop;
+  return cardinality(v_retried);
+end
+$$;
+comment on function pipeline.retry_runs(bigint[], int) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
+
+create function pipeline.retry(p_run bigint, p_stage text default null) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_run pipeline.runs;
+  v_stage_id int;
+begin
+  perform pipeline.hold_runs(array[p_run]);
+  select r.* into v_run from pipeline.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null') using errcode = 'MR003', hint = 'Look it up: select * from pipeline.dead_letters.';
+  end if;
+  if p_stage is not null then
+    v_stage_id := (pipeline.stage_named((select p.name from pipeline.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
+  end if;
+  if exists (select from pipeline.runs o where o.pipeline_id = v_run.pipeline_id and o.entity_id = v_run.entity_id and o.id > p_run) then
+    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+  end if;
+  if pipeline.retry_runs(array[p_run], v_stage_id) = 0 then
+    raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
+      using errcode = 'MR004', hint = 'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
+  end if;
+end
+$$;
+comment on function pipeline.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts.';
+
+create function pipeline.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
+language plpgsql set search_path = ''
+as $$
+declare
+  v_unknown text := (select k from jsonb_object_keys(p_condition) k where k <> all (array['stage', 'error_code', 'failed_since', 'failed_before', 'limit']) limit 1);
+  v_runs bigint[];
+begin
+  if v_unknown is not null then
+    raise exception 'the condition has %, which is not known', v_unknown using errcode = 'MR002', hint = 'Use stage, error_code, failed_since, failed_before and limit.';
+  end if;
+  v_runs := array(
+    select d.run_id from pipeline.dead_letters d
+    where d.pipeline = p_pipeline
+      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
+      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
+      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and not exists (select from pipeline.runs o join pipeline.runs r on r.id = d.run_id where o.entity_id = d.entity_id and o.pipeline_id = r.pipeline_id and o.id > d.run_id)
+    order by d.run_id limit (p_condition ->> 'limit')::int);
+  if p_dry_run then
+    return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+  end if;
+  perform pipeline.hold_runs(v_runs);
+  return jsonb_build_object('matched', cardinality(v_runs), 'replayed', pipeline.retry_runs(v_runs, null));
+end
+$$;
+comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+
+revoke all on all functions in schema pipeline from public;

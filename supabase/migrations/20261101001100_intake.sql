@@ -1,0 +1,327 @@
+-- Chapter 11: intake and projection
+--
+-- pipeline.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
+-- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema pipeline:
+--   leads__lock(ids, wait)          locks entities, in key order          leads__started(stage, now, ids)  shows a claim
+--   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
+--   leads__intake()                 the trigger on insert and update      leads__queued(stage, ids)        shows starting over
+--   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
+--
+-- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
+-- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper.
+
+create function pipeline.stage_columns(p_stage text) returns text[]
+language sql immutable set search_path = ''
+as $$ select array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at'] $$;
+comment on function pipeline.stage_columns(text) is 'The seven columns that the projection keeps for a stage on its entity.';
+
+create function pipeline.stage_columns_ddl(p_table text, p_stage text) returns text
+language sql immutable set search_path = ''
+as $$
+  select format($ddl$alter table %1$s
+  add column if not exists %2$I text not null default 'pending',
+  add column if not exists %3$I text,
+  add column if not exists %4$I jsonb,
+  add column if not exists %5$I text,
+  add column if not exists %6$I int not null default 0,
+  add column if not exists %7$I timestamptz,
+  add column if not exists %8$I timestamptz;$ddl$, p_table,
+    p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at')
+$$;
+comment on function pipeline.stage_columns_ddl(text, text) is 'The statement that adds a stage''s seven columns to a table.';
+
+create function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_missing record;
+begin
+  if not exists (select from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key and not a.attisdropped) then
+    raise exception 'entity.key is %, but table % has no such column', p_pipeline.entity_key, p_pipeline.entity_table
+      using errcode = 'MR001', hint = 'Name the primary key''s column.';
+  end if;
+  if not exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+                 where i.indrelid = p_pipeline.entity_table and i.indisunique and i.indnkeyatts = 1 and a.attname = p_pipeline.entity_key) then
+    raise exception 'entity.key is %, which is not unique in table %', p_pipeline.entity_key, p_pipeline.entity_table
+      using errcode = 'MR001', hint = 'Make it the primary key.';
+  end if;
+  if p_pipeline.projection = 'columns' then
+    select s as stage, c as name into v_missing from unnest(p_stages) s, unnest(pipeline.stage_columns(s)) c
+    where not exists (select from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = c and not a.attisdropped) limit 1;
+    if found then
+      raise exception 'table % has no column % for stage %', p_pipeline.entity_table, v_missing.name, v_missing.stage
+        using errcode = 'MR001', hint = pipeline.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
+    end if;
+  end if;
+end
+$$;
+comment on function pipeline.check_columns(pipeline.pipelines, text[]) is 'Raises MR001, with the statement that helps, when the entity table lacks a column.';
+
+-- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
+create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
+begin
+  if p_status = 'queued' then
+    perform pipeline.queue_stage(p_pipeline_id, v_stage_id, p_entity_ids);
+    perform pipeline.project_queued(p_pipeline_id, v_stage_id, p_dirty_ids);
+  elsif p_status is distinct from 'pending' then
+    raise exception '%_status was set to % by hand', p_stage, coalesce(quote_literal(p_status), 'null')
+      using errcode = 'MR005', hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. To stop a run: select pipeline.cancel(run).';
+  elsif exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running') then
+    raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
+      using errcode = 'MR005', hint = 'Cancel the run first: select pipeline.cancel(id) from pipeline.runs where entity_id = … and status = ''running''.';
+  end if;
+end
+$$;
+comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
+
+create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_runs bigint[];
+begin
+  select coalesce(array_agg(r.id), '{}') into v_runs from (
+    select r.id from pipeline.runs r where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id order by r.id for update) r;
+  perform pipeline.delete_runs(v_runs);
+end
+$$;
+comment on function pipeline.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
+
+create function pipeline.delete_runs(p_run_ids bigint[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_tokens uuid[];
+begin
+  delete from pipeline.results o using pipeline.attempts a where a.run_id = any (p_run_ids) and o.attempt_id = a.id;
+  with gone as (delete from pipeline.attempts a where a.run_id = any (p_run_ids) returning a.token, a.state)
+  select array_agg(g.token) into v_tokens from gone g where g.state = 'started';
+  perform pipeline.close_claims(v_tokens);
+  delete from pipeline.runs r where r.id = any (p_run_ids);
+end
+$$;
+comment on function pipeline.delete_runs(bigint[]) is 'Deletes locked runs with everything that hangs on them.';
+
+-- One assignment list a stage: what a transition of it writes.
+create function pipeline.settle_branch(p_pipeline pipeline.pipelines, p_stage_id int, p_stage text) returns text
+language sql stable set search_path = ''
+as $$
+  select format($branch$
+  when %1$L then
+    update %2$s e set %3$I = c.status, %4$I = c.job_id, %5$I = c.result, %6$I = c.error, %7$I = c.retry_count, %8$I = c.started_at, %9$I = c.completed_at%10$s
+    from unnest(p_changes) c where e.%11$I = c.entity_id::%12$s;$branch$,
+    p_stage, p_pipeline.entity_table, p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at',
+    (select coalesce(string_agg(distinct format(', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end', n.name || '_status', n.name), ''), '')
+     from pipeline.version_stages vs join pipeline.stages n on n.id = vs.stage_id where p_stage_id = any (vs.needs)),
+    p_pipeline.entity_key,
+    (select format_type(a.atttypid, null) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
+$$;
+comment on function pipeline.settle_branch(pipeline.pipelines, int, text) is 'Source of one branch of a pipeline''s __settle function.';
+
+create function pipeline.queued_branch(p_pipeline pipeline.pipelines, p_stage text, p_dependents text[]) returns text
+language sql stable set search_path = ''
+as $$
+  select format($branch$
+  when %1$L then
+    update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]);$branch$, p_stage, p_pipeline.entity_table,
+    (select string_agg(format('%1$I = %2$L, %3$I = null, %4$I = null, %5$I = null, %6$I = 0, %7$I = null, %8$I = null',
+      n || '_status', case when n = p_stage then 'queued' else 'pending' end, n || '_job_id', n || '_result', n || '_error', n || '_retry_count', n || '_started_at', n || '_completed_at'), ', ')
+     from unnest(p_stage || p_dependents) n),
+    p_pipeline.entity_key,
+    (select format_type(a.atttypid, null) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
+$$;
+comment on function pipeline.queued_branch(pipeline.pipelines, text, text[]) is 'Source of one branch of a pipeline''s __queued function.';
+
+-- One row of the VALUES list by which intake compares a statement's statuses.
+create function pipeline.intake_row(p_stage text, p_position int, p_ancestors text[], p_dependents text[]) returns text
+language sql immutable set search_path = ''
+as $$
+  select format('(%s, %L, n.%I, o.%I, %s, %s)', p_position, p_stage, p_stage || '_status', p_stage || '_status',
+    -- dirty: some column that a fresh start must clear is not clear
+    (select string_agg(format('n.%I is not null or n.%I is not null or n.%I is not null or n.%I <> 0 or n.%I is not null or n.%I is not null%s',
+       d || '_job_id', d || '_result', d || '_error', d || '_retry_count', d || '_started_at', d || '_completed_at',
+       case when d = p_stage then '' else format(' or n.%I <> ''pending''', d || '_status') end), ' or ') from unnest(p_stage || p_dependents) d),
+    -- covered: an earlier stage of the same row starts over in the same statement
+    coalesce((select '(' || string_agg(format('n.%1$I = ''queued'' and o.%1$I is distinct from ''queued''', a || '_status'), ' or ') || ')' from unnest(p_ancestors) a), 'false'))
+$$;
+comment on function pipeline.intake_row(text, int, text[], text[]) is 'Source of one stage''s row in the comparison of a pipeline''s __intake function.';
+
+create function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void
+language plpgsql set search_path = ''
+as $write$
+begin
+  execute format($f$
+create or replace function pipeline.%1$I(p_ids text[], p_wait boolean default false) returns text[]
+language plpgsql set search_path = '' set enable_seqscan = off as $$
+begin
+  if p_wait then
+    return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update);
+  end if;
+  return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked);
+end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
+  execute format($f$
+create or replace function pipeline.%1$I(p_ids text[]) returns jsonb
+language plpgsql set search_path = '' set enable_seqscan = off as $$
+begin
+  return (select coalesce(jsonb_object_agg(x.%2$I::text, to_jsonb(x)), '{}') from (
+    select %5$s from %3$s e where e.%2$I = any (p_ids::%4$s[])) x);
+end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
+    (select string_agg(format('e.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
+     where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));
+  execute format($f$
+create or replace function pipeline.%1$I() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if tg_op = 'TRUNCATE' then
+    perform pipeline.delete_runs(array(select r.id from pipeline.runs r where r.pipeline_id = %2$s order by r.id for update));
+  else
+    perform pipeline.forget(%2$s, array(select d.%3$I::text from deleted d));
+  end if;
+  return null;
+end $$;
+create or replace trigger %4$I after delete on %5$s referencing old table as deleted for each statement execute function pipeline.%1$I();
+create or replace trigger %6$I after truncate on %5$s for each statement execute function pipeline.%1$I()$f$,
+    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key, p_pipeline.name || '_deleted', p_pipeline.entity_table, p_pipeline.name || '_truncated');
+  execute format($f$
+create or replace function pipeline.%1$I() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  raise exception 'the key of a row of %2$s cannot change from %% to %%: its runs are filed under it', old.%3$I, new.%3$I
+    using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
+end $$;
+create or replace trigger %4$I before update of %3$I on %2$s for each row when (old.%3$I is distinct from new.%3$I) execute function pipeline.%1$I()$f$,
+    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.name || '_key');
+end
+$write$;
+comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __deleted and __key functions of a pipeline.';
+
+create function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void
+language plpgsql set search_path = ''
+as $write$
+begin
+  execute format($f$
+create or replace function pipeline.%1$I(p_stage text, p_changes pipeline.change[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off as $$
+begin
+  case p_stage%2$s
+  else null;
+  end case;
+end $$$f$, p_pipeline.name || '__settle',
+    (select string_agg(pipeline.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and exists (select from pipeline.version_stages vs where vs.stage_id = s.id)));
+  execute format($f$
+create or replace function pipeline.%1$I(p_stage text, p_now timestamptz, p_ids text[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off as $$
+begin
+  case p_stage%2$s
+  else null;
+  end case;
+end $$$f$, p_pipeline.name || '__started',
+    (select string_agg(format($b$
+  when %1$L then
+    with free as (select e.%2$I from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked)
+    update %3$s e set %5$I = 'started', %6$I = p_now from free where e.%2$I = free.%2$I;$b$,
+      s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, s.name || '_status', s.name || '_started_at'), '' order by s.id)
+     from pipeline.stages s where s.pipeline_id = p_pipeline.id and exists (select from pipeline.version_stages vs where vs.stage_id = s.id)));
+  execute format($f$
+create or replace function pipeline.%1$I(p_stage text, p_ids text[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off as $$
+begin
+  case p_stage%2$s
+  else null;
+  end case;
+end $$$f$, p_pipeline.name || '__queued',
+    (select string_agg(pipeline.queued_branch(p_pipeline, s.name, array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id)), '' order by s.id)
+     from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id));
+end
+$write$;
+comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
+
+create function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void
+language plpgsql set search_path = ''
+as $write$
+declare
+  v_rows text := (
+    select string_agg(pipeline.intake_row(s.name, vs.position,
+      array(select a.name from pipeline.version_stages av join pipeline.stages a on a.id = av.stage_id where av.version_id = vs.version_id and s.id = any (av.dependents) order by a.id),
+      array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id)), E',\n      ' order by vs.position)
+    from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id);
+begin
+  execute format($f$
+create or replace function pipeline.%1$I() returns trigger
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_group record;
+begin
+  if current_setting('pipeline.projecting', true) = (pg_trigger_depth() - 1)::text then
+    return null;
+  end if;
+  if tg_op = 'UPDATE' then
+    for v_group in
+      select s.stage, s.status, array_agg(n.%2$I::text order by n.%2$I) as ids, array_agg(n.%2$I::text) filter (where s.dirty) as dirty_ids
+      from new_rows n join old_rows o on o.%2$I = n.%2$I
+      cross join lateral (values
+      %3$s) s(position, stage, status, was, dirty, covered)
+      where s.status is distinct from s.was and not s.covered
+      group by s.position, s.stage, s.status order by s.position, s.status
+    loop
+      perform pipeline.take_in(%4$s, v_group.stage, v_group.status, v_group.ids, v_group.dirty_ids);
+    end loop;
+  else
+    for v_group in
+      select s.stage, s.status, array_agg(n.%2$I::text order by n.%2$I) as ids, array_agg(n.%2$I::text) filter (where s.dirty) as dirty_ids
+      from new_rows n
+      cross join lateral (values
+      %5$s) s(position, stage, status, was, dirty, covered)
+      where s.status is distinct from 'pending' and not s.covered
+      group by s.position, s.stage, s.status order by s.position, s.status
+    loop
+      perform pipeline.take_in(%4$s, v_group.stage, v_group.status, v_group.ids, v_group.dirty_ids);
+    end loop;
+  end if;
+  return null;
+end $$;
+create or replace trigger %6$I after insert on %7$s referencing new table as new_rows for each statement execute function pipeline.%1$I();
+create or replace trigger %8$I after update on %7$s referencing old table as old_rows new table as new_rows for each statement execute function pipeline.%1$I()$f$,
+    p_pipeline.name || '__intake', p_pipeline.entity_key, v_rows, p_pipeline.id,
+    -- A fresh row has no old statuses: nothing was queued before.
+    regexp_replace(v_rows, '\mo\.([a-z0-9_"]+)', '''pending''', 'g'),
+    p_pipeline.name || '_inserted', p_pipeline.entity_table, p_pipeline.name || '_updated');
+end
+$write$;
+comment on function pipeline.write_intake(pipeline.pipelines) is 'Creates the __intake function of a pipeline and its triggers.';
+
+create function pipeline.attach(p_pipeline text) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_pipeline pipeline.pipelines;
+  v_stages text[];
+  v_key_type text;
+  v_function regprocedure;
+begin
+  select p.* into v_pipeline from pipeline.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it first.';
+  end if;
+  v_stages := array(select s.name from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = v_pipeline.current_version_id order by vs.position);
+  perform pipeline.check_columns(v_pipeline, v_stages);
+  select format_type(a.atttypid, null) into v_key_type from pg_attribute a where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key;
+  perform pipeline.write_common_functions(v_pipeline, v_key_type, case when v_pipeline.projection = 'columns'
+    then array(select c from pipeline.stages s, unnest(pipeline.stage_columns(s.name)) c where s.pipeline_id = v_pipeline.id) else '{}' end);
+  if v_pipeline.projection = 'columns' then
+    perform pipeline.write_projection(v_pipeline, v_key_type);
+    perform pipeline.write_intake(v_pipeline);
+  end if;
+  for v_function in select p.oid from pg_proc p where p.pronamespace = 'pipeline'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
+    execute format('revoke all on function %s from public', v_function);
+    execute format('comment on function %s is %L', v_function, format('Written by pipeline.attach(%L); see chapter 11.', v_pipeline.name));
+  end loop;
+end
+$$;
+comment on function pipeline.attach(text) is 'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after adding columns to the table; define() does.';
+
+revoke all on all functions in schema pipeline from public;

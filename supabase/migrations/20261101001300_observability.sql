@@ -1,0 +1,114 @@
+-- Chapter 13: watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+create view pipeline.queue_depth as
+select p.name as pipeline, s.name as stage,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at <= pipeline.now()) as ready,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at > pipeline.now()) as in_backoff,
+  count(a.id) filter (where a.state = 'started') as started,
+  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
+from pipeline.stages s
+join pipeline.pipelines p on p.id = s.pipeline_id
+left join pipeline.attempts a on a.stage_id = s.id and a.queue_at is not null
+group by p.name, s.id, s.name
+order by p.name, s.id;
+comment on view pipeline.queue_depth is 'How much is queued at each stage, from the queue''s own index.';
+
+create view pipeline.stage_health as
+select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at <= pipeline.now()) as ready,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at > pipeline.now()) as in_backoff,
+  count(a.id) filter (where a.state = 'started') as started,
+  count(a.id) filter (where a.state = 'waiting') as waiting,
+  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
+  count(distinct a.run_id) filter (where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
+  count(a.id) filter (where a.retry_count > 0) as retries,
+  pipeline.now() - min(coalesce(a.queue_at, a.started_at)) filter (where a.state in ('queued', 'started', 'waiting') and coalesce(a.queue_at, a.started_at) <= pipeline.now()) as oldest_age,
+  (select count(*) from pipeline.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > pipeline.now() - interval '15 seconds') as live_workers
+from pipeline.stages s
+join pipeline.pipelines p on p.id = s.pipeline_id
+left join pipeline.attempts a on a.stage_id = s.id
+left join pipeline.runs r on r.id = a.run_id
+group by p.name, p.enabled, s.id, s.name, s.enabled
+order by p.name, s.id;
+comment on view pipeline.stage_health is 'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, live workers, retries.';
+
+create function pipeline.timeline(p_run bigint)
+returns table (attempt_id bigint, stage text, number int, state pipeline.attempt_state, parent_id bigint, retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
+  took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean)
+language sql stable set search_path = ''
+as $$
+  select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count, a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
+    a.service, a.job_id, a.error ->> 'code', a.error ->> 'message', o.usage, a.superseded
+  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id left join pipeline.results o on o.attempt_id = a.id
+  where a.run_id = p_run order by a.id
+$$;
+comment on function pipeline.timeline(bigint) is 'Every attempt of a run in order, with times, errors, tokens and cost.';
+
+create function pipeline.check_invariants() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable set search_path = ''
+as $$
+  select 'a running run owns a live attempt', r.id, null::bigint, 'run of entity ' || r.entity_id || ' has none'
+  from pipeline.runs r where r.status = 'running' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.state in ('queued', 'started', 'waiting'))
+  union all
+  select 'a run that is over owns no live attempt', a.run_id, a.id, format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+  from pipeline.attempts a left join pipeline.runs r on r.id = a.run_id
+  where a.state in ('queued', 'started', 'waiting') and r.status is distinct from 'running'
+  union all
+  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline', a.run_id, a.id, a.state::text
+  from pipeline.attempts a left join pipeline.claims c on c.token = a.token
+  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+     or (a.state = 'started' and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+     or (a.state = 'waiting' and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+     or (a.state not in ('queued', 'started') and a.queue_at is not null)
+     or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+  union all
+  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id), format('%s attempts of stage %s', count(*), s.name)
+  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+  where a.state in ('queued', 'started', 'waiting', 'completed') and not a.superseded
+  group by a.run_id, a.stage_id, s.name having count(*) > 1
+  union all
+  select 'a completed attempt has its result, and only attempts have results', a.run_id, coalesce(a.id, o.attempt_id), coalesce('stage ' || a.stage_id, 'no such attempt')
+  from pipeline.attempts a full join pipeline.results o on o.attempt_id = a.id
+  where (a.state = 'completed' and o.attempt_id is null) or a.id is null
+  union all
+  select 'a live attempt has its needs completed', a.run_id, a.id, 'stage ' || a.stage_id
+  from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+  join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+  where a.state in ('queued', 'started', 'waiting') and exists (
+    select from unnest(vs.needs) n where not exists (select from pipeline.attempts d where d.run_id = a.run_id and d.stage_id = n and d.state = 'completed' and not d.superseded))
+  union all
+  select 'a completed run has all stages completed', r.id, null, 'stage ' || vs.stage_id
+  from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id
+  where r.status = 'completed' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state = 'completed' and not a.superseded)
+  union all
+  select 'a claim counts its started attempts', null, null, format('claim %s says %s, has %s', c.token, c.open, n.n)
+  from pipeline.claims c cross join lateral (select count(*) as n from unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i where a.token = c.token and a.state = 'started') n
+  where c.open <> n.n
+$$;
+comment on function pipeline.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
+
+create function pipeline.doctor() returns table (what text, ok boolean, detail text)
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_url text := pipeline.setting('project_url');
+  v_swept timestamptz := (select s.value::timestamptz from pipeline.settings s where s.name = 'last_sweep_at');
+begin
+  return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, 'missing: select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url'')');
+  return query select 'secret_key is set', pipeline.setting('secret_key') is not null, case when pipeline.setting('secret_key') is null then 'missing: select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'')' else 'present' end;
+  return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
+    from unnest(array['millrace-sweep', 'millrace-prune']) j;
+  return query select 'the sweep has run in the last minute', coalesce(v_swept > pipeline.now() - interval '1 minute', false), coalesce(v_swept::text, 'never');
+  return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
+    coalesce(string_agg(distinct coalesce(n.status_code::text, n.error_msg, 'no answer'), ', '), 'no rings yet')
+    from (select h.status_code, h.error_msg from net._http_response h order by h.id desc limit 20) n;
+  return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');
+  return query select 'no errors in the last hour', not exists (select from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'),
+    coalesce((select string_agg(distinct l.message, '; ') from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'), 'none');
+end
+$$;
+comment on function pipeline.doctor() is 'Checks the engine''s configuration and health, one line each with the remedy.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,36 @@
+-- Chapter 14: schedules, and the doors
+--
+-- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval in use.
+
+create function pipeline.schedule_polls() returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_seconds int := (select least(59, ceil(extract(epoch from min(s.poll_every)))) from pipeline.stages s where s.poll_every is not null);
+begin
+  if v_seconds is not null then
+    perform cron.schedule('millrace-poll', v_seconds || ' seconds', 'select pipeline.ring_polls()');
+  elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
+    perform cron.unschedule('millrace-poll');
+  end if;
+end
+$$;
+comment on function pipeline.schedule_polls() is 'Schedules the completion poller at the shortest poll interval of any stage, or not at all.';
+
+select cron.schedule('millrace-sweep', '10 seconds', 'select pipeline.sweep()');
+select cron.schedule('millrace-prune', '17 3 * * *', 'select pipeline.prune()');
+
+-- The doors: nobody but the owner calls into schema pipeline; service_role alone calls the public functions.
+revoke all on all functions in schema pipeline from public;
+do $$
+declare
+  v_function regprocedure;
+begin
+  for v_function in select p.oid from pg_proc p where p.pronamespace = 'public'::regnamespace and p.proname like 'pipeline\_%' loop
+    execute format('revoke all on function %s from public, anon, authenticated', v_function);
+    execute format('grant execute on function %s to service_role', v_function);
+  end loop;
+end
+$$;
+
+notify pgrst, 'reload schema';
