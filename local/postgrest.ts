@@ -1,0 +1,100 @@
+// The Data API: the real PostgREST, configured as on hosted Supabase.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { postgrestBinary } from './binaries.ts';
+import { freePort } from './free-port.ts';
+import type { Watchdog } from './watchdog.ts';
+
+const readyTimeoutMs = 20_000;
+const portAttempts = 5;
+
+export interface Postgrest {
+  port: number;
+  /** Opens its database connections anew at once, instead of at its next try. */
+  reconnect(): void;
+  stop(): Promise<void>;
+}
+
+export interface PostgrestOptions {
+  /** Logs in as authenticator. */
+  dbUrl: string;
+  /** JSON Web Key Set of the keys that may have signed a token. */
+  keySet: object;
+  watchdog?: Watchdog;
+}
+
+/** Starts PostgREST. Resolves when its schema cache is loaded. */
+export async function startPostgrest(options: PostgrestOptions): Promise<Postgrest> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await launch(options, await freePort(), await freePort());
+    } catch (error) {
+      // Between finding a free port and binding it another process may take it.
+      if (attempt === portAttempts || !/in use|resource busy/i.test(String(error))) throw error;
+    }
+  }
+}
+
+async function launch({ dbUrl, keySet, watchdog }: PostgrestOptions, port: number, adminPort: number) {
+  const child = spawn(postgrestBinary(), [], {
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      LC_ALL: 'C.UTF-8',
+      PGRST_DB_URI: dbUrl,
+      PGRST_DB_SCHEMAS: 'public',
+      PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
+      PGRST_DB_ANON_ROLE: 'anon',
+      PGRST_DB_MAX_ROWS: '1000',
+      PGRST_DB_POOL: '15',
+      PGRST_DB_USE_LEGACY_GUCS: 'false',
+      PGRST_JWT_SECRET: JSON.stringify(keySet),
+      PGRST_JWT_CACHE_MAX_LIFETIME: '60',
+      PGRST_SERVER_HOST: '127.0.0.1',
+      PGRST_SERVER_PORT: String(port),
+      PGRST_ADMIN_SERVER_PORT: String(adminPort),
+      PGRST_LOG_LEVEL: 'error',
+    },
+  });
+  watchdog?.watch(child);
+  let log = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-4000);
+    });
+  }
+  child.once('error', (error) => {
+    log += String(error);
+  });
+  const deadline = Date.now() + readyTimeoutMs;
+  while (!(await isReady(adminPort))) {
+    if (hasEnded(child)) throw new Error(`PostgREST did not start:\n${log}`);
+    if (Date.now() > deadline) {
+      child.kill('SIGKILL');
+      throw new Error(`PostgREST was not ready within ${readyTimeoutMs} ms:\n${log}`);
+    }
+    await delay(25);
+  }
+  return {
+    port,
+    reconnect: () => void child.kill('SIGUSR1'),
+    async stop() {
+      if (hasEnded(child)) return;
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+}
+
+async function isReady(adminPort: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${adminPort}/ready`).then(
+    (answer) => answer.status === 200,
+    () => false,
+  );
+}
