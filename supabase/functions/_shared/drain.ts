@@ -13,8 +13,6 @@ export type DrainEnd = 'refused' | 'empty' | 'handed_over' | 'unloaded' | 'faile
 export interface DrainOptions {
   pipeline: string;
   stage: string;
-  /** The Edge Function to ring when handing over. */
-  function: string;
   engine: Engine;
   budget: Budget;
   ringer: Ringer;
@@ -31,7 +29,6 @@ export interface DrainOptions {
 const GATHER_MS = 8;
 const FIRST_REFILL_PAUSE_MS = 250;
 const LONGEST_REFILL_PAUSE_MS = 2_000;
-const LEAVE_TRIES = 4;
 
 /** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
 export class Drain {
@@ -85,18 +82,14 @@ export class Drain {
       return 'failed';
     }
     await this.claim();
-    if (this.closed) return 'refused';
-    for (let refusals = 0; ; ) {
+    for (;;) {
       if (this.held.size > 0) await this.step();
       else if (!this.mayClaim()) return await this.handOver();
       else if (this.sawEmpty) {
-        const { left } = await this.o.engine.leave(this.worker);
-        if (left || ++refusals === LEAVE_TRIES) return 'empty';
+        const { left } = await this.o.engine.leave(this.worker, false);
+        if (left) return 'empty';
         await this.claim();
-      } else {
-        refusals = 0;
-        await this.claim();
-      }
+      } else await this.claim();
     }
   }
 
@@ -119,7 +112,8 @@ export class Drain {
   }
 
   private async claim(): Promise<void> {
-    const limit = this.freeSlots(0);
+    // A first claim is made whatever the isolate has used up before, so that every invocation gets something done.
+    const limit = this.seq === 0 ? this.capacity() : this.freeSlots(0);
     const answer = await this.o.engine.claim({
       pipeline: this.o.pipeline,
       stage: this.o.stage,
@@ -147,11 +141,13 @@ export class Drain {
       this.giveUp(items[0]?.attempt ?? 0, messageOf(error));
       return;
     }
-    for (const { attempt, verdict, reason } of answer.items) {
+    for (const [index, { attempt }] of items.entries()) {
+      const { verdict, reason } = answer.items[index] ?? { verdict: 'rejected', reason: 'the engine gave no answer' };
       if (verdict === 'busy') this.held.postpone(attempt, Date.now());
-      else if (verdict === 'rejected') this.giveUp(attempt, reason ?? 'rejected');
       else this.held.drop(attempt);
-      if (verdict === 'stale') this.o.log.warn('an outcome came too late', { attempt, reason });
+      if (verdict === 'stale' || verdict === 'rejected') {
+        this.o.log.warn('an outcome was not taken', { attempt, verdict, reason });
+      }
     }
     this.accept(answer, limit);
   }
@@ -189,21 +185,19 @@ export class Drain {
   /** How many items can be taken once `sent` of those held are recorded. */
   private freeSlots(sent: number): number {
     if (!this.mayClaim()) return 0;
-    return Math.max(0, (this.o.batchSize ?? this.limits.batch_size) - this.held.size + sent);
+    return Math.max(0, this.capacity() - this.held.size + sent);
   }
 
-  /** Signs off although there may be work, then rings a successor, which finds room only once this worker has left. */
+  private capacity(): number {
+    return this.o.batchSize ?? this.limits.batch_size;
+  }
+
+  /** Signs off although there may be work; the engine says whether to ring a successor. */
   private async handOver(): Promise<DrainEnd> {
-    const end = this.unloading ? 'unloaded' : this.closed ? 'refused' : 'handed_over';
-    let workRemains = false;
-    for (let tries = 0; tries < LEAVE_TRIES; tries++) {
-      const { left } = await this.o.engine.leave(this.worker);
-      if (left) break;
-      workRemains = true;
-    }
-    const { pipeline, stage } = this.o;
-    if (workRemains && !this.closed) this.o.ringer.ring([{ pipeline, stage, function: this.o.function }]);
-    return end;
+    const { ring } = await this.o.engine.leave(this.worker, true);
+    this.o.ringer.ring(ring);
+    if (this.unloading) return 'unloaded';
+    return this.closed ? 'refused' : 'handed_over';
   }
 
   private giveUpBusyItems(): void {

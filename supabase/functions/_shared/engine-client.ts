@@ -34,9 +34,11 @@ export interface Engine {
     limit: number;
   }): Promise<contract.Completion>;
   renew(worker: string): Promise<z.output<typeof contract.renewAnswer>>;
-  leave(worker: string): Promise<z.output<typeof contract.leaveAnswer>>;
+  /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
+  leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
   ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
-  poll(limit: number): Promise<z.output<typeof contract.pollAnswer>>;
+  /** Takes jobs whose poll is due; `pollMs` sets their next poll instead of their stage. */
+  poll(limit: number, pollMs?: number): Promise<z.output<typeof contract.pollAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
 }
 
@@ -86,9 +88,14 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
         p_limit: c.limit,
       }),
     renew: (worker) => call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker }, true),
-    leave: (worker) => call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker }),
+    leave: (worker, handOver) =>
+      call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker, p_hand_over: handOver }),
     ring: (stages) => call(contract.ringAnswer, 'pipeline_ring', { p_stages: stages }),
-    poll: (limit) => call(contract.pollAnswer, 'pipeline_poll', { p_limit: limit }),
+    poll: (limit, pollMs) =>
+      call(contract.pollAnswer, 'pipeline_poll', {
+        p_limit: limit,
+        ...(pollMs === undefined ? {} : { p_poll_ms: pollMs }),
+      }),
     resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }),
   };
 }

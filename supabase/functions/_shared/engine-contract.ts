@@ -18,7 +18,7 @@ const item = z.object({
 });
 
 const verdict = z.object({
-  attempt: z.number(),
+  attempt: z.number().nullish(),
   verdict: z.enum(['accepted', 'duplicate', 'stale', 'busy', 'rejected']),
   reason: z.string().nullish(),
 });
@@ -43,11 +43,9 @@ const verdicts = { items: z.array(verdict) };
 export const claimAnswer = z.discriminatedUnion('status', [admitted, refused]);
 export const completeAnswer = z.discriminatedUnion('status', [admitted.extend(verdicts), refused.extend(verdicts)]);
 export const renewAnswer = z.object({ renewed: z.number(), lost: z.array(z.number()) });
-export const leaveAnswer = z.object({ left: z.boolean() });
+export const leaveAnswer = z.object({ left: z.boolean(), ring: z.array(ring) });
 export const ringAnswer = z.object({ rung: z.number() });
-/** A submission the engine has never heard of belongs to no attempt. */
-const jobVerdict = verdict.extend({ attempt: z.number().nullish() });
-export const resumeAnswer = z.object({ items: z.array(jobVerdict), ring: z.array(ring) });
+export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring) });
 export const pollAnswer = z.object({
   jobs: z.array(
     z.object({
@@ -68,9 +66,8 @@ export const pollAnswer = z.object({
 export type Ring = z.output<typeof ring>;
 /** One claimed attempt, with all its handler needs. */
 export type Item = z.output<typeof item>;
-/** The engine's answer to one outcome. */
+/** The engine's answer to one outcome; answers come in the order of the items. */
 export type Verdict = z.output<typeof verdict>;
-export type JobVerdict = z.output<typeof jobVerdict>;
 export type Claim = z.output<typeof claimAnswer>;
 export type Completion = z.output<typeof completeAnswer>;
 export type StageLimits = z.output<typeof stageLimits>;
@@ -89,7 +86,7 @@ export interface Usage {
 export type Outcome =
   | { outcome: 'completed'; result: unknown; usage?: Usage }
   | { outcome: 'failed'; error: Failure; usage?: Usage }
-  | { outcome: 'waiting'; service: string; job_id: string; poll_ms?: number; usage?: Usage }
+  | { outcome: 'waiting'; service: string; job_id: string; usage?: Usage }
   | { outcome: 'released' };
 
 export type OutcomeItem = { attempt: number; token: string } & Outcome;

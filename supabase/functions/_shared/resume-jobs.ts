@@ -1,5 +1,5 @@
 import { type Engine, EngineRefusal } from './engine-client.ts';
-import type { JobOutcomeItem, JobVerdict } from './engine-contract.ts';
+import type { JobOutcomeItem, Verdict } from './engine-contract.ts';
 import type { Ringer } from './ring.ts';
 
 const FIRST_PAUSE_MS = 25;
@@ -12,8 +12,8 @@ const LONGEST_PAUSE_MS = 500;
 export async function resumeJobs(
   items: JobOutcomeItem[],
   options: { engine: Pick<Engine, 'resume'>; ringer: Ringer; until: number },
-): Promise<JobVerdict[]> {
-  const verdicts: JobVerdict[] = [];
+): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
   let pending = items.map((item, index) => ({ item, index }));
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     const answers = await resume(
@@ -33,7 +33,7 @@ export async function resumeJobs(
 async function resume(
   items: JobOutcomeItem[],
   options: { engine: Pick<Engine, 'resume'>; ringer: Ringer },
-): Promise<JobVerdict[]> {
+): Promise<Verdict[]> {
   try {
     const answer = await options.engine.resume(items);
     options.ringer.ring(answer.ring);
@@ -41,7 +41,7 @@ async function resume(
   } catch (error) {
     if (!(error instanceof EngineRefusal)) throw error;
     if (items.length === 1) return [{ verdict: 'rejected', reason: error.message }];
-    const verdicts: JobVerdict[] = [];
+    const verdicts: Verdict[] = [];
     for (const item of items) verdicts.push(...(await resume([item], options)));
     return verdicts;
   }

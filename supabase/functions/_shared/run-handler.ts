@@ -1,6 +1,6 @@
 import type { Item, Outcome, StageLimits, Usage } from './engine-contract.ts';
 import { classify, MisconfiguredError, PermanentError, RetriableError } from './errors.ts';
-import { type Env, readSettings, settingsFaults } from './settings.ts';
+import { type Env, settingsFaults } from './settings.ts';
 import { type Stage, Waiting } from './stage.ts';
 import { describeFault, validateResult } from './validate-result.ts';
 
@@ -68,9 +68,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       reportUsage,
     });
     if (output instanceof Waiting) {
-      const pollMs = readSettings('worker', env).COMPLETION_POLL_INTERVAL;
-      const job = { outcome: 'waiting', service: output.service, job_id: output.jobId } as const;
-      return pollMs === undefined ? job : { ...job, poll_ms: pollMs };
+      return { outcome: 'waiting', service: output.service, job_id: output.jobId };
     }
     return { outcome: 'completed', result: validateResult(stage.output, output, limits.result_limit_bytes) };
   } catch (error) {

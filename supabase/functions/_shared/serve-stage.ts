@@ -66,7 +66,6 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
   const drain = new Drain({
     pipeline: stage.pipeline.name,
     stage: stage.name,
-    function: definition.function,
     engine,
     budget,
     ringer,

@@ -15,7 +15,7 @@ export function validateResult<S extends z.ZodType>(schema: S, output: unknown, 
       `${fault} holds a NUL character or half of a surrogate pair, which Postgres cannot store: remove it.`,
     );
   }
-  const bytes = storedBytes(parsed.data);
+  const bytes = new TextEncoder().encode(JSON.stringify(parsed.data)).length;
   if (bytes > limitBytes) {
     throw new PermanentError(
       'result_too_large',
@@ -56,18 +56,6 @@ function unstorablePath(value: unknown, path: string): string | null {
     if (fault) return fault;
   }
   return null;
-}
-
-/** The length of a value as Postgres prints jsonb: with a space after each colon and comma. */
-function storedBytes(value: unknown): number {
-  return new TextEncoder().encode(JSON.stringify(value)).length + separators(value);
-}
-
-function separators(value: unknown): number {
-  if (value === null || typeof value !== 'object') return 0;
-  const inner: unknown[] = Object.values(value).filter((v) => v !== undefined);
-  const own = Math.max(0, inner.length - 1) + (Array.isArray(value) ? 0 : inner.length);
-  return inner.reduce<number>((sum, v) => sum + separators(v), own);
 }
 
 function pathText(path: readonly PropertyKey[], root: string): string {

@@ -51,9 +51,10 @@ async function pollUntilDone(env: Env, platform: Platform, rpc: Rpc, budget: Bud
 /** Asks after every job whose poll is due and records those that have ended. Unfinished ones are left alone. */
 export async function pollJobs(options: { env: Env; engine: Engine; ringer: Ringer; budget: Budget }): Promise<void> {
   const { env, engine, ringer, budget } = options;
+  const pollMs = readSettings('worker', env).COMPLETION_POLL_INTERVAL;
   let more = true;
   while (more && budget.fits(ASK_TIMEOUT_MS + SAVE_TIME_MS)) {
-    const answer = await engine.poll(JOBS_A_ROUND);
+    const answer = await engine.poll(JOBS_A_ROUND, pollMs);
     more = answer.more;
     const asked = await Promise.all(answer.jobs.map((job) => askAfter(job, env)));
     const finished = asked.filter((item) => item !== null);
