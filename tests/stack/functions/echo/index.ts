@@ -7,7 +7,9 @@ export default {
   async fetch(request: Request): Promise<Response> {
     const { sleepMs = 0, status = 200 } = request.method === 'POST' ? bodies.parse(await request.json()) : {};
     await new Promise((resolve) => setTimeout(resolve, sleepMs));
-    const environment = Object.fromEntries(['SUPABASE_URL', 'SUPABASE_SECRET_KEYS', 'SETTING'].map((n) => [n, read(n)]));
+    const environment = Object.fromEntries(
+      ['SUPABASE_URL', 'SUPABASE_SECRET_KEYS', 'SETTING'].map((n) => [n, read(n)]),
+    );
     const headers = Object.fromEntries(request.headers);
     return Response.json({ url: request.url, method: request.method, headers, environment }, { status });
   },

@@ -1,0 +1,87 @@
+// npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
+import { parseArgs } from 'node:util';
+import pc from 'picocolors';
+import { readSettings } from './settings.ts';
+import { type Stack, startStack } from './stack.ts';
+
+const usage = `npm run stack -- [--json] [--data DIR]
+  --json      print one line of JSON when ready, nothing else on standard output
+  --data DIR  keep the data in DIR and find it there at the next start`;
+
+function readArguments() {
+  try {
+    const options = { json: { type: 'boolean' }, data: { type: 'string' }, help: { type: 'boolean' } } as const;
+    return parseArgs({ options }).values;
+  } catch (error) {
+    console.error(`${(error as Error).message}\n${usage}`);
+    return process.exit(2);
+  }
+}
+
+const { json = false, data, help = false } = readArguments();
+if (help) {
+  console.log(usage);
+  process.exit(0);
+}
+
+let stack: Stack | undefined;
+let ending = false;
+
+async function end(): Promise<void> {
+  if (ending) return;
+  ending = true;
+  if (!json) console.log(pc.dim('stopping …'));
+  // While it still starts, the end of the start takes care of the stop.
+  if (!stack) return;
+  await stack.stop();
+  process.exit(0);
+}
+process.on('SIGINT', end);
+process.on('SIGTERM', end);
+process.on('SIGHUP', end);
+// Whoever started this is gone without a word.
+process.on('disconnect', end);
+
+function printAddresses(ready: Stack, seconds: string): void {
+  const rows = {
+    API: ready.apiUrl,
+    Functions: ready.functionsUrl,
+    Database: ready.dbUrl,
+    Scraper: ready.scraperUrl,
+    Model: ready.llmUrl,
+    'Secret key': ready.secretKey,
+    'Publishable key': ready.publishableKey,
+    'service_role key': ready.serviceRoleKey,
+    'anon key': ready.anonKey,
+    'Data folder': ready.dataDir,
+  };
+  console.log(pc.green(`ready in ${seconds} s`));
+  for (const [name, value] of Object.entries(rows)) console.log(`  ${pc.bold(name.padEnd(17))} ${value}`);
+  console.log(pc.dim('Ctrl-C stops it. What functions write appears below.'));
+}
+
+try {
+  const started = Date.now();
+  const ready = await startStack({
+    env: readSettings(),
+    ...(data ? { dataDir: data } : {}),
+    progress: (message) => console.error(pc.dim(message)),
+    log: (source, line) => console.error(`${pc.cyan(source)} ${line}`),
+  });
+  stack = ready;
+  if (ending) {
+    await ready.stop();
+    process.exit(0);
+  }
+  if (json) {
+    const { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey } = ready;
+    const { scraperUrl, llmUrl, dataDir } = ready;
+    const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
+    console.log(JSON.stringify({ ...addresses, scraperUrl, llmUrl, dataDir }));
+  } else {
+    printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
+  }
+} catch (error) {
+  console.error(pc.red((error as Error).message));
+  process.exit(1);
+}

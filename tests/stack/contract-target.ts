@@ -1,0 +1,66 @@
+// Where the contract of pg_net and pg_cron is tested: on the stand-ins, or on the real extensions of the server that
+// PGURL names (a role that may use them), so that the two can be compared.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { createDataDirectory } from '../../local/database/template.ts';
+import { startPgCron } from '../../local/pg-cron/worker.ts';
+import { startPgNet } from '../../local/pg-net/worker.ts';
+import { type Postgres, startPostgres } from '../../local/postgres.ts';
+import { startWatchdog } from '../../local/watchdog.ts';
+
+export interface ContractTarget {
+  connect(): Promise<pg.Client>;
+  /** The server, when it is one that may be killed. */
+  server?: Postgres;
+  stop(): Promise<void>;
+}
+
+/** The server at PGURL if it has the extension, else one of our own with the stand-ins. */
+export async function startContractTarget(extension: 'pg_net' | 'pg_cron'): Promise<ContractTarget> {
+  const given = process.env.PGURL;
+  const clients: pg.Client[] = [];
+  const connectTo = async (url: string) => {
+    const client = new pg.Client({ connectionString: url });
+    client.on('error', () => {});
+    await client.connect();
+    clients.push(client);
+    return client;
+  };
+  const endClients = () => Promise.all(clients.map((client) => client.end().catch(() => {})));
+
+  if (given) {
+    const client = await connectTo(given);
+    const { rowCount } = await client.query('select from pg_extension where extname = $1', [extension]);
+    if (!rowCount) throw new Error(`PGURL: the database has no extension ${extension}: create it, or unset PGURL.`);
+    return {
+      connect: () => connectTo(given),
+      async stop() {
+        await endClients();
+      },
+    };
+  }
+
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-contract-'));
+  fs.chmodSync(folder, 0o711);
+  const watchdog = startWatchdog();
+  watchdog.removeLater(folder);
+  const dataDir = path.join(folder, 'postgres');
+  await createDataDirectory(dataDir, folder, false);
+  const server = await startPostgres({ dataDir, fsync: false, watchdog });
+  const report = (line: string) => console.error(line);
+  const worker =
+    extension === 'pg_net' ? startPgNet(server.url('supabase_admin'), report) : startPgCron(server.url, report);
+  return {
+    connect: () => connectTo(server.url('postgres')),
+    server,
+    async stop() {
+      await endClients();
+      await worker.stop();
+      await server.stop();
+      fs.rmSync(folder, { recursive: true });
+      watchdog.dismiss();
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
+import { type ContractTarget, startContractTarget } from './contract-target.ts';
+
+let target: ContractTarget;
+let client: pg.Client;
+
+beforeAll(async () => {
+  target = await startContractTarget('pg_cron');
+  client = await target.connect();
+  await client.query(`drop table if exists public.cron_contract;
+                      create table public.cron_contract (note text, at timestamptz default clock_timestamp())`);
+});
+afterAll(async () => {
+  await client.query('drop table public.cron_contract');
+  await target.stop();
+});
+afterEach(async () => {
+  await client.query(`select cron.unschedule(jobid) from cron.job where jobname like 'contract-%'`);
+  await client.query('truncate public.cron_contract');
+});
+
+async function schedule(name: string, when: string, command: string): Promise<string> {
+  const { rows } = await client.query('select cron.schedule($1, $2, $3) as id', [`contract-${name}`, when, command]);
+  return rows[0].id;
+}
+
+async function notes(): Promise<{ note: string; at: Date }[]> {
+  const { rows } = await client.query('select note, at from public.cron_contract order by at');
+  return rows;
+}
+
+async function runs(jobid: string) {
+  const { rows } = await client.query('select * from cron.job_run_details where jobid = $1 order by runid', [jobid]);
+  return rows;
+}
+
+async function raised(statement: string): Promise<string> {
+  try {
+    await client.query(statement);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const note = (text: string) => `insert into public.cron_contract (note) values ('${text}')`;
+
+describe('pg_cron', () => {
+  it('updates the job of the same name and user instead of adding one', async () => {
+    const first = await schedule('upsert', '5 4 * * *', 'select 1');
+    const second = await schedule('upsert', '30 seconds', 'select 2');
+    expect(second).toBe(first);
+    const { rows } = await client.query(
+      `select schedule, command, username = current_user as own, active from cron.job where jobname = 'contract-upsert'`,
+    );
+    expect(rows).toEqual([{ schedule: '30 seconds', command: 'select 2', own: true, active: true }]);
+  });
+
+  it('adds a job without a name each time', async () => {
+    const { rows } = await client.query(
+      `select cron.schedule('5 4 * * *', 'select 1') as a, cron.schedule('5 4 * * *', 'select 1') as b`,
+    );
+    expect(rows[0].a).not.toBe(rows[0].b);
+    await client.query('select cron.unschedule($1::bigint), cron.unschedule($2::bigint)', [rows[0].a, rows[0].b]);
+  });
+
+  it.each(['0 seconds', '60 seconds', '* * * *', 'every day', '', '*/2 * * * * *'])(
+    'refuses the schedule "%s"',
+    async (text) => {
+      expect(await raised(`select cron.schedule('contract-bad', '${text}', 'select 1')`)).toMatch(/invalid schedule/);
+    },
+  );
+
+  it.each(['1 second', '59 seconds', '*/5 * * * *', '0 3 * * 1-5', '0 0 1,15 * *', '0 0 $ * *', '@daily'])(
+    'accepts the schedule "%s"',
+    async (text) => {
+      expect(await raised(`select cron.schedule('contract-good', '${text}', 'select 1')`)).toBe('');
+    },
+  );
+
+  it('runs a job every N seconds as the user who scheduled it, and records each run', async () => {
+    const id = await schedule('seconds', '1 second', `insert into public.cron_contract (note) values (current_user)`);
+    const rows = await until(async () => {
+      const found = await notes();
+      return found.length >= 3 && found;
+    });
+    const { rows: me } = await client.query('select current_user as name');
+    expect(new Set(rows.map((row) => row.note))).toEqual(new Set([me[0].name]));
+    const gap = ((rows[2]?.at.getTime() ?? 0) - (rows[0]?.at.getTime() ?? 0)) / 2;
+    expect(gap).toBeGreaterThan(850);
+    expect(gap).toBeLessThan(2100);
+    const [run] = await until(async () => {
+      const found = await runs(id);
+      return found[0]?.status === 'succeeded' && found;
+    });
+    expect(run.end_time.getTime()).toBeGreaterThanOrEqual(run.start_time.getTime());
+    expect(run.job_pid).toBeGreaterThan(0);
+  });
+
+  it('runs one instance of a job at a time', async () => {
+    await schedule('long', '1 second', `${note('begin')}; select pg_sleep(1.6); ${note('end')}`);
+    const rows = await until(async () => {
+      const found = await notes();
+      return found.filter(({ note: text }) => text === 'end').length >= 2 && found;
+    });
+    // Each run is one transaction, so its two notes come into sight together; their times must not interleave.
+    const texts = rows.slice(0, 4).map(({ note: text }) => text);
+    expect(texts).toEqual(['begin', 'end', 'begin', 'end']);
+  });
+
+  it('records a failure with its message and goes on', async () => {
+    const id = await schedule('failing', '1 second', 'select 1 / 0');
+    const found = await until(async () => {
+      const all = await runs(id);
+      return all.filter(({ status }) => status === 'failed').length >= 2 && all;
+    });
+    expect(found[0].return_message).toMatch(/division by zero/);
+  });
+
+  it('stops a job that is switched off, changed or removed', async () => {
+    const id = await schedule('switched', '1 second', note('on'));
+    await until(async () => (await notes()).length > 0);
+    await client.query('select cron.alter_job(job_id => $1, active => false)', [id]);
+    await until(async () => (await runs(id)).every(({ end_time }) => end_time !== null));
+    const before = (await runs(id)).length;
+    await new Promise((resolve) => setTimeout(resolve, 1600));
+    expect((await runs(id)).length).toBeLessThanOrEqual(before + 1);
+    expect(await raised(`select cron.unschedule('contract-switched')`)).toBe('');
+    expect(await raised(`select cron.unschedule('contract-switched')`)).toMatch(/could not find valid entry/);
+  });
+});

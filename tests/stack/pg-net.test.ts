@@ -1,0 +1,175 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
+import { type ContractTarget, startContractTarget } from './contract-target.ts';
+import { type HttpTarget, startHttpTarget } from './http-target.ts';
+
+let target: ContractTarget;
+let web: HttpTarget;
+let client: pg.Client;
+
+beforeAll(async () => {
+  target = await startContractTarget('pg_net');
+  web = await startHttpTarget();
+  client = await target.connect();
+});
+afterAll(async () => {
+  await target.stop();
+  await web.stop();
+});
+beforeEach(async () => {
+  // The worker pauses a second after each batch: start each test with a rested one.
+  const id = await post(`${web.url}/rest`);
+  await until(() => response(id));
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  web.received.length = 0;
+});
+
+async function post(url: string, extra = ''): Promise<string> {
+  const { rows } = await client.query(`select net.http_post(url => $1 ${extra}) as id`, [url]);
+  return rows[0].id;
+}
+
+async function response(id: string) {
+  const { rows } = await client.query('select * from net._http_response where id = $1', [id]);
+  return rows[0];
+}
+
+async function raised(statement: string): Promise<string> {
+  try {
+    await client.query(statement);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe('pg_net', () => {
+  it('sends nothing before the commit, and nothing at all after a rollback', async () => {
+    await client.query('begin');
+    await post(`${web.url}/cancelled`);
+    await client.query('rollback');
+    await client.query('begin');
+    await post(`${web.url}/committed`);
+    // A round trip of another session passes while the transaction is open.
+    const other = await target.connect();
+    await other.query('select pg_sleep(0.2)');
+    expect(web.received).toEqual([]);
+    await client.query('commit');
+    await until(() => web.received.length > 0);
+    expect(web.received.map(({ url }) => url)).toEqual(['/committed']);
+  });
+
+  it('posts JSON with the given headers and parameters, leaving out headers that are null', async () => {
+    await client.query(
+      `select net.http_post(url => $1, body => '{"a": 1}', params => '{"q": "x y&z"}',
+                            headers => '{"apikey": "k", "x-none": null}', timeout_milliseconds => 2000)`,
+      [`${web.url}/in`],
+    );
+    const [request] = await until(() => web.received.length > 0 && web.received);
+    expect(request).toMatchObject({ method: 'POST', body: '{"a": 1}', headers: { apikey: 'k' } });
+    expect(request?.headers['content-type']).toBe('application/json');
+    expect(request?.headers).not.toHaveProperty('x-none');
+    expect(new URL(request?.url ?? '', web.url).searchParams.get('q')).toBe('x y&z');
+  });
+
+  it('gets and deletes', async () => {
+    await client.query('select net.http_get(url => $1), net.http_delete(url => $1)', [`${web.url}/it`]);
+    await until(() => web.received.length === 2);
+    expect(web.received.map(({ method }) => method).sort()).toEqual(['DELETE', 'GET']);
+  });
+
+  it('keeps a row per response, whatever its status, and follows redirects', async () => {
+    const ids = [];
+    for (const path of ['/status?code=503', '/redirect', '/']) ids.push(await post(`${web.url}${path}`));
+    const rows = [];
+    for (const id of ids) rows.push(await until(() => response(id)));
+    expect(rows.map(({ status_code }) => status_code)).toEqual([503, 200, 200]);
+    expect(rows[2]).toMatchObject({ content: 'hello', content_type: 'text/plain', timed_out: false, error_msg: null });
+    expect(rows[2].headers['x-seen']).toBe('yes');
+  });
+
+  it('reports a timeout and a refused connection in the row', async () => {
+    const slow = await post(`${web.url}/slow?ms=3000`, ', timeout_milliseconds => 150');
+    const refused = await post('http://127.0.0.1:1/');
+    const timedOut = await until(() => response(slow));
+    expect(timedOut).toMatchObject({ timed_out: true, status_code: null });
+    expect(timedOut.error_msg).toMatch(/^Timeout of 150 ms reached/);
+    const unreachable = await until(() => response(refused));
+    expect(unreachable).toMatchObject({ timed_out: false, status_code: null });
+    expect(unreachable.error_msg).toMatch(/connect to server/);
+  });
+
+  it('waits five seconds for an answer unless told otherwise', async () => {
+    const { rows } = await client
+      .query(
+        `begin; select net.http_get('http://127.0.0.1:1/'), net.http_post('http://127.0.0.1:1/');
+       select timeout_milliseconds from net.http_request_queue; rollback` as string,
+      )
+      .then((results) => (results as unknown as pg.QueryResult[])[2] as pg.QueryResult);
+    expect(rows.map(({ timeout_milliseconds }) => timeout_milliseconds)).toEqual([5000, 5000]);
+  });
+
+  it('raises in the caller’s transaction for a null or broken URL and for a content type that is not JSON', async () => {
+    expect(await raised('select net.http_post(url => null)')).toMatch(/null value in column "url"/);
+    expect(await raised(`select net.http_post(url => 'not a url')`)).not.toBe('');
+    expect(await raised(`select net.http_get(url => '/relative')`)).not.toBe('');
+    const headers = `'{"Content-Type": "application/json; charset=utf-8"}'`;
+    expect(await raised(`select net.http_post(url => '${web.url}', headers => ${headers})`)).toMatch(/Content-Type/);
+  });
+
+  it('takes at most 200 requests at a time, and pauses a second before the next', async () => {
+    await client.query(`select net.http_post(url => $1) from generate_series(1, 201)`, [`${web.url}/many`]);
+    await until(() => web.received.length === 201);
+    const times = web.received.map(({ at }) => at).sort((a, b) => a - b);
+    expect((times[200] ?? 0) - (times[199] ?? 0)).toBeGreaterThan(800);
+  });
+
+  it('shows no response of a batch before its slowest has come', async () => {
+    await client.query('begin');
+    await post(`${web.url}/slow?ms=1500`);
+    const quick = await post(`${web.url}/quick`);
+    await client.query('commit');
+    const sent = performance.now();
+    await until(() => web.received.length === 2);
+    await until(() => response(quick));
+    expect(performance.now() - sent).toBeGreaterThan(1300);
+  });
+
+  it('lets the caller read queue and responses, and anybody else who has SQL', async () => {
+    const { rows } = await client.query(
+      `select has_schema_privilege('public', 'net', 'usage') as usage,
+              has_table_privilege('public', 'net.http_request_queue', 'select') as queue`,
+    );
+    expect(rows[0]).toEqual({ usage: true, queue: true });
+  });
+
+  it('loses queue, responses and ids in a crash of the server, and none in a clean restart', async ({ skip }) => {
+    const { server } = target;
+    if (!server) return skip();
+    // What waits behind a slow batch is still queued when the server goes down.
+    await post(`${web.url}/slow?ms=1000`);
+    await until(() => web.received.length === 1);
+    await post(`${web.url}/kept`);
+    await client.end();
+    await server.stop();
+    await server.start();
+    client = await target.connect();
+    await until(() => web.received.some(({ url }) => url === '/kept'));
+
+    await client.query('begin');
+    await client.query('lock table net.http_request_queue in exclusive mode');
+    await post(`${web.url}/lost`);
+    await client.query('commit');
+    await server.kill9();
+    await server.start();
+    client = await target.connect();
+    const { rows } = await client.query(
+      `select (select count(*) from net.http_request_queue) as queued, (select count(*) from net._http_response) as answered`,
+    );
+    expect(rows[0]).toEqual({ queued: '0', answered: '0' });
+    const id = await post(`${web.url}/after`);
+    expect(id).toBe('1');
+    await until(() => response(id));
+  });
+});
