@@ -76,9 +76,7 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
 }
 
 async function readJobs(client: pg.Client, tasks: Map<string, Task>, report: (message: string) => void) {
-  const { rows } = await client.query<Job>(
-    'select jobid, schedule, command, database, username, active from cron.job',
-  );
+  const { rows } = await client.query<Job>('select jobid, schedule, command, database, username, active from cron.job');
   const seen = new Set<string>();
   for (const job of rows) {
     if (!job.active) continue;

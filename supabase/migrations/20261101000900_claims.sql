@@ -209,14 +209,15 @@ end
 $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
--- A repeat of the last call is answered with the same batch; anything but the next number is an error.
+-- A repeat of the last call is answered with the same batch (and rings rather once too often, since the first answer may
+-- have been lost with its rings); anything but the next number is an error.
 create function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_ready int[]) returns jsonb
 language plpgsql set search_path = ''
 as $$
 begin
   if p_seq = p_worker.last_seq then
     return pipeline.claim_answer(p_stage, case when p_worker.last_token is null then 'empty' else 'working' end, 'repeated answer',
-      pipeline.batch_of(p_stage, p_worker.last_token), pipeline.take_rings(pipeline.followers_with_work(p_stage.id), p_stage.id));
+      pipeline.batch_of(p_stage, p_worker.last_token), pipeline.followers_with_work(p_stage.id));
   elsif p_seq <> p_worker.last_seq + 1 then
     raise exception 'p_seq is %, but the last call of this worker was %', p_seq, p_worker.last_seq
       using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and repeat a number only to repeat a call.';

@@ -136,19 +136,27 @@ as $$
 $$;
 comment on function pipeline.queued_branch(pipeline.pipelines, text, text[]) is 'Source of one branch of a pipeline''s __queued function.';
 
--- One row of the VALUES list by which intake compares a statement's statuses.
-create function pipeline.intake_row(p_stage text, p_position int, p_ancestors text[], p_dependents text[]) returns text
+-- The statement by which intake takes in one stage. p_was is what the old status is read from.
+create function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text
 language sql immutable set search_path = ''
 as $$
-  select format('(%s, %L, n.%I, o.%I, %s, %s)', p_position, p_stage, p_stage || '_status', p_stage || '_status',
+  select format($branch$
+    for v_group in
+      select n.%1$I as status, array_agg(n.%2$I::text order by n.%2$I) as ids, array_agg(n.%2$I::text) filter (where %3$s) as dirty_ids
+      from %4$s where n.%1$I is distinct from %5$s%6$s group by n.%1$I order by n.%1$I
+    loop
+      perform pipeline.take_in(%7$s, %8$L, v_group.status, v_group.ids, v_group.dirty_ids);
+    end loop;$branch$, p_stage || '_status', p_pipeline.entity_key,
     -- dirty: some column that a fresh start must clear is not clear
     (select string_agg(format('n.%I is not null or n.%I is not null or n.%I is not null or n.%I <> 0 or n.%I is not null or n.%I is not null%s',
        d || '_job_id', d || '_result', d || '_error', d || '_retry_count', d || '_started_at', d || '_completed_at',
        case when d = p_stage then '' else format(' or n.%I <> ''pending''', d || '_status') end), ' or ') from unnest(p_stage || p_dependents) d),
+    p_from, format(p_was, p_stage || '_status'),
     -- covered: an earlier stage of the same row starts over in the same statement
-    coalesce((select '(' || string_agg(format('n.%1$I = ''queued'' and o.%1$I is distinct from ''queued''', a || '_status'), ' or ') || ')' from unnest(p_ancestors) a), 'false'))
+    coalesce((select string_agg(format(' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)', a || '_status', format(p_was, a || '_status')), '') from unnest(p_ancestors) a), ''),
+    p_pipeline.id, p_stage)
 $$;
-comment on function pipeline.intake_row(text, int, text[], text[]) is 'Source of one stage''s row in the comparison of a pipeline''s __intake function.';
+comment on function pipeline.intake_branch(pipeline.pipelines, text, text[], text[], text, text) is 'Source of what a pipeline''s __intake function does for one stage.';
 
 create function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void
 language plpgsql set search_path = ''
@@ -240,55 +248,45 @@ end
 $write$;
 comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
 
+-- First one pass that finds which stages' statuses changed at all: mostly none, and a bulk update changes one.
+create function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text
+language sql stable set search_path = ''
+as $$
+  select format(E'    select %s into v_changed from %s;', string_agg(format('bool_or(n.%I is distinct from %s) as %I', s.name || '_status', format(p_was, s.name || '_status'), s.name), ', ' order by vs.position), p_from)
+    || string_agg(format(E'\n    if v_changed.%I then%s\n    end if;', s.name, pipeline.intake_branch(p_pipeline, s.name,
+      array(select a.name from pipeline.version_stages av join pipeline.stages a on a.id = av.stage_id where av.version_id = vs.version_id and s.id = any (av.dependents) order by a.id),
+      array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id), p_from, p_was)), '' order by vs.position)
+  from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id
+$$;
+comment on function pipeline.intake_body(pipeline.pipelines, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
+
 create function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void
 language plpgsql set search_path = ''
 as $write$
-declare
-  v_rows text := (
-    select string_agg(pipeline.intake_row(s.name, vs.position,
-      array(select a.name from pipeline.version_stages av join pipeline.stages a on a.id = av.stage_id where av.version_id = vs.version_id and s.id = any (av.dependents) order by a.id),
-      array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id)), E',\n      ' order by vs.position)
-    from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id);
 begin
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
+  v_changed record;
   v_group record;
 begin
   if current_setting('pipeline.projecting', true) = (pg_trigger_depth() - 1)::text then
     return null;
   end if;
   if tg_op = 'UPDATE' then
-    for v_group in
-      select s.stage, s.status, array_agg(n.%2$I::text order by n.%2$I) as ids, array_agg(n.%2$I::text) filter (where s.dirty) as dirty_ids
-      from new_rows n join old_rows o on o.%2$I = n.%2$I
-      cross join lateral (values
-      %3$s) s(position, stage, status, was, dirty, covered)
-      where s.status is distinct from s.was and not s.covered
-      group by s.position, s.stage, s.status order by s.position, s.status
-    loop
-      perform pipeline.take_in(%4$s, v_group.stage, v_group.status, v_group.ids, v_group.dirty_ids);
-    end loop;
+%2$s
   else
-    for v_group in
-      select s.stage, s.status, array_agg(n.%2$I::text order by n.%2$I) as ids, array_agg(n.%2$I::text) filter (where s.dirty) as dirty_ids
-      from new_rows n
-      cross join lateral (values
-      %5$s) s(position, stage, status, was, dirty, covered)
-      where s.status is distinct from 'pending' and not s.covered
-      group by s.position, s.stage, s.status order by s.position, s.status
-    loop
-      perform pipeline.take_in(%4$s, v_group.stage, v_group.status, v_group.ids, v_group.dirty_ids);
-    end loop;
+%3$s
   end if;
   return null;
 end $$;
-create or replace trigger %6$I after insert on %7$s referencing new table as new_rows for each statement execute function pipeline.%1$I();
-create or replace trigger %8$I after update on %7$s referencing old table as old_rows new table as new_rows for each statement execute function pipeline.%1$I()$f$,
-    p_pipeline.name || '__intake', p_pipeline.entity_key, v_rows, p_pipeline.id,
-    -- A fresh row has no old statuses: nothing was queued before.
-    regexp_replace(v_rows, '\mo\.([a-z0-9_"]+)', '''pending''', 'g'),
+create or replace trigger %4$I after insert on %5$s referencing new table as new_rows for each statement execute function pipeline.%1$I();
+create or replace trigger %6$I after update on %5$s referencing old table as old_rows new table as new_rows for each statement execute function pipeline.%1$I()$f$,
+    p_pipeline.name || '__intake',
+    pipeline.intake_body(p_pipeline, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
+    -- A fresh row has no old statuses: they count as pending.
+    pipeline.intake_body(p_pipeline, 'new_rows n', '''pending'''),
     p_pipeline.name || '_inserted', p_pipeline.entity_table, p_pipeline.name || '_updated');
 end
 $write$;
