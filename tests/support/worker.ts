@@ -1,0 +1,148 @@
+// A worker as the engine sees one: it speaks the public functions as service_role and counts its calls.
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import type { Engine, Row } from './engine.ts';
+
+export interface Claimed {
+  attempt: number;
+  token: string;
+  run: number;
+  trace_id: string;
+  version: number;
+  entity_id: string;
+  entity: Row;
+  needs: Row;
+  retry_count: number;
+  submission: number;
+  alone: boolean;
+}
+
+export interface Verdict {
+  attempt: number | null;
+  verdict: 'accepted' | 'duplicate' | 'stale' | 'busy' | 'rejected';
+  reason: string | null;
+}
+
+export interface Ring {
+  pipeline: string;
+  stage: string;
+  function: string;
+}
+
+export interface ClaimAnswer {
+  status: 'working' | 'empty' | 'refused';
+  reason: string | null;
+  lease_ms: number;
+  stage: Row;
+  batch: Claimed[];
+  ring: Ring[];
+}
+
+export type CompleteAnswer = ClaimAnswer & { items: Verdict[] };
+
+export const completed = (item: Pick<Claimed, 'attempt' | 'token'>, result: unknown = { ok: true }): Row => ({
+  attempt: item.attempt,
+  token: item.token,
+  outcome: 'completed',
+  result,
+});
+
+export const failed = (item: Pick<Claimed, 'attempt' | 'token'>, error: Row = {}): Row => ({
+  attempt: item.attempt,
+  token: item.token,
+  outcome: 'failed',
+  error: { code: 'timeout', message: 'it took too long', ...error },
+});
+
+export const waiting = (item: Pick<Claimed, 'attempt' | 'token'>, jobId: string, service = 'scraper'): Row => ({
+  attempt: item.attempt,
+  token: item.token,
+  outcome: 'waiting',
+  service,
+  job_id: jobId,
+});
+
+export const released = (item: Pick<Claimed, 'attempt' | 'token'>): Row => ({
+  attempt: item.attempt,
+  token: item.token,
+  outcome: 'released',
+});
+
+export class Worker {
+  readonly id = randomUUID();
+  readonly host: string;
+  readonly client: pg.Client;
+  readonly pipeline: string;
+  readonly stage: string;
+  seq = 0;
+
+  private constructor(client: pg.Client, pipeline: string, stage: string, host: string) {
+    this.client = client;
+    this.pipeline = pipeline;
+    this.stage = stage;
+    this.host = host;
+  }
+
+  /** A worker of a stage (of the pipeline `flow` unless named otherwise) in a session of its own. */
+  static async of(engine: Engine, stage: string, pipeline = 'flow', host: string = randomUUID()): Promise<Worker> {
+    return new Worker(await engine.database.connect('service_role'), pipeline, stage, host);
+  }
+
+  /** Claims up to `limit` attempts with the next sequence number, or with the one given. */
+  async claim(limit = 10, seq = ++this.seq): Promise<ClaimAnswer> {
+    const values = [this.pipeline, this.stage, this.id, this.host, seq, limit];
+    return this.#call('select public.pipeline_claim($1, $2, $3, $4, $5, $6) as answer', values);
+  }
+
+  /** Claims and returns the batch alone. */
+  async take(limit = 10): Promise<Claimed[]> {
+    return (await this.claim(limit)).batch;
+  }
+
+  /** Claims one attempt; throws when there is none. */
+  async takeOne(): Promise<Claimed> {
+    const answer = await this.claim(1);
+    const [item] = answer.batch;
+    if (!item) throw new Error(`there was nothing to claim at ${this.stage}: ${JSON.stringify(answer)}`);
+    return item;
+  }
+
+  /** Reports outcomes and claims the next `limit` attempts. */
+  async complete(items: unknown, limit = 0, seq = ++this.seq): Promise<CompleteAnswer> {
+    const values = [this.id, seq, typeof items === 'string' ? items : JSON.stringify(items), limit];
+    return this.#call('select public.pipeline_complete($1, $2, $3, $4) as answer', values);
+  }
+
+  /** Reports outcomes and returns the verdicts alone. */
+  async report(...items: Row[]): Promise<string[]> {
+    return (await this.complete(items)).items.map((item) => item.verdict);
+  }
+
+  async renew(): Promise<{ renewed: number; lost: number[] }> {
+    return this.#call('select public.pipeline_renew($1) as answer', [this.id]);
+  }
+
+  async leave(handOver = false): Promise<{ left: boolean; ring: Ring[] }> {
+    return this.#call('select public.pipeline_leave($1, $2) as answer', [this.id, handOver]);
+  }
+
+  async #call<T>(statement: string, values: unknown[]): Promise<T> {
+    return (await this.client.query<{ answer: T }>(statement, values)).rows[0]?.answer as T;
+  }
+}
+
+/** Reports the end of external jobs, as the callback and the poller do. */
+export async function resume(engine: Engine, items: unknown): Promise<{ items: Verdict[]; ring: Ring[] }> {
+  const client = await engine.database.connect('service_role');
+  const { rows } = await client.query('select public.pipeline_resume($1) as answer', [JSON.stringify(items)]);
+  return rows[0].answer;
+}
+
+/** Drains a stage once: claims what is due and completes all of it with a result naming stage and entity. */
+export async function runStage(engine: Engine, stage: string, pipeline = 'flow'): Promise<Claimed[]> {
+  const worker = await Worker.of(engine, stage, pipeline);
+  const batch = await worker.take(1000);
+  await worker.complete(batch.map((item) => completed(item, { stage, entity: item.entity_id })));
+  await worker.leave();
+  return batch;
+}
