@@ -1,0 +1,69 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { ApiError } from './api-error.ts';
+import { SchemaFiller } from './fill-schema.ts';
+import { type JsonSchema, Unfillable } from './json-schema.ts';
+import type { Material } from './material.ts';
+
+const keptValidators = 200;
+const validators = new Map<string, ValidateFunction>();
+
+/**
+ * Fills a JSON schema from the material; what comes out is valid against it.
+ * `param` is the field of the request that holds the schema. Throws ApiError 400 with the path of what cannot be filled.
+ */
+export function answerSchema(schema: JsonSchema, material: Material, param: string): unknown {
+  const validate = validatorOf(schema, param);
+  try {
+    const value = new SchemaFiller(schema, material).fill();
+    if (validate(value)) return value;
+  } catch (error) {
+    if (!(error instanceof Unfillable)) throw error;
+    throw new ApiError(400, `This schema cannot be filled. ${error.message}.`, param, 'unfillable_schema');
+  }
+  const fault = validate.errors?.[0];
+  const path = fault?.instancePath.slice(1).replaceAll('/', '.') || 'the schema';
+  const message = `This schema cannot be filled. ${path}: ${fault?.message} (${fault?.schemaPath}).`;
+  throw new ApiError(400, message, param, 'unfillable_schema');
+}
+
+/** Refuses what OpenAI's strict mode refuses: open objects and optional properties, by their path. */
+export function checkStrict(schema: unknown, param: string, path = ''): void {
+  if (typeof schema !== 'object' || schema === null) return;
+  const { properties, required = [], additionalProperties, type } = schema as JsonSchema;
+  const where = path === '' ? 'the schema itself' : path;
+  const refuse = (reason: string) => {
+    throw new ApiError(400, `Invalid strict schema. ${where}: ${reason}.`, param, 'invalid_json_schema');
+  };
+  if (path === '' && type !== 'object') refuse('the root must have the type "object"');
+  if (type === 'object' || properties) {
+    if (additionalProperties !== false) refuse('"additionalProperties" must be given as false');
+    const missing = Object.keys(properties ?? {}).find((key) => !required.includes(key));
+    if (missing !== undefined) refuse(`"required" must list every property, but "${missing}" is missing`);
+  }
+  for (const [key, part] of partsOf(schema as JsonSchema))
+    checkStrict(part, param, path === '' ? key : `${path}.${key}`);
+}
+
+function partsOf(schema: JsonSchema & { $defs?: Record<string, unknown> }): [string, unknown][] {
+  const branches = (schema.anyOf ?? []).map((branch, index): [string, unknown] => [`anyOf[${index}]`, branch]);
+  const items: [string, unknown][] = schema.items === undefined ? [] : [['items', schema.items]];
+  return [...Object.entries(schema.properties ?? {}), ...Object.entries(schema.$defs ?? {}), ...items, ...branches];
+}
+
+function validatorOf(schema: JsonSchema, param: string): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const known = validators.get(text);
+  if (known) return known;
+  const ajv = new Ajv2020({ strict: false, logger: false });
+  addFormats(ajv);
+  try {
+    const { $schema: _, $id: __, ...rest } = schema as JsonSchema & { $schema?: string; $id?: string };
+    const validate = ajv.compile(rest);
+    if (validators.size >= keptValidators) validators.delete(validators.keys().next().value ?? '');
+    validators.set(text, validate);
+    return validate;
+  } catch (error) {
+    throw new ApiError(400, `This is no JSON schema: ${(error as Error).message}.`, param, 'invalid_json_schema');
+  }
+}

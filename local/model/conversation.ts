@@ -1,0 +1,52 @@
+/** A function call the model made earlier, with what came of it if that has been told. */
+export interface PastCall {
+  id: string;
+  name: string;
+  arguments: string;
+  output?: string;
+}
+
+/** What was said so far, whichever API it came by. */
+export interface Conversation {
+  /** System and developer messages. */
+  instructions: string[];
+  /** What the user said, oldest first. */
+  user: string[];
+  /** What the model itself said. */
+  assistant: string[];
+  /** Calls since the user last spoke. */
+  calls: PastCall[];
+}
+
+/** A conversation in which nothing has been said. */
+export function emptyConversation(): Conversation {
+  return { instructions: [], user: [], assistant: [], calls: [] };
+}
+
+/** Adds a message by its role; what a user says opens a new turn. */
+export function say(conversation: Conversation, role: string, text: string): void {
+  if (role === 'user') {
+    conversation.user.push(text);
+    // Outcomes of earlier turns stay known, as something that was said.
+    conversation.assistant.push(...outputsOf(conversation));
+    conversation.calls = [];
+  } else if (role === 'assistant') conversation.assistant.push(text);
+  else conversation.instructions.push(text);
+}
+
+/** The outputs of the calls of this turn. */
+export function outputsOf({ calls }: Conversation): string[] {
+  return calls.flatMap(({ output }) => (output === undefined ? [] : [output]));
+}
+
+/** All text of the conversation, for counting and for finding facts. */
+export function wholeText(conversation: Conversation): string {
+  const { instructions, user, assistant, calls } = conversation;
+  const called = calls.map((call) => call.arguments);
+  return [...instructions, ...user, ...assistant, ...called, ...outputsOf(conversation)].join('\n');
+}
+
+/** A rough count of tokens: one for each four characters. */
+export function countTokens(text: string): number {
+  return Math.ceil(text.length / 4);
+}
