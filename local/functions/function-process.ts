@@ -137,7 +137,7 @@ export function startFunctionProcess({ entry, env, limits, watchdog, log }: Proc
 
   function killBecause(reason: EndReason) {
     killedBy = reason;
-    log(`ended by the platform's limit: ${reason}`);
+    log(`ended by the platform’s limit: ${reason}`);
     void kill();
   }
 

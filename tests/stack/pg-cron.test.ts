@@ -90,7 +90,7 @@ describe('pg_cron', () => {
     expect(new Set(rows.map((row) => row.note))).toEqual(new Set([me[0].name]));
     const gap = ((rows[2]?.at.getTime() ?? 0) - (rows[0]?.at.getTime() ?? 0)) / 2;
     expect(gap).toBeGreaterThan(850);
-    expect(gap).toBeLessThan(2100);
+    expect(gap).toBeLessThan(5000);
     const [run] = await until(async () => {
       const found = await runs(id);
       return found[0]?.status === 'succeeded' && found;

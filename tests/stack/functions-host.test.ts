@@ -1,0 +1,108 @@
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Stack, startStack } from '../../local/stack.ts';
+import { until } from '../support/until.ts';
+
+let stack: Stack;
+
+beforeAll(async () => {
+  stack = await startStack({
+    services: false,
+    migrations: path.join(import.meta.dirname, 'migrations'),
+    functionsDir: path.join(import.meta.dirname, 'functions'),
+    env: { SETTING: 'of the project' },
+    // Long enough to start under load, short enough to see it end.
+    limits: { wallClockMs: 6000 },
+    fsync: false,
+  });
+});
+afterAll(() => stack.stop());
+
+const call = (name: string) => fetch(`${stack.functionsUrl}/${name}`);
+
+describe('the functions host', () => {
+  it('gives a function the platform’s environment, the project’s settings and its path from its name on', async () => {
+    const authorization = `Bearer ${stack.anonKey}`;
+    const answer = await fetch(`${stack.functionsUrl}/echo/part?q=1`, { headers: { authorization, 'x-own': 'yes' } });
+    const { url, environment, headers } = await answer.json();
+    expect(new URL(url).pathname + new URL(url).search).toBe('/echo/part?q=1');
+    expect(headers['x-own']).toBe('yes');
+    expect(environment.SUPABASE_URL).toBe(stack.apiUrl);
+    expect(JSON.parse(environment.SUPABASE_SECRET_KEYS)).toEqual({ default: stack.secretKey });
+    expect(environment.SETTING).toBe('of the project');
+  });
+
+  it('runs functions written with Deno.serve, which reach the database with their secret key', async () => {
+    const answer = await call('served');
+    expect(await answer.json()).toEqual({ data: [{ text: 'from the migration' }], error: null });
+  });
+
+  it('shares one process among concurrent requests, and lets work go on after the answer', async () => {
+    const answers = await Promise.all([call('background/300'), call('background/300')]);
+    const counts = await Promise.all(answers.map(async (answer) => (await answer.json()).count));
+    expect(counts.sort()).toEqual([1, 2]);
+    expect(stack.functions.logs('background')).not.toContain('worked 300');
+    await until(() => stack.functions.logs('background').filter((line) => line === 'worked 300').length === 2);
+  });
+
+  it('starts a new process at the next request after one was killed', async () => {
+    await call('background/0');
+    const [before] = stack.functions.pids('background');
+    await stack.functions.kill('background');
+    expect(stack.functions.pids('background')).toEqual([]);
+    expect((await (await call('background/0')).json()).count).toBe(1);
+    expect(stack.functions.pids('background')).not.toContain(before);
+  });
+
+  it('answers 503 for a function that does not start, with the reason in its log', async () => {
+    const answer = await call('broken');
+    expect(answer.status).toBe(503);
+    expect((await answer.json()).code).toBe('BOOT_ERROR');
+    expect(stack.functions.logs('broken').join('\n')).toContain('this function cannot start');
+  });
+
+  it('ends a process at its wall clock limit after a beforeunload', async () => {
+    await stack.functions.kill('background');
+    const seen = stack.functions.logs('background').length;
+    await call('background/60000');
+    const [pid] = stack.functions.pids('background');
+    await until(() => !stack.functions.pids('background').includes(pid as number), 12_000);
+    const lines = stack.functions.logs('background').slice(seen);
+    expect(lines).toEqual(['unload wall_clock', 'ended by the platform’s limit: wall_clock']);
+  }, 20_000);
+
+  it('sends new requests to a new process when half of the wall clock is over, and ends the idle one', async () => {
+    await stack.functions.kill('background');
+    const seen = stack.functions.logs('background').length;
+    await call('background/0');
+    const [pid] = stack.functions.pids('background');
+    await until(() => !stack.functions.pids('background').includes(pid as number), 12_000);
+    expect(stack.functions.logs('background').slice(seen)).toEqual(['worked 0', 'unload early_drop']);
+    expect((await (await call('background/0')).json()).count).toBe(1);
+  }, 20_000);
+
+  it.runIf(process.platform === 'linux')('kills a process that uses more than two seconds of CPU', async () => {
+    const answer = await call('hungry/cpu/20000');
+    expect(answer.status).toBe(546);
+    expect(stack.functions.logs('hungry')).toContain('ended by the platform’s limit: cpu');
+    expect(await (await call('hungry')).text()).toBe('fed');
+  });
+
+  it.runIf(process.platform === 'linux')('kills a process that uses more memory than it may', async () => {
+    await call('hungry/memory/400').catch(() => undefined);
+    await until(() => stack.functions.logs('hungry').some((line) => line.includes('limit: memory')));
+    expect(await (await call('hungry')).text()).toBe('fed');
+  });
+});
+
+describe('stopping the stack', () => {
+  it('tells functions that they end and leaves no process', async () => {
+    await stack.functions.kill('background');
+    await call('background/60000');
+    const [pid] = stack.functions.pids('background');
+    await stack.functions.stop();
+    expect(stack.functions.logs('background')).toContain('unload termination');
+    expect(() => process.kill(pid as number, 0)).toThrow();
+    expect((await call('background/0')).status).toBe(503);
+  });
+});
