@@ -7,6 +7,7 @@ import type { Material } from './material.ts';
 
 const keptValidators = 200;
 const validators = new Map<string, ValidateFunction>();
+let ajv = newAjv();
 
 /**
  * Fills a JSON schema from the material; what comes out is valid against it.
@@ -55,15 +56,23 @@ function validatorOf(schema: JsonSchema, param: string): ValidateFunction {
   const text = JSON.stringify(schema);
   const known = validators.get(text);
   if (known) return known;
-  const ajv = new Ajv2020({ strict: false, logger: false });
-  addFormats(ajv);
+  // The library never forgets a schema, so it is made anew from time to time.
+  if (validators.size >= keptValidators) {
+    validators.clear();
+    ajv = newAjv();
+  }
   try {
     const { $schema: _, $id: __, ...rest } = schema as JsonSchema & { $schema?: string; $id?: string };
     const validate = ajv.compile(rest);
-    if (validators.size >= keptValidators) validators.delete(validators.keys().next().value ?? '');
     validators.set(text, validate);
     return validate;
   } catch (error) {
     throw new ApiError(400, `This is no JSON schema: ${(error as Error).message}.`, param, 'invalid_json_schema');
   }
+}
+
+function newAjv(): Ajv2020 {
+  const made = new Ajv2020({ strict: false, logger: false });
+  addFormats(made);
+  return made;
 }

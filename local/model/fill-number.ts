@@ -1,6 +1,6 @@
 import { type JsonSchema, Unfillable } from './json-schema.ts';
 import type { Material } from './material.ts';
-import type { Query } from './relevance.ts';
+import { type Query, wordsOf } from './relevance.ts';
 
 /** Fills a number schema: the number nearest to the query in the text, else one made from the bounds. */
 export function fillNumber(schema: JsonSchema, whole: boolean, query: Query, material: Material, path: string): number {
@@ -14,7 +14,7 @@ export function fillNumber(schema: JsonSchema, whole: boolean, query: Query, mat
     (schema.multipleOf === undefined || isMultiple(value, schema.multipleOf));
   for (const index of material.rank(query)) {
     const text = material.units[index]?.text ?? '';
-    const number = numbersIn(text).find(fits);
+    const number = numbersIn(text, query).find(fits);
     if (number === undefined) continue;
     material.use(index);
     return number;
@@ -24,10 +24,14 @@ export function fillNumber(schema: JsonSchema, whole: boolean, query: Query, mat
   return made;
 }
 
-function numbersIn(text: string): number[] {
-  return (text.match(/(?<![\p{L}\d.])-?\d[\d,]*(?:\.\d+)?(?![\p{L}\d])/gu) ?? []).map((digits) =>
-    Number(digits.replace(/,/g, '')),
-  );
+// The numbers of a text; the one nearest before a word of the query comes first.
+function numbersIn(text: string, query: Query): number[] {
+  const asked = new Set(query.name);
+  const found = [...text.matchAll(/(?<![\p{L}\d.])-?\d[\d,]*(?:\.\d+)?(?![\p{L}\d])/gu)].map((match) => {
+    const following = wordsOf(text.slice(match.index + match[0].length)).findIndex((word) => asked.has(word));
+    return { value: Number(match[0].replace(/,/g, '')), distance: following < 0 ? Infinity : following };
+  });
+  return found.sort((a, b) => (a.distance === b.distance ? 0 : a.distance - b.distance)).map(({ value }) => value);
 }
 
 function betweenBounds(schema: JsonSchema, step: number | undefined): number[] {

@@ -163,7 +163,7 @@ export class SchemaFiller {
       .find((index) => relevance.overlap(index, { ...query, description: [] }) > 0);
     return (
       best !== undefined &&
-      !/\b(no|not|never|none|without|cannot|false)\b|n't\b/i.test(relevance.units[best]?.text ?? '')
+      !/\b(no|not|never|none|nobody|nothing|without|cannot|false)\b|n't\b/i.test(relevance.units[best]?.text ?? '')
     );
   }
 
@@ -255,7 +255,7 @@ function withDescription(query: Query, { title = '', description = '' }: JsonSch
 function keysLike(pattern: string): string[] {
   try {
     return fc
-      .sample(fc.stringMatching(new RegExp(pattern, 'u'), { size: '-1' }), { seed: 1, numRuns: 50 })
+      .sample(fc.stringMatching(new RegExp(pattern, 'u'), { size: 'small' }), { seed: 1, numRuns: 50 })
       .filter(Boolean);
   } catch {
     return [];
