@@ -59,98 +59,154 @@ create table pipeline.version_stages (
 );
 comment on table pipeline.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order.';
 
--- Checks one number of a definition and names field, kind of value and remedy when it will not do.
-create function pipeline.definition_number(p_stage jsonb, p_path text, p_default numeric, p_min numeric, p_max numeric)
-returns numeric
+-- Checks one value of a stage's definition and names field, value and remedy when it will not do.
+create function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
 language plpgsql immutable set search_path = ''
 as $$
-declare
-  v_value jsonb := p_stage #> string_to_array(p_path, '.');
 begin
-  if v_value is null or v_value = 'null' then
-    return p_default;
-  end if;
-  if jsonb_typeof(v_value) <> 'number' or (v_value #>> '{}')::numeric not between p_min and p_max then
-    raise exception 'stage %: % is %, but must be a number from % to %',
-      coalesce(p_stage ->> 'name', '?'), p_path, v_value, p_min, p_max
-      using errcode = 'MR001', hint = format('Set %s to a number from %s to %s, or leave it out for %s.', p_path, p_min, p_max, coalesce(p_default::text, 'none'));
-  end if;
-  return (v_value #>> '{}')::numeric;
+  raise exception 'stage %: % is %, but must be %', coalesce(p_stage ->> 'name', '?'), array_to_string(p_path, '.'), coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
+    using errcode = 'MR001', hint = p_hint;
 end
 $$;
-comment on function pipeline.definition_number(jsonb, text, numeric, numeric, numeric) is 'A number of a stage''s definition, or the default; MR001 when it is out of bounds.';
+comment on function pipeline.refuse_value(jsonb, text[], text, text) is 'Raises MR001 about one value of a stage''s definition.';
 
-create function pipeline.check_backoff(p_stage jsonb, p_path text) returns void
+-- The bounds of every number; all but seconds and factors are whole.
+create function pipeline.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean default false) returns void
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_backoff jsonb := p_stage #> string_to_array(p_path, '.');
+  v_value jsonb := p_stage #> p_path;
+begin
+  if jsonb_typeof(v_value) = 'number' and (v_value #>> '{}')::numeric between p_min and p_max
+     and (not p_whole or trunc((v_value #>> '{}')::numeric) = (v_value #>> '{}')::numeric) then
+    return;
+  elsif v_value is not null and v_value <> 'null' then
+    perform pipeline.refuse_value(p_stage, p_path, format('a %snumber from %s to %s', case when p_whole then 'whole ' else '' end, p_min, p_max),
+      format('Set it to a number from %s to %s, or leave it out for the default.', p_min, p_max));
+  end if;
+end
+$$;
+comment on function pipeline.check_number(jsonb, text[], numeric, numeric, boolean) is 'Raises MR001 unless the value at this path of a stage is absent or a number within bounds.';
+
+create function pipeline.check_type(p_stage jsonb, p_path text[], p_type text) returns void
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if p_stage #> p_path is not null and jsonb_typeof(p_stage #> p_path) not in (p_type, 'null') then
+    perform pipeline.refuse_value(p_stage, p_path, format('of type %s', p_type), format('Give a JSON %s, or leave it out for the default.', p_type));
+  end if;
+end
+$$;
+comment on function pipeline.check_type(jsonb, text[], text) is 'Raises MR001 unless the value at this path of a stage is absent or of this JSON type.';
+
+create function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_backoff jsonb := p_stage #> p_path;
 begin
   if v_backoff is null then
     return;
   elsif v_backoff ->> 'kind' = 'list' and jsonb_typeof(v_backoff -> 'seconds') = 'array' and jsonb_array_length(v_backoff -> 'seconds') > 0
-        and not jsonb_path_exists(v_backoff, '$.seconds[*] ? (@.type() != "number" || @ < 0)') then
+        and not jsonb_path_exists(v_backoff, '$.seconds[*] ? (@.type() != "number" || @ < 0 || @ > 604800)') then
     return;
   elsif v_backoff ->> 'kind' = 'exponential' then
-    perform pipeline.definition_number(p_stage, p_path || '.base_seconds', 5, 0, 86400);
-    perform pipeline.definition_number(p_stage, p_path || '.factor', 2, 1, 100);
-    perform pipeline.definition_number(p_stage, p_path || '.cap_seconds', 300, 0, 604800);
-    perform pipeline.definition_number(p_stage, p_path || '.jitter', 0.2, 0, 1);
+    perform pipeline.check_number(p_stage, p_path || 'base_seconds'::text, 0, 86400);
+    perform pipeline.check_number(p_stage, p_path || 'factor'::text, 1, 100);
+    perform pipeline.check_number(p_stage, p_path || 'cap_seconds'::text, 0, 604800);
+    perform pipeline.check_number(p_stage, p_path || 'jitter'::text, 0, 1);
     return;
   end if;
-  raise exception 'stage %: % is %, which is no backoff', p_stage ->> 'name', p_path, v_backoff
-    using errcode = 'MR001', hint = 'Use {"kind": "list", "seconds": [5, 30]} or {"kind": "exponential", "base_seconds": 5, "factor": 2, "cap_seconds": 300, "jitter": 0.2}.';
+  perform pipeline.refuse_value(p_stage, p_path, 'a backoff',
+    'Use {"kind": "list", "seconds": [5, 30]} or {"kind": "exponential", "base_seconds": 5, "factor": 2, "cap_seconds": 300, "jitter": 0.2}.');
 end
 $$;
-comment on function pipeline.check_backoff(jsonb, text) is 'Raises MR001 unless the backoff at this path of a stage is well formed or absent.';
+comment on function pipeline.check_backoff(jsonb, text[]) is 'Raises MR001 unless the backoff at this path of a stage is well formed or absent.';
+
+create function pipeline.check_retry(p_stage jsonb) returns void
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_code text;
+begin
+  perform pipeline.check_type(p_stage, '{retry}', 'object');
+  perform pipeline.check_type(p_stage, '{retry,by_code}', 'object');
+  perform pipeline.check_number(p_stage, '{retry,max_attempts}', 1, 100, true);
+  perform pipeline.check_backoff(p_stage, '{retry,backoff}');
+  for v_code in select k from jsonb_object_keys(coalesce(p_stage #> '{retry,by_code}', '{}')) k loop
+    perform pipeline.check_type(p_stage, array['retry', 'by_code', v_code], 'object');
+    perform pipeline.check_number(p_stage, array['retry', 'by_code', v_code, 'max_attempts'], 1, 100, true);
+    perform pipeline.check_backoff(p_stage, array['retry', 'by_code', v_code, 'backoff']);
+  end loop;
+end
+$$;
+comment on function pipeline.check_retry(jsonb) is 'Raises MR001 unless a stage''s retry policy is well formed.';
+
+create function pipeline.check_completion(p_stage jsonb) returns void
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  perform pipeline.check_type(p_stage, '{completion}', 'object');
+  perform pipeline.check_type(p_stage, '{completion,callback}', 'boolean');
+  perform pipeline.check_number(p_stage, '{completion,poll_seconds}', 1, 3600);
+  perform pipeline.check_number(p_stage, '{completion,deadline_seconds}', 1, 604800);
+  if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null and not coalesce((p_stage #>> '{completion,callback}')::boolean, false) then
+    raise exception 'stage %: an external stage needs completion by callback or by polling', p_stage ->> 'name'
+      using errcode = 'MR001', hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';
+  end if;
+end
+$$;
+comment on function pipeline.check_completion(jsonb) is 'Raises MR001 unless the way in which a stage''s external jobs end is well formed.';
+
+create function pipeline.check_needs(p_stage jsonb, p_names text[]) returns void
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_need text;
+begin
+  if p_stage -> 'needs' is not null and (jsonb_typeof(p_stage -> 'needs') <> 'array' or jsonb_path_exists(p_stage, '$.needs[*] ? (@.type() != "string")')) then
+    perform pipeline.refuse_value(p_stage, '{needs}', 'a list of names of stages', 'Write "needs": ["other_stage"].');
+  end if;
+  select n into v_need from jsonb_array_elements_text(coalesce(p_stage -> 'needs', '[]')) n where n <> all (p_names) limit 1;
+  if found then
+    raise exception 'stage %: needs names %, which is no stage of this pipeline', p_stage ->> 'name', v_need
+      using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(p_names, ', ') || '.';
+  end if;
+  select n into v_need from jsonb_array_elements_text(coalesce(p_stage -> 'needs', '[]')) n group by n having count(*) > 1 limit 1;
+  if found then
+    raise exception 'stage %: needs names % twice', p_stage ->> 'name', v_need using errcode = 'MR001', hint = 'Name each need once.';
+  end if;
+end
+$$;
+comment on function pipeline.check_needs(jsonb, text[]) is 'Raises MR001 unless the needs of a stage are known stages, each named once.';
 
 create function pipeline.check_stage(p_stage jsonb, p_names text[]) returns void
 language plpgsql set search_path = ''
 as $$
-declare
-  v_name text := p_stage ->> 'name';
-  v_timeout numeric;
-  v_code text;
-  v_unknown text;
 begin
-  if v_name is null or v_name !~ '^[a-z][a-z0-9_]{0,40}$' then
+  if coalesce(p_stage ->> 'name', '') !~ '^[a-z][a-z0-9_]{0,40}$' then
     raise exception 'stages[].name is %, but must be a lower-case name', coalesce(p_stage -> 'name', 'null')
       using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
   end if;
-  select n into v_unknown from jsonb_array_elements_text(coalesce(p_stage -> 'needs', '[]')) n where n <> all (p_names) limit 1;
-  if v_unknown is not null then
-    raise exception 'stage %: needs names %, which is no stage of this pipeline', v_name, v_unknown
-      using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(p_names, ', ') || '.';
-  end if;
   if coalesce(p_stage ->> 'kind', 'function') not in ('function', 'external') then
-    raise exception 'stage %: kind is %, but must be function or external', v_name, p_stage -> 'kind'
-      using errcode = 'MR001', hint = 'A stage that hands work to a job service is external, any other is a function.';
+    perform pipeline.refuse_value(p_stage, '{kind}', 'function or external', 'A stage that hands work to a job service is external, any other is a function.');
   end if;
-  perform pipeline.definition_number(p_stage, 'batch_size', 10, 1, 1000);
-  perform pipeline.definition_number(p_stage, 'max_workers', 2, 1, 1000);
-  perform pipeline.definition_number(p_stage, 'lease_seconds', 60, 5, 3600);
-  perform pipeline.definition_number(p_stage, 'result_limit_bytes', 1048576, 1, 10485760);
-  perform pipeline.definition_number(p_stage, 'retry.max_attempts', 3, 1, 100);
-  perform pipeline.definition_number(p_stage, 'completion.poll_seconds', null, 1, 3600);
-  perform pipeline.definition_number(p_stage, 'completion.deadline_seconds', 600, 1, 604800);
-  perform pipeline.check_backoff(p_stage, 'retry.backoff');
-  for v_code in select k from jsonb_object_keys(coalesce(p_stage #> '{retry,by_code}', '{}')) k loop
-    perform pipeline.definition_number(p_stage, 'retry.by_code.' || v_code || '.max_attempts', 3, 1, 100);
-    perform pipeline.check_backoff(p_stage, 'retry.by_code.' || v_code || '.backoff');
-  end loop;
-  v_timeout := pipeline.definition_number(p_stage, 'timeout_seconds', 30, 1, 86400);
-  if v_timeout > pipeline.setting('worker_seconds')::numeric then
-    raise exception 'stage %: timeout_seconds is %, but a worker runs for % seconds at most, so no worker could ever claim it',
-      v_name, v_timeout, pipeline.setting('worker_seconds')
-      using errcode = 'MR001', hint = 'Lower the timeout, or raise worker_seconds in pipeline.settings (paid plans allow about 190) and WORKER_SECONDS of the functions.';
+  perform pipeline.check_needs(p_stage, p_names);
+  perform pipeline.check_type(p_stage, '{function}', 'string');
+  perform pipeline.check_type(p_stage, '{enabled}', 'boolean');
+  perform pipeline.check_number(p_stage, '{batch_size}', 1, 1000, true);
+  perform pipeline.check_number(p_stage, '{max_workers}', 1, 1000, true);
+  perform pipeline.check_number(p_stage, '{lease_seconds}', 5, 3600);
+  perform pipeline.check_number(p_stage, '{timeout_seconds}', 1, 86400);
+  perform pipeline.check_number(p_stage, '{result_limit_bytes}', 1, 10485760, true);
+  perform pipeline.check_retry(p_stage);
+  perform pipeline.check_completion(p_stage);
+  if (p_stage ->> 'timeout_seconds')::numeric > pipeline.setting('worker_seconds')::numeric then
+    perform pipeline.refuse_value(p_stage, '{timeout_seconds}', format('at most %s, the seconds that a worker may run: no worker could ever claim it', pipeline.setting('worker_seconds')),
+      'Lower the timeout, or raise worker_seconds in pipeline.settings (paid plans allow about 190) together with WORKER_SECONDS of the functions.');
   end if;
-  if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null and not coalesce((p_stage #>> '{completion,callback}')::boolean, false) then
-    raise exception 'stage %: an external stage needs completion by callback or by polling', v_name
-      using errcode = 'MR001', hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';
-  end if;
-  if p_stage ->> 'apply' is not null and to_regprocedure(p_stage ->> 'apply' || '(jsonb)') is null then
-    raise exception 'stage %: apply names %(jsonb), which does not exist', v_name, p_stage ->> 'apply'
-      using errcode = 'MR001', hint = 'Create the function in an earlier migration and name it with its schema.';
+  if p_stage ->> 'apply' is not null and to_regprocedure((p_stage ->> 'apply') || '(jsonb)') is null then
+    perform pipeline.refuse_value(p_stage, '{apply}', 'a function that takes one jsonb', 'Create the function in an earlier migration and name it with its schema.');
   end if;
 end
 $$;

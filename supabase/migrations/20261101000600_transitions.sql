@@ -12,10 +12,10 @@
 --     a claim, which touches queued attempts alone, so only those need a lock of their own.
 
 create type pipeline.work as (
-  ord int, attempt_id bigint, token uuid, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
+  ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
   run_id bigint, stage_id int, entity_id text, was pipeline.attempt_state, verdict text, reason text
 );
-comment on type pipeline.work is 'One item of a batch on its way through a transition: what was reported, what it concerns, and the verdict (null: go on).';
+comment on type pipeline.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on).';
 
 create type pipeline.change as (
   entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
@@ -277,7 +277,7 @@ begin
   perform pipeline.project(p_stage_id, v_changes);
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
   v_tired := array(
-    select row(i.ord, i.attempt_id, i.token, 'failed', null, i.usage, '{"code": "released", "message": "released by three workers in a row without a result"}'::jsonb,
+    select row(i.ord, i.attempt_id, i.token, i.shown, 'failed', null, i.usage, '{"code": "released", "message": "released by three workers in a row without a result"}'::jsonb,
       null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason)::pipeline.work
     from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where a.state = 'started');
   if cardinality(v_tired) > 0 then

@@ -43,28 +43,30 @@ language plpgsql set search_path = ''
 as $$
 begin
   return array(
-    select row(i.ordinality, k.id, k.token, i.value ->> 'outcome', i.value -> 'result',
-      case when jsonb_typeof(i.value -> 'usage') = 'object' then i.value -> 'usage' end,
-      case when i.value ->> 'outcome' = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
-        || case when jsonb_typeof(i.value -> 'error') = 'object' then i.value -> 'error' else '{}' end end,
-      i.value ->> 'service', i.value ->> 'job_id', null, null, null, null,
-      case when v.reason is not null then 'rejected' end, coalesce(v.reason, i.value ->> 'refused'))::pipeline.work
+    select row(i.ordinality, k.id, null, f.token, f.outcome, i.value -> 'result',
+      case when jsonb_typeof(f.usage) = 'object' then f.usage end,
+      case when f.outcome = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
+        || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end end,
+      f.service, f.job_id, null, null, null, null,
+      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused))::pipeline.work
     from jsonb_array_elements(pipeline.items_of(p_items)) with ordinality i
+    cross join lateral jsonb_to_record(case when jsonb_typeof(i.value) = 'object' then i.value else '{}' end)
+      f(attempt text, submission text, token text, outcome text, usage jsonb, error jsonb, service text, job_id text, refused text)
+    cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
     cross join lateral (
-      select case when i.value ->> p_key ~ '^[0-9]{1,18}$' then (i.value ->> p_key)::bigint end as id,
-        case when i.value ->> 'token' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (i.value ->> 'token')::uuid end as token
+      select case when n.id ~ '^[0-9]{1,18}$' then n.id::bigint end as id
     ) k
     cross join lateral (
       select case
         when jsonb_typeof(i.value) <> 'object' then format('an item must be an object, this is %s', jsonb_typeof(i.value))
-        when k.id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(i.value -> p_key, 'null'))
-        when p_key = 'attempt' and k.token is null then 'token must be the uuid that the claim handed over'
-        when i.value ->> 'outcome' is null or i.value ->> 'outcome' <> all (case p_key when 'attempt' then array['completed', 'failed', 'waiting', 'released'] else array['completed', 'failed'] end)
-          then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(i.value -> 'outcome', 'null'))
-        when i.value ->> 'outcome' = 'completed' and not i.value ? 'result' then 'a completed item must have a result'
-        when (i.value ->> 'outcome' = 'waiting' or p_key = 'submission') and (i.value ->> 'service' is null or i.value ->> 'job_id' is null) then 'service and job_id must name the external job'
-        when jsonb_typeof(i.value #> '{error,retry_after_ms}') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
-        when jsonb_typeof(i.value #> '{error,permanent}') not in ('boolean', 'null') then 'error.permanent must be true or false'
+        when k.id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(n.id, 'null'))
+        when p_key = 'attempt' and f.token is null then 'token must be the one that the claim handed over, this is null'
+        when f.outcome is null or f.outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and f.outcome in ('waiting', 'released'))
+          then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(f.outcome, 'null'))
+        when f.outcome = 'completed' and not i.value ? 'result' then 'a completed item must have a result'
+        when (f.outcome = 'waiting' or p_key = 'submission') and (f.service is null or f.job_id is null) then 'service and job_id must name the external job'
+        when f.outcome = 'failed' and jsonb_typeof(f.error -> 'retry_after_ms') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
+        when f.outcome = 'failed' and jsonb_typeof(f.error -> 'permanent') not in ('boolean', 'null') then 'error.permanent must be true or false'
         when row_number() over (partition by k.id order by i.ordinality) > 1 then format('%s %s is listed twice in one call', p_key, k.id)
       end as reason
     ) v
@@ -93,7 +95,7 @@ language plpgsql volatile set search_path = '' set enable_seqscan = off
 as $$
 begin
   return array(
-    select row(i.ord, i.attempt_id, coalesce(i.token, a.token),
+    select row(i.ord, i.attempt_id, a.token, i.shown,
       case when l.too_large then 'failed' else i.outcome end, case when not l.too_large then i.result end, i.usage,
       case when l.too_large then jsonb_build_object('code', 'result_too_large', 'permanent', true, 'message', l.message) else i.error end,
       i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
@@ -112,9 +114,9 @@ begin
         when i.verdict is not null then i.verdict
         when a.id is null then 'stale'
         when not a.id = any (p_locked) then 'busy'
-        when i.token is not null then case
-          when a.state = 'started' and a.token = i.token then null
-          when a.token = i.token and a.state::text in (i.outcome, case when i.outcome = 'waiting' then 'completed' end) then 'duplicate'
+        when i.shown is not null then case
+          when a.state = 'started' and a.token::text = i.shown then null
+          when a.token::text = i.shown and a.state::text in (i.outcome, case when i.outcome = 'waiting' then 'completed' end) then 'duplicate'
           else 'stale' end
         -- An external job: the waiting attempt must wait for this very job; one that is started or queued has not said yet.
         when a.state in ('started', 'queued') or (a.state = 'waiting' and a.service = i.service and a.job_id = i.job_id) then null
@@ -149,8 +151,12 @@ $$;
 comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and settles a parsed batch.';
 
 create function pipeline.record_reports(p_items json, out verdicts jsonb, out ready int[])
-language sql set search_path = ''
-as $$ select r.verdicts, r.ready from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r $$;
+language plpgsql set search_path = ''
+as $$
+begin
+  select r.verdicts, r.ready into verdicts, ready from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r;
+end
+$$;
 comment on function pipeline.record_reports(json) is 'Records what a worker says about its attempts.';
 
 -- The attempt that a submission stands for today: the newest that carries its id.

@@ -36,10 +36,12 @@ comment on function pipeline.live_workers(int) is 'Number of live workers of a s
 create function pipeline.has_ready_work(p_stage_id int) returns boolean
 language plpgsql volatile set search_path = '' set enable_seqscan = off
 as $$
+declare
+  v_now timestamptz := pipeline.now();
 begin
   return exists (
     select from pipeline.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= pipeline.now() and a.state = 'queued');
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued');
 end
 $$;
 comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this stage is queued and due.';
@@ -107,25 +109,33 @@ language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_pipeline text := (select p.name from pipeline.pipelines p where p.id = p_stage.pipeline_id);
+  v_ids bigint[] := (select c.attempt_ids from pipeline.claims c where c.token = p_token);
   v_rows jsonb;
+  v_needs jsonb;
   v_batch jsonb;
 begin
   execute format('select pipeline.%I($1)', v_pipeline || '__rows') into v_rows
-    using array(select r.entity_id from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id where c.token = p_token);
+    using array(select r.entity_id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id where a.id = any (v_ids));
+  -- The results of all needs of the batch in one set: {attempt: {stage: result}}.
+  select coalesce(jsonb_object_agg(n.id, n.results), '{}') into v_needs from (
+    select a.id, jsonb_object_agg(s.name, o.output) as results
+    from pipeline.attempts a
+    join pipeline.runs r on r.id = a.run_id
+    join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+    join pipeline.attempts n on n.run_id = a.run_id and n.stage_id = any (vs.needs) and n.state = 'completed' and not n.superseded
+    join pipeline.results o on o.attempt_id = n.id
+    join pipeline.stages s on s.id = n.stage_id
+    where a.id = any (v_ids)
+    group by a.id
+  ) n;
   select jsonb_agg(jsonb_build_object(
       'attempt', a.id, 'token', a.token, 'run', a.run_id, 'trace_id', r.trace_id, 'version', v.number, 'entity_id', r.entity_id,
       'entity', coalesce(v_rows -> r.entity_id, '{}'), 'retry_count', a.retry_count, 'submission', coalesce(a.submission_id, a.id), 'alone', a.alone,
-      'needs', coalesce((
-        select jsonb_object_agg(s.name, o.output)
-        from pipeline.attempts n join pipeline.results o on o.attempt_id = n.id join pipeline.stages s on s.id = n.stage_id
-        where n.run_id = a.run_id and n.stage_id = any (vs.needs) and n.state = 'completed' and not n.superseded), '{}')
-    ) order by a.queue_at, a.id) into v_batch
-  from pipeline.claims c, unnest(c.attempt_ids) i
-  join pipeline.attempts a on a.id = i and a.token = p_token and a.state = 'started'
+      'needs', coalesce(v_needs -> a.id::text, '{}')) order by a.queue_at, a.id) into v_batch
+  from pipeline.attempts a
   join pipeline.runs r on r.id = a.run_id
   join pipeline.versions v on v.id = r.version_id
-  join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  where c.token = p_token;
+  where a.id = any (v_ids) and a.token = p_token and a.state = 'started';
   return coalesce(v_batch, '[]');
 end
 $$;
@@ -133,18 +143,24 @@ comment on function pipeline.batch_of(pipeline.stages, uuid) is 'The attempts of
 
 -- The answer to claim and complete alike: the batch, and the functions that the worker should ring now.
 create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch jsonb, p_ring int[]) returns jsonb
-language sql set search_path = ''
+language plpgsql set search_path = ''
 as $$
-  select jsonb_build_object(
+begin
+  return jsonb_build_object(
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', jsonb_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'ring', pipeline.ring_list(p_ring))
+    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end);
+end
 $$;
 comment on function pipeline.claim_answer(pipeline.stages, text, text, jsonb, int[]) is 'Builds the answer to pipeline_claim and pipeline_complete.';
 
 create function pipeline.stage_open(p_stage pipeline.stages) returns boolean
-language sql stable set search_path = ''
-as $$ select p_stage.enabled and p.enabled from pipeline.pipelines p where p.id = p_stage.pipeline_id $$;
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return p_stage.enabled and (select p.enabled from pipeline.pipelines p where p.id = p_stage.pipeline_id);
+end
+$$;
 comment on function pipeline.stage_open(pipeline.stages) is 'Whether the stage and its pipeline are switched on.';
 
 -- Claims for a signed-on worker, remembers the claim for a repeat, and sees to scaling out.

@@ -7,24 +7,25 @@ create function pipeline.sweep_leases(p_limit int) returns int
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
+  v_now timestamptz := pipeline.now();
   v_ids bigint[];
   v_items pipeline.work[];
 begin
   v_ids := array(
     select i from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i
-    where c.expires_at <= pipeline.now() and a.token = c.token and a.state = 'started' limit p_limit);
+    where c.expires_at <= v_now and a.token = c.token and a.state = 'started' limit p_limit);
   if cardinality(v_ids) = 0 then
     return 0;
   end if;
   v_ids := pipeline.lock_attempts(v_ids);
   -- A worker may have renewed meanwhile: the claims are locked too and read once more.
-  perform from pipeline.claims c where c.expires_at <= pipeline.now() order by c.token for update;
+  perform from pipeline.claims c where c.expires_at <= v_now order by c.token for update;
   v_items := array(
-    select row(row_number() over (order by a.id), a.id, a.token, 'failed', null, null,
+    select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
       '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
       null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'started' and c.expires_at <= pipeline.now());
+    where a.id = any (v_ids) and a.state = 'started' and c.expires_at <= v_now);
   perform pipeline.ring(pipeline.settle(v_items));
   return cardinality(v_items);
 end
@@ -35,19 +36,21 @@ create function pipeline.sweep_deadlines(p_limit int) returns int
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
-  v_ids bigint[] := array(select a.id from pipeline.attempts a where a.deadline_at <= pipeline.now() order by a.deadline_at limit p_limit);
+  v_now timestamptz := pipeline.now();
+  v_ids bigint[];
   v_items pipeline.work[];
 begin
+  v_ids := array(select a.id from pipeline.attempts a where a.deadline_at <= v_now order by a.deadline_at limit p_limit);
   if cardinality(v_ids) = 0 then
     return 0;
   end if;
   v_ids := pipeline.lock_attempts(v_ids);
   v_items := array(
-    select row(row_number() over (order by a.id), a.id, null, 'failed', null, null,
+    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
       '{"code": "deadline", "message": "the external job did not end before its deadline"}'::jsonb,
       a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= pipeline.now());
+    where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now);
   perform pipeline.ring(pipeline.settle(v_items));
   return cardinality(v_items);
 end
@@ -75,8 +78,10 @@ comment on function pipeline.sweep() is 'Makes good what got lost: expired lease
 create function pipeline.ring_polls() returns boolean
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
+declare
+  v_now timestamptz := pipeline.now();
 begin
-  if exists (select from pipeline.attempts a where a.poll_at <= pipeline.now()) then
+  if exists (select from pipeline.attempts a where a.poll_at <= v_now) then
     return pipeline.post('job-poll', '{}');
   end if;
   return false;
