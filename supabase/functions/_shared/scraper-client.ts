@@ -8,7 +8,7 @@ export const SCRAPER_SERVICE = 'scraper';
 const jobSchema = z.object({
   job_id: z.string(),
   status: z.enum(['queued', 'running', 'completed', 'failed']),
-  result: z.unknown(),
+  result: z.unknown().optional(),
   error: z
     .object({
       code: z.string(),
@@ -17,7 +17,7 @@ const jobSchema = z.object({
       retry_after_ms: z.number().optional(),
     })
     .nullish(),
-  metadata: z.unknown(),
+  metadata: z.unknown().optional(),
 });
 
 /** A job at the scraper, as it answers and as it reports it. */

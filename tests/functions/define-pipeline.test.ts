@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { leads } from '../../supabase/functions/_pipelines/leads.ts';
+import {
+  definePipeline,
+  type PipelineInput,
+  type StageInput,
+} from '../../supabase/functions/_shared/define-pipeline.ts';
+import { defineStage } from '../../supabase/functions/_shared/stage.ts';
+
+const stage: StageInput = {
+  kind: 'function',
+  function: 'p-a',
+  batchSize: 5,
+  maxWorkers: 1,
+  leaseSeconds: 30,
+  timeoutSeconds: 10,
+  retry: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 2] } },
+};
+const define = (stages: PipelineInput['stages'], changes: Partial<PipelineInput> = {}) =>
+  definePipeline({
+    name: 'p',
+    entity: { table: 'public.things', key: 'id', projection: 'columns' },
+    stages,
+    ...changes,
+  });
+
+describe('leads', () => {
+  test('is a chain in which messaging reads strategy and subject', () => {
+    const json = leads.toJson() as { stages: { name: string; needs: string[] }[] };
+    expect(json.stages.map(({ name, needs }) => [name, needs])).toEqual([
+      ['scrape', []],
+      ['intel', ['scrape']],
+      ['strategy', ['intel']],
+      ['subject', ['strategy']],
+      ['messaging', ['strategy', 'subject']],
+    ]);
+  });
+
+  test('is written in the keys the database reads', () => {
+    const [scrape] = (leads.toJson() as { stages: Record<string, unknown>[] }).stages;
+    expect(scrape).toMatchObject({
+      name: 'scrape',
+      kind: 'external',
+      function: 'leads-scrape',
+      batch_size: 10,
+      max_workers: 2,
+      lease_seconds: 60,
+      timeout_seconds: 30,
+      completion: { callback: true, poll_seconds: 2, deadline_seconds: 600 },
+      enabled: true,
+      result_limit_bytes: 1_048_576,
+      retry: { max_attempts: 4, backoff: { kind: 'exponential', base_seconds: 5, cap_seconds: 300 } },
+    });
+    expect(scrape?.retry).toHaveProperty('by_code.rate_limited.max_attempts', 8);
+  });
+});
+
+describe('a bad definition is refused with the field named', () => {
+  test.each<[string, () => unknown, RegExp]>([
+    ['negative limit', () => define({ a: { ...stage, batchSize: -1 } }), /stages\.a\.batchSize/],
+    ['no attempts', () => define({ a: { ...stage, retry: { ...stage.retry, maxAttempts: 0 } } }), /retry\.maxAttempts/],
+    ['timeout no worker can meet', () => define({ a: { ...stage, timeoutSeconds: 3_600 } }), /timeoutSeconds/],
+    ['misspelt option', () => define({ a: { ...stage, bathSize: 3 } as StageInput }), /bathSize/],
+    ['unknown need', () => define({ a: { ...stage, needs: ['b'] } }), /stages\.a\.needs names b/],
+    ['bad table', () => define({ a: stage }, { entity: { table: 'things', key: 'id', projection: 'none' } }), /table/],
+    ['no stages', () => define({}), /at least one stage/],
+    [
+      'cycle',
+      () => define({ a: { ...stage, needs: ['c'] }, b: { ...stage, needs: ['a'] }, c: { ...stage, needs: ['b'] } }),
+      /cycle: a → c → b → a/,
+    ],
+    ['need of itself', () => define({ a: { ...stage, needs: ['a'] } }), /cycle: a → a/],
+  ])('%s', (_, act, expected) => {
+    expect(act).toThrow(expected);
+  });
+
+  test('code for a stage that is not defined names those that are', () => {
+    const pipeline = define({ a: stage, b: stage });
+    expect(() =>
+      defineStage({ pipeline, stage: 'z', input: z.unknown(), output: z.unknown(), handler: () => null }),
+    ).toThrow(/no stage z: it has a, b/);
+  });
+});
