@@ -1,0 +1,36 @@
+// What the chain asks of each engine. Engines run in worker processes, not in the process that measures.
+
+/** Connection URLs of one database, by what their role may do. */
+export interface Urls {
+  superuser: string;
+  owner: string;
+  /** Logs in as `authenticator`, which can become service_role and nothing else of use. */
+  api: string;
+}
+
+export interface Task {
+  engine: string;
+  variant: string;
+  urls: Urls;
+  entities: number;
+  /** How many jobs a worker takes at once. */
+  batch: number;
+}
+
+export interface Worker {
+  /** Works until the signal is given. Calls `finished` with the number of entities whose last stage was committed. */
+  run(signal: AbortSignal, finished: (entities: number) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Engine {
+  /** Removes what an earlier round left and queues `entities` entities at the first stage. */
+  seed(task: Task): Promise<void>;
+  /** Opens one worker with one connection, or the pool that the engine's manual asks for. */
+  open(task: Task): Promise<Worker>;
+}
+
+export const stageNames = ['one', 'two', 'three', 'four', 'five'] as const;
+
+/** What every stage returns: 500 bytes of JSON. */
+export const stageResult = { text: 'x'.repeat(489) };

@@ -1,0 +1,98 @@
+// The least that a queue in Postgres can do: one narrow table, one partial index, two statements. No leases, no
+// retries, no runs, no projection: what anything more has to be measured against.
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type Engine, stageNames, stageResult, type Task, type Worker } from '../engine.ts';
+
+const schema = `
+drop schema if exists floor cascade;
+create schema floor;
+create table floor.jobs (
+  id bigint generated always as identity primary key,
+  entity_id bigint not null,
+  stage smallint not null,
+  state smallint not null default 0,
+  started_at timestamptz,
+  finished_at timestamptz,
+  result jsonb
+);
+create index jobs_ready on floor.jobs (stage, id) where state = 0;
+create function floor.step(p_ids bigint[], p_results jsonb[], p_stage smallint, p_limit int) returns table (id bigint, entity_id bigint)
+language plpgsql as $$
+begin
+  with done as (
+    update floor.jobs j set state = 2, finished_at = clock_timestamp(), result = i.result
+    from unnest(p_ids, p_results) i(id, result) where j.id = i.id and j.state = 1
+    returning j.entity_id, j.stage
+  )
+  insert into floor.jobs (entity_id, stage) select d.entity_id, d.stage + 1 from done d where d.stage < ${stageNames.length};
+  return query
+    with picked as (
+      select j.id from floor.jobs j where j.stage = p_stage and j.state = 0 order by j.id limit p_limit for update skip locked
+    )
+    update floor.jobs j set state = 1, started_at = clock_timestamp() from picked where j.id = picked.id
+    returning j.id, j.entity_id;
+end $$;
+`;
+
+const claim = `
+with picked as (
+  select id from floor.jobs where stage = $1 and state = 0 order by id limit $2 for update skip locked
+)
+update floor.jobs j set state = 1, started_at = clock_timestamp() from picked where j.id = picked.id
+returning j.id, j.entity_id`;
+
+const complete = `
+with done as (
+  update floor.jobs j set state = 2, finished_at = clock_timestamp(), result = i.result
+  from unnest($1::bigint[], $2::jsonb[]) i(id, result) where j.id = i.id and j.state = 1
+  returning j.entity_id, j.stage
+)
+insert into floor.jobs (entity_id, stage) select entity_id, stage + 1 from done where stage < ${stageNames.length}`;
+
+async function seed({ urls, entities }: Task): Promise<void> {
+  const client = new pg.Client({ connectionString: urls.owner });
+  await client.connect();
+  await client.query(schema);
+  await client.query('insert into floor.jobs (entity_id, stage) select i, 1 from generate_series(1, $1::int) i', [
+    entities,
+  ]);
+  await client.query('vacuum analyze floor.jobs');
+  await client.end();
+}
+
+async function open({ urls, batch, variant }: Task): Promise<Worker> {
+  const client = new pg.Client({ connectionString: urls.owner });
+  await client.connect();
+  const inOneCall = variant.startsWith('one call');
+
+  async function query(name: string, text: string, values: unknown[]): Promise<string[]> {
+    const { rows } = await client.query<{ id: string }>({ name, text, values });
+    return rows.map((row) => row.id);
+  }
+  async function step(ids: string[], stage: number): Promise<string[]> {
+    const results = ids.map(() => JSON.stringify(stageResult));
+    if (inOneCall) return query('step', 'select id, entity_id from floor.step($1, $2, $3::smallint, $4)', [ids, results, stage, batch]);
+    if (ids.length > 0) await query('complete', complete, [ids, results]);
+    return query('claim', claim, [stage, batch]);
+  }
+  return {
+    async run(signal, finished) {
+      while (!signal.aborted) {
+        let idle = true;
+        for (let stage = 1; stage <= stageNames.length; stage += 1) {
+          for (let ids = await step([], stage); ids.length > 0; ) {
+            const next = await step(ids, stage);
+            if (stage === stageNames.length) finished(ids.length);
+            idle = false;
+            ids = next;
+          }
+        }
+        if (idle) await delay(1);
+      }
+    },
+    close: () => client.end(),
+  };
+}
+
+export const engine: Engine = { seed, open };

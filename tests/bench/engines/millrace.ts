@@ -1,0 +1,139 @@
+// Millrace's own RPCs, as the stage runtime calls them: as service_role, each call with the worker's sequence number,
+// complete and the next claim in one call. One worker a stage and connection, as a function's process has one.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type Engine, stageNames, stageResult, type Task, type Worker } from '../engine.ts';
+
+const columns = stageNames
+  .map(
+    (name) => `${name}_status text not null default 'pending', ${name}_job_id text, ${name}_result jsonb, ${name}_error text,
+    ${name}_retry_count int not null default 0, ${name}_started_at timestamptz, ${name}_completed_at timestamptz`,
+  )
+  .join(',\n');
+
+/** Makes the entity table and the pipeline of a projection, unless they are there. */
+export async function defineChain(client: pg.Client, projection: string): Promise<void> {
+  const { rows } = await client.query('select from pipeline.pipelines where name = $1', [`bench_${projection}`]);
+  if (rows.length > 0) return;
+  await client.query(`create table public.bench_${projection} (id bigint primary key, label text not null,\n${columns}) with (fillfactor = 50)`);
+  await client.query('select pipeline.define($1)', [
+    JSON.stringify({
+      pipeline: `bench_${projection}`,
+      entity: { table: `public.bench_${projection}`, key: 'id', projection },
+      stages: stageNames.map((name, index) => ({
+        name,
+        kind: 'function',
+        function: `bench-${name}`,
+        needs: stageNames.slice(Math.max(0, index - 1), index),
+        batch_size: 50,
+        max_workers: 8,
+      })),
+    }),
+  ]);
+}
+
+async function seed({ urls, entities, variant }: Task): Promise<void> {
+  const projection = projectionOf(variant);
+  const owner = new pg.Client({ connectionString: urls.owner });
+  await owner.connect();
+  await defineChain(owner, projection);
+  // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
+  await owner.query('truncate pipeline.runs, pipeline.attempts, pipeline.results, pipeline.claims, pipeline.workers, pipeline.rings');
+  await owner.query(`truncate public.bench_${projection}`);
+  await owner.query(`insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`, [entities]);
+  if (projection === 'none') {
+    await owner.query(`select pipeline.start('bench_none', id::text) from public.bench_none order by id`);
+  } else {
+    await owner.query(`update public.bench_columns set one_status = 'queued'`);
+  }
+  for (const name of [`public.bench_${projection}`, 'pipeline.runs', 'pipeline.attempts', 'pipeline.rings']) {
+    await owner.query(`vacuum analyze ${name}`);
+  }
+  await owner.end();
+}
+
+function projectionOf(variant: string): string {
+  return variant.includes('projection none') ? 'none' : 'columns';
+}
+
+export interface Item {
+  attempt: number;
+  token: string;
+}
+
+interface Answer {
+  status: string;
+  reason: string | null;
+  batch: Item[];
+  items?: { attempt: number; verdict: string; reason: string | null }[];
+}
+
+/** One worker of one stage, on a session of its own or shared with the workers of other stages. */
+export interface StageWorker {
+  claim(): Promise<Item[]>;
+  /** Completes the items and returns the next batch, of `limit` items at most. */
+  complete(items: Item[], limit?: number): Promise<Item[]>;
+}
+
+/** Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. */
+export function stageWorker(client: pg.Client, pipeline: string, stage: string, host: string, batch: number): StageWorker {
+  const id = randomUUID();
+  let sequence = 0;
+  async function call(name: string, text: string, values: unknown[]): Promise<Answer> {
+    const { rows } = await client.query<{ answer: Answer }>({ name, text, values });
+    const answer = (rows[0] as { answer: Answer }).answer;
+    if (answer.status === 'refused') throw new Error(`A worker of ${stage} was refused: ${answer.reason}`);
+    return answer;
+  }
+  return {
+    async claim() {
+      sequence += 1;
+      const text = 'select public.pipeline_claim($1, $2, $3, $4, $5, $6) as answer';
+      return (await call('claim', text, [pipeline, stage, id, host, sequence, batch])).batch;
+    },
+    async complete(items, limit = batch) {
+      sequence += 1;
+      const reports = items.map(({ attempt, token }) => ({ attempt, token, outcome: 'completed', result: stageResult }));
+      const text = 'select public.pipeline_complete($1, $2, $3, $4) as answer';
+      const answer = await call('complete', text, [id, sequence, JSON.stringify(reports), limit]);
+      const refused = answer.items?.find((item) => item.verdict !== 'accepted');
+      if (refused) throw new Error(`Attempt ${refused.attempt} was answered ${refused.verdict}: ${refused.reason}`);
+      return answer.batch;
+    },
+  };
+}
+
+/** A session as the Data API opens it. */
+export async function connectAsService(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('set role service_role');
+  return client;
+}
+
+async function open({ urls, batch, variant }: Task): Promise<Worker> {
+  const client = await connectAsService(urls.api);
+  const pipeline = `bench_${projectionOf(variant)}`;
+  const host = randomUUID();
+  const workers = stageNames.map((stage) => stageWorker(client, pipeline, stage, host, batch));
+  return {
+    async run(signal, finished) {
+      while (!signal.aborted) {
+        let idle = true;
+        for (const worker of workers) {
+          for (let items = await worker.claim(); items.length > 0; ) {
+            const next = await worker.complete(items);
+            if (worker === workers.at(-1)) finished(items.length);
+            idle = false;
+            items = next;
+          }
+        }
+        if (idle) await delay(1);
+      }
+    },
+    close: () => client.end(),
+  };
+}
+
+export const engine: Engine = { seed, open };
