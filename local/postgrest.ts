@@ -10,8 +10,6 @@ const portAttempts = 5;
 
 export interface Postgrest {
   port: number;
-  /** Opens its database connections anew at once, instead of at its next try. */
-  reconnect(): void;
   stop(): Promise<void>;
 }
 
@@ -78,7 +76,6 @@ async function launch({ dbUrl, keySet, watchdog }: PostgrestOptions, port: numbe
   }
   return {
     port,
-    reconnect: () => void child.kill('SIGUSR1'),
     async stop() {
       if (hasEnded(child)) return;
       const gone = new Promise((resolve) => child.once('exit', resolve));

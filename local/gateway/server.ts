@@ -44,7 +44,7 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
       return;
     }
     for (const [name, value] of Object.entries(corsHeaders)) response.setHeader(name, value);
-    const isPublicObject = service === 'storage' && url.pathname.startsWith('/storage/v1/object/public/');
+    const isPublicObject = request.method === 'GET' && url.pathname.startsWith('/storage/v1/object/public/');
     const headers = isPublicObject ? request.headers : await keyCheck.authorize(request.headers, url.searchParams);
     if ('refusal' in headers) {
       return reply(response, 401, { message: headers.refusal, hint: 'Send an API key of this stack as "apikey".' });

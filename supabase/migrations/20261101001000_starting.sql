@@ -119,7 +119,14 @@ as $$
 declare
   v_version record;
   v_closure int[];
+  v_strange record;
 begin
+  select count(*) as runs, min(r.entity_id) as entity_id into v_strange from pipeline.runs r
+  where r.id = any (p_run_ids) and not exists (select from pipeline.version_stages vs where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
+  if v_strange.runs > 0 then
+    raise exception 'stage % is not part of the version that % live runs began with (entity %, …)', (select s.name from pipeline.stages s where s.id = p_stage_id), v_strange.runs, v_strange.entity_id
+      using errcode = 'MR005', hint = 'Let the runs finish, or cancel them first: select pipeline.cancel(run).';
+  end if;
   for v_version in
     select vs.dependents, array_agg(r.id order by r.id) as runs
     from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id

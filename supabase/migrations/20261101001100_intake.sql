@@ -57,6 +57,14 @@ end
 $$;
 comment on function pipeline.check_columns(pipeline.pipelines, text[]) is 'Raises MR001, with the statement that helps, when the entity table lacks a column.';
 
+-- A stage that was dropped may have lost its columns since; the projection then leaves it out.
+create function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean
+language sql stable set search_path = ''
+as $$
+  select 7 = (select count(*) from pg_attribute a where a.attrelid = p_pipeline.entity_table and not a.attisdropped and a.attname = any (pipeline.stage_columns(p_stage)))
+$$;
+comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether the entity table has the seven columns of a stage.';
+
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
 language plpgsql set search_path = '' set enable_seqscan = off
@@ -116,7 +124,7 @@ as $$
     from unnest(p_changes) c where e.%11$I = c.entity_id::%12$s;$branch$,
     p_stage, p_pipeline.entity_table, p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at',
     (select coalesce(string_agg(distinct format(', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end', n.name || '_status', n.name), ''), '')
-     from pipeline.version_stages vs join pipeline.stages n on n.id = vs.stage_id where p_stage_id = any (vs.needs)),
+     from pipeline.version_stages vs join pipeline.stages n on n.id = vs.stage_id where p_stage_id = any (vs.needs) and pipeline.has_columns(p_pipeline, n.name)),
     p_pipeline.entity_key,
     (select format_type(a.atttypid, null) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
 $$;
@@ -219,7 +227,7 @@ begin
   else null;
   end case;
 end $$$f$, p_pipeline.name || '__settle',
-    (select string_agg(pipeline.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and exists (select from pipeline.version_stages vs where vs.stage_id = s.id)));
+    (select string_agg(pipeline.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_now timestamptz, p_ids text[]) returns void
 language plpgsql set search_path = '' set enable_seqscan = off as $$
@@ -233,7 +241,7 @@ end $$$f$, p_pipeline.name || '__started',
     with free as (select e.%2$I from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked)
     update %3$s e set %5$I = 'started', %6$I = p_now from free where e.%2$I = free.%2$I;$b$,
       s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, s.name || '_status', s.name || '_started_at'), '' order by s.id)
-     from pipeline.stages s where s.pipeline_id = p_pipeline.id and exists (select from pipeline.version_stages vs where vs.stage_id = s.id)));
+     from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_ids text[]) returns void
 language plpgsql set search_path = '' set enable_seqscan = off as $$
@@ -292,6 +300,25 @@ end
 $write$;
 comment on function pipeline.write_intake(pipeline.pipelines) is 'Creates the __intake function of a pipeline and its triggers.';
 
+-- A pipeline that moves to another table, or ends its projection, leaves no trigger behind.
+create function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_trigger record;
+begin
+  for v_trigger in
+    select t.tgname, t.tgrelid::regclass as relation
+    from pg_trigger t join pg_proc f on f.oid = t.tgfoid
+    where f.pronamespace = 'pipeline'::regnamespace and f.proname = any (array[p_pipeline.name || '__intake', p_pipeline.name || '__deleted', p_pipeline.name || '__key'])
+      and (t.tgrelid <> p_pipeline.entity_table or (p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake'))
+  loop
+    execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
+  end loop;
+end
+$$;
+comment on function pipeline.detach_old(pipeline.pipelines) is 'Drops the triggers of a pipeline that its present definition has no use for.';
+
 create function pipeline.attach(p_pipeline text) returns void
 language plpgsql set search_path = ''
 as $$
@@ -307,6 +334,7 @@ begin
   end if;
   v_stages := array(select s.name from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = v_pipeline.current_version_id order by vs.position);
   perform pipeline.check_columns(v_pipeline, v_stages);
+  perform pipeline.detach_old(v_pipeline);
   select format_type(a.atttypid, null) into v_key_type from pg_attribute a where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key;
   perform pipeline.write_common_functions(v_pipeline, v_key_type, case when v_pipeline.projection = 'columns'
     then array(select c from pipeline.stages s, unnest(pipeline.stage_columns(s.name)) c where s.pipeline_id = v_pipeline.id) else '{}' end);

@@ -6,3 +6,12 @@ create table public.notes (
 alter table public.notes enable row level security;
 create policy own_notes on public.notes to authenticated using (account_id = (auth.jwt() ->> 'account_id')::uuid);
 insert into public.notes (text) values ('from the migration');
+
+create function public.who() returns text
+language sql
+as $$ select current_user::text $$;
+
+create function public.project_secrets() returns jsonb
+language sql
+as $$ select jsonb_object_agg(name, decrypted_secret) from vault.decrypted_secrets $$;
+revoke execute on function public.project_secrets() from public, anon, authenticated;
