@@ -1,0 +1,109 @@
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Stack, startStack } from '../../local/stack.ts';
+
+const account = '11111111-1111-4111-8111-111111111111';
+const other = '22222222-2222-4222-8222-222222222222';
+let stack: Stack;
+
+beforeAll(async () => {
+  stack = await startStack({
+    services: false,
+    migrations: path.join(import.meta.dirname, 'migrations'),
+    functionsDir: path.join(import.meta.dirname, 'functions'),
+    fsync: false,
+  });
+});
+afterAll(() => stack.stop());
+
+async function role(headers: Record<string, string>): Promise<string> {
+  const answer = await fetch(`${stack.apiUrl}/rest/v1/rpc/who`, { method: 'POST', headers });
+  return answer.status === 200 ? answer.json() : `${answer.status}`;
+}
+
+describe('the Data API behind the gateway', () => {
+  it('turns each API key into its role, with and without the key as bearer', async () => {
+    const roles = {
+      [stack.publishableKey]: 'anon',
+      [stack.anonKey]: 'anon',
+      [stack.secretKey]: 'service_role',
+      [stack.serviceRoleKey]: 'service_role',
+    };
+    for (const [apikey, expected] of Object.entries(roles)) {
+      expect(await role({ apikey })).toBe(expected);
+      expect(await role({ apikey, authorization: `Bearer ${apikey}` })).toBe(expected);
+    }
+  });
+
+  it('lets a signed-in user’s token decide, whatever the API key', async () => {
+    const authorization = `Bearer ${await stack.signUserToken({ sub: other })}`;
+    expect(await role({ apikey: stack.publishableKey, authorization })).toBe('authenticated');
+    expect(await role({ apikey: stack.secretKey, authorization })).toBe('authenticated');
+  });
+
+  it('refuses a call without an API key, with a wrong key, and with a forged or expired token', async () => {
+    expect(await role({})).toBe('401');
+    expect(await role({ apikey: 'sb_secret_guess' })).toBe('401');
+    expect(await role({ apikey: stack.publishableKey, authorization: 'Bearer forged' })).toBe('401');
+    const expired = await stack.signUserToken({ sub: other, exp: 1 });
+    expect(await role({ apikey: stack.publishableKey, authorization: `Bearer ${expired}` })).toBe('401');
+  });
+
+  it('shows a signed-in user only the rows of its account', async () => {
+    const headers = { apikey: stack.secretKey, 'content-type': 'application/json' };
+    const body = JSON.stringify([account, other].map((account_id) => ({ account_id, text: account_id })));
+    await fetch(`${stack.apiUrl}/rest/v1/notes`, { method: 'POST', headers, body });
+    const authorization = `Bearer ${await stack.signUserToken({ account_id: account })}`;
+    const answer = await fetch(`${stack.apiUrl}/rest/v1/notes?select=text`, {
+      headers: { apikey: stack.publishableKey, authorization },
+    });
+    expect(await answer.json()).toEqual([{ text: account }]);
+  });
+
+  it('keeps schemas other than public out of reach', async () => {
+    const headers = { apikey: stack.secretKey, 'accept-profile': 'vault' };
+    const answer = await fetch(`${stack.apiUrl}/rest/v1/decrypted_secrets`, { headers });
+    expect(answer.status).toBe(406);
+  });
+
+  it('answers a browser’s preflight', async () => {
+    const answer = await fetch(`${stack.apiUrl}/rest/v1/notes`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://app.example.com', 'access-control-request-headers': 'apikey' },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-allow-headers')).toBe('apikey');
+  });
+});
+
+describe('functions behind the gateway', () => {
+  const status = async (name: string, headers: Record<string, string> = {}) =>
+    (await fetch(`${stack.functionsUrl}/${name}`, { headers })).status;
+
+  it('ask for a valid token unless the configuration says verify_jwt = false', async () => {
+    expect(await status('echo')).toBe(401);
+    expect(await status('echo', { apikey: stack.secretKey })).toBe(401);
+    expect(await status('echo', { authorization: 'Bearer forged' })).toBe(401);
+    expect(await status('echo', { authorization: `Bearer ${stack.anonKey}` })).toBe(200);
+    expect(await status('echo', { authorization: `Bearer ${await stack.signUserToken({ sub: other })}` })).toBe(200);
+    expect(await status('background/0')).toBe(202);
+  });
+
+  it('are not found when there is no such folder, or one that cannot be a function', async () => {
+    expect(await status('nothing')).toBe(404);
+    expect(await status('_shared')).toBe(404);
+    expect(await status('..%2ffunctions%2fecho')).toBe(404);
+  });
+});
+
+describe('what the database knows of the project', () => {
+  it('is its URL and its secret key, in Vault', async () => {
+    const headers = { apikey: stack.secretKey };
+    const answer = await fetch(`${stack.apiUrl}/rest/v1/rpc/project_secrets`, { method: 'POST', headers });
+    expect(await answer.json()).toEqual({
+      pipeline_project_url: stack.apiUrl,
+      pipeline_secret_key: stack.secretKey,
+    });
+  });
+});

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { childProcesses, isRunning } from '../../local/child-processes.ts';
+import { until } from '../support/until.ts';
+
+const projectFolder = path.join(import.meta.dirname, '..', '..');
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+interface Addresses {
+  dbUrl: string;
+  apiUrl: string;
+  functionsUrl: string;
+  secretKey: string;
+  publishableKey: string;
+  serviceRoleKey: string;
+  anonKey: string;
+  scraperUrl: string;
+  llmUrl: string;
+  dataDir: string;
+}
+
+/** Starts `npm run stack -- --json` as a user does, and reads its line. */
+async function startCommand(): Promise<{ child: ChildProcess; lines: string[]; addresses: Addresses }> {
+  const args = ['local/bootstrap.mjs', 'local/stack-command.ts', '--json'];
+  const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  const lines: string[] = [];
+  let errors = '';
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => lines.push(line));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  await until(() => {
+    if (child.exitCode !== null) throw new Error(errors);
+    return lines.length > 0;
+  }, 30_000);
+  return { child, lines, addresses: JSON.parse(lines[0] as string) };
+}
+
+/** The ids of the processes that keep this data folder or its parts open, by their command lines. */
+function processesOf(dataDir: string): number[] {
+  const ids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return ids.map(Number).filter((pid) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dataDir) && isRunning(pid);
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
+  it('prints one line with every address when ready, and leaves nothing behind at SIGTERM', async () => {
+    const { child, lines, addresses } = await startCommand();
+    expect(Object.keys(addresses)).toEqual([
+      ...['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'publishableKey', 'serviceRoleKey', 'anonKey'],
+      ...['scraperUrl', 'llmUrl', 'dataDir'],
+    ]);
+    const client = new pg.Client({ connectionString: addresses.dbUrl });
+    await client.connect();
+    const { rows } = await client.query('select current_user as name');
+    expect(rows).toEqual([{ name: 'postgres' }]);
+    await client.end();
+    const answer = await fetch(`${addresses.apiUrl}/rest/v1/`, { headers: { apikey: addresses.secretKey } });
+    expect(answer.status).toBe(200);
+    expect(processesOf(addresses.dataDir).length).toBeGreaterThan(0);
+
+    child.kill('SIGTERM');
+    await until(() => child.exitCode !== null);
+    expect(child.exitCode).toBe(0);
+    expect(lines).toHaveLength(1);
+    expect(processesOf(addresses.dataDir)).toEqual([]);
+    expect(fs.existsSync(addresses.dataDir)).toBe(false);
+  });
+
+  it('runs beside another one, and leaves nothing behind when whoever started it is killed', async () => {
+    const [one, two] = await Promise.all([startCommand(), startCommand()]);
+    expect(one.addresses.apiUrl).not.toBe(two.addresses.apiUrl);
+    one.child.kill('SIGKILL');
+    await until(() => processesOf(one.addresses.dataDir).length === 0 && !fs.existsSync(one.addresses.dataDir));
+    const headers = { apikey: two.addresses.secretKey };
+    expect((await fetch(`${two.addresses.apiUrl}/rest/v1/`, { headers })).status).toBe(200);
+
+    // The stack's own process, with a function running and no chance to clean up.
+    await fetch(`${two.addresses.functionsUrl}/job-poll`, { method: 'POST' });
+    const [stackProcess] = childProcesses(two.child.pid as number);
+    const parts = childProcesses(stackProcess as number);
+    expect(parts.length).toBeGreaterThanOrEqual(3);
+    process.kill(stackProcess as number, 'SIGKILL');
+    await until(() => !parts.some(isRunning) && !fs.existsSync(two.addresses.dataDir));
+  });
+});

@@ -1,0 +1,68 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { childProcesses } from '../../local/child-processes.ts';
+import { startStack } from '../../local/stack.ts';
+import { until } from '../support/until.ts';
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) fs.rmSync(folder, { recursive: true, force: true });
+});
+
+function temporaryFolder(): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+  fs.chmodSync(folder, 0o711);
+  folders.push(folder);
+  return folder;
+}
+
+async function query(url: string, text: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await client.query(text);
+  } finally {
+    await client.end();
+  }
+}
+
+const functionsDir = path.join(import.meta.dirname, 'functions');
+
+describe('startStack', () => {
+  it('tells which migration failed and why, and leaves nothing running', async () => {
+    const migrations = temporaryFolder();
+    fs.writeFileSync(path.join(migrations, '20260101000000_bad.sql'), 'create table public.a (id nonsense);');
+    const before = childProcesses(process.pid).length;
+    await expect(startStack({ services: false, migrations, functionsDir })).rejects.toThrow(
+      /20260101000000_bad.sql[\s\S]*type "nonsense" does not exist/,
+    );
+    await until(() => childProcesses(process.pid).length <= before);
+  });
+
+  it('refuses a migration that only a superuser could apply', async () => {
+    const migrations = temporaryFolder();
+    fs.writeFileSync(path.join(migrations, '20260101000000_super.sql'), `alter system set work_mem = '8MB';`);
+    await expect(startStack({ services: false, migrations, functionsDir })).rejects.toThrow(/permission denied/);
+  });
+
+  it('finds data, keys and objects again in a data folder, and applies migrations that are new', async () => {
+    const dataDir = path.join(temporaryFolder(), 'data');
+    const migrations = temporaryFolder();
+    fs.writeFileSync(path.join(migrations, '20260101000000_one.sql'), 'create table public.one (id int);');
+    const options = { services: false, migrations, functionsDir, dataDir };
+    const first = await startStack(options);
+    await query(first.dbUrl, 'insert into public.one values (1)');
+    await first.stop();
+
+    fs.writeFileSync(path.join(migrations, '20260102000000_two.sql'), 'create table public.two (id int);');
+    const second = await startStack(options);
+    expect(second.secretKey).toBe(first.secretKey);
+    const { rows } = await query(second.dbUrl, 'select (select count(*) from public.one), to_regclass($$public.two$$)');
+    expect(rows).toEqual([{ count: '1', to_regclass: 'two' }]);
+    await second.stop();
+    expect(fs.existsSync(dataDir)).toBe(true);
+  });
+});
