@@ -1,0 +1,66 @@
+import { expect, test, vi } from 'vitest';
+import {
+  createEngine,
+  EngineRefusal,
+  EngineUnavailable,
+  type RpcAnswer,
+} from '../../supabase/functions/_shared/engine-client.ts';
+import { failedAnswer } from './support/fake-engine.ts';
+import { keepLog } from './support/make-drain.ts';
+
+function engineThatAnswers(answers: (RpcAnswer | Error)[], retryForMs = 5_000) {
+  const rpc = vi.fn(async (_name: string, _args: Record<string, unknown>): Promise<RpcAnswer> => {
+    const next = answers.length > 1 ? answers.shift() : answers[0];
+    if (next instanceof Error) throw next;
+    return next as RpcAnswer;
+  });
+  const until = Date.now() + retryForMs;
+  return { rpc, engine: createEngine({ rpc, retryUntil: () => until, log: keepLog() }) };
+}
+const ok = (data: unknown): RpcAnswer => ({ data, error: null, status: 200 });
+
+test('a call without an answer, or answered 5xx, is repeated unchanged', async () => {
+  const { rpc, engine } = engineThatAnswers([
+    failedAnswer(503),
+    failedAnswer(0, 'connection reset'),
+    new Error('socket closed'),
+    ok({ left: true, ring: [] }),
+  ]);
+  expect(await engine.leave('w', false)).toEqual({ left: true, ring: [] });
+  expect(rpc).toHaveBeenCalledTimes(4);
+  for (const call of rpc.mock.calls) {
+    expect(call.slice(0, 2)).toEqual(['pipeline_leave', { p_worker: 'w', p_hand_over: false }]);
+  }
+});
+
+test('a call the engine refuses is not repeated, and its hint is passed on', async () => {
+  const refusal = { data: null, error: { message: 'there is no stage x', hint: 'Known: a.b.' }, status: 400 };
+  const { rpc, engine } = engineThatAnswers([refusal]);
+  const error = await engine.poll(5).catch((e: unknown) => e);
+  expect(error).toBeInstanceOf(EngineRefusal);
+  expect((error as Error).message).toMatch(/pipeline_poll: 400 there is no stage x — Known: a\.b\./);
+  expect(rpc).toHaveBeenCalledTimes(1);
+});
+
+test('after the time to retry the engine counts as unavailable', async () => {
+  const { engine } = engineThatAnswers([failedAnswer(503)], 100);
+  await expect(engine.ring([])).rejects.toBeInstanceOf(EngineUnavailable);
+});
+
+test('a renewal is tried once: its timer repeats it', async () => {
+  const { rpc, engine } = engineThatAnswers([failedAnswer(503)]);
+  await expect(engine.renew('w')).rejects.toBeInstanceOf(EngineUnavailable);
+  expect(rpc).toHaveBeenCalledTimes(1);
+});
+
+test('an answer of another form is refused with the place named', async () => {
+  const { engine } = engineThatAnswers([ok({ left: 'yes', ring: [] })]);
+  await expect(engine.leave('w', true)).rejects.toThrow(/pipeline_leave .* at left: .* same version/);
+});
+
+test('the interval between polls is sent only where it is set', async () => {
+  const { rpc, engine } = engineThatAnswers([ok({ jobs: [], more: false })]);
+  await engine.poll(5);
+  await engine.poll(5, 1_500);
+  expect(rpc.mock.calls.map((call) => call[1])).toEqual([{ p_limit: 5 }, { p_limit: 5, p_poll_ms: 1_500 }]);
+});

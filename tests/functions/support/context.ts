@@ -1,0 +1,24 @@
+import type { Usage } from '../../../supabase/functions/_shared/engine-contract.ts';
+import type { Env } from '../../../supabase/functions/_shared/settings.ts';
+import type { HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
+
+/** A handler's context for one test; `usages` keeps what was reported. */
+export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
+  const usages: Usage[] = [];
+  const context: HandlerContext = {
+    pipeline: 'leads',
+    stage: 'intel',
+    attempt: 11,
+    run: 1,
+    entityId: '1',
+    submission: 11,
+    retryCount: 0,
+    traceId: 'trace',
+    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    signal: new AbortController().signal,
+    env,
+    reportUsage: (usage) => usages.push(usage),
+    ...changes,
+  };
+  return { context, usages };
+}
