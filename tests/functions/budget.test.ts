@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { createBudget, type Used } from '../../supabase/functions/_shared/budget.ts';
+
+const idle: Used = { cpuMs: 0, memoryBytes: 0 };
+
+test('work fits only if it can end within the wall clock', () => {
+  const budget = createBudget(10, () => idle);
+  expect(budget.fits(9_000)).toBe(true);
+  expect(budget.fits(10_500)).toBe(false);
+});
+
+test('nothing fits once 0.8 s of CPU are used since the start, whatever was used before', () => {
+  const used = { cpuMs: 5_000, memoryBytes: 0 };
+  const budget = createBudget(60, () => used);
+  expect(budget.fits(1)).toBe(true);
+  used.cpuMs += 799;
+  expect(budget.fits(1)).toBe(true);
+  used.cpuMs += 1;
+  expect(budget.fits(1)).toBe(false);
+});
+
+test('nothing fits once most of the memory is used', () => {
+  const used = { cpuMs: 0, memoryBytes: 20 * 1024 * 1024 };
+  const budget = createBudget(60, () => used);
+  expect(budget.fits(1)).toBe(true);
+  used.memoryBytes = 151 * 1024 * 1024;
+  expect(budget.fits(1)).toBe(false);
+});

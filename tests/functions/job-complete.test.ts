@@ -1,0 +1,192 @@
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import type { Rpc } from '../../supabase/functions/_shared/engine-client.ts';
+import type { Env } from '../../supabase/functions/_shared/settings.ts';
+import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
+import { failedAnswer } from './support/fake-engine.ts';
+import { jobEngine } from './support/job-engine.ts';
+import { samples } from './support/leads-samples.ts';
+import { modelResponse, startModelServer } from './support/model-server.ts';
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
+const base: Env = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SERVICE_ROLE_KEY: 'k', WEBHOOK_SECRET: secret };
+const completed = {
+  type: 'job.completed',
+  data: {
+    job_id: 'job_1',
+    status: 'completed',
+    result: samples.scrape,
+    metadata: { pipeline: 'leads', stage: 'scrape', submission: 5 },
+  },
+};
+
+interface Sent {
+  body?: string;
+  key?: string;
+  at?: Date;
+  headers?: Record<string, string>;
+}
+async function send(payload: unknown, { rpc, env = base, sent = {} }: { rpc: Rpc; env?: Env; sent?: Sent }) {
+  const body = JSON.stringify(payload);
+  const at = sent.at ?? new Date();
+  const request = new Request('http://api.test/functions/v1/job-complete', {
+    method: 'POST',
+    headers: {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': new Webhook(sent.key ?? secret).sign('msg_1', at, body),
+      ...sent.headers,
+    },
+    body: sent.body ?? body,
+  });
+  const answer = await answerCallback(
+    env,
+    () => {},
+    () => rpc,
+  )(request);
+  return { status: answer.status, body: await answer.json() };
+}
+
+describe('a callback is recorded', () => {
+  test('with the job’s output as the stage stores it', async () => {
+    const { rpc, resumed } = jobEngine();
+    expect(await send(completed, { rpc })).toEqual({ status: 200, body: { verdict: 'accepted', reason: null } });
+    expect(resumed).toEqual([
+      [{ submission: 5, service: 'scraper', job_id: 'job_1', outcome: 'completed', result: samples.scrape }],
+    ]);
+  });
+
+  test('with the job’s error', async () => {
+    const { rpc, resumed } = jobEngine();
+    const error = { code: 'not_found', message: 'answered 404', permanent: true };
+    const { metadata } = completed.data;
+    const payload = { type: 'job.failed', data: { job_id: 'job_1', status: 'failed', error, metadata } };
+    expect((await send(payload, { rpc })).status).toBe(200);
+    expect(resumed[0]?.[0]).toMatchObject({ submission: 5, outcome: 'failed', error });
+  });
+
+  test.each(['duplicate', 'stale'])(
+    'and answered 200 when the engine says %s: nobody need send it again',
+    async (v) => {
+      const { rpc } = jobEngine({ verdicts: [v] });
+      expect(await send(completed, { rpc })).toMatchObject({ status: 200, body: { verdict: v } });
+    },
+  );
+
+  test('after a while when the row is locked', async () => {
+    const { rpc, resumed } = jobEngine({ verdicts: ['busy', 'busy', 'accepted'] });
+    expect(await send(completed, { rpc })).toMatchObject({ status: 200, body: { verdict: 'accepted' } });
+    expect(resumed).toHaveLength(3);
+  });
+
+  test('signed with either secret while these are exchanged', async () => {
+    const { rpc } = jobEngine();
+    const env = { ...base, WEBHOOK_SECRET: `${otherSecret} ${secret}` };
+    expect((await send(completed, { rpc, env })).status).toBe(200);
+    expect((await send(completed, { rpc, env, sent: { key: otherSecret } })).status).toBe(200);
+  });
+});
+
+describe('a callback that nobody vouches for is refused with 401 and changes nothing', () => {
+  const minutes = (n: number) => new Date(Date.now() + n * 60_000);
+  test.each<[string, Sent]>([
+    ['forged', { key: otherSecret }],
+    ['altered', { body: JSON.stringify({ ...completed, type: 'job.failed' }) }],
+    ['older than 5 minutes', { at: minutes(-6) }],
+    ['from the future', { at: minutes(6) }],
+    ['with an old signature under a new time', { headers: { 'webhook-timestamp': '1700000000' } }],
+    ['under another id', { headers: { 'webhook-id': 'msg_2' } }],
+    ['with a signature that is none', { headers: { 'webhook-signature': 'v1' } }],
+    ['unsigned', { headers: { 'webhook-signature': '' } }],
+  ])('%s', async (_, sent) => {
+    const { rpc } = jobEngine();
+    const answer = await send(completed, { rpc, sent });
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'bad_signature' } } });
+    expect(rpc).not.toHaveBeenCalled();
+  });
+});
+
+describe('a body that cannot be used is answered 400 with the reason', () => {
+  test.each([
+    [{ type: 'job.done', data: {} }, /type/],
+    [{ type: 'job.completed', data: { metadata: completed.data.metadata } }, /data\.job_id/],
+    [{ type: 'job.completed', data: { job_id: 'j' } }, /data\.metadata/],
+    [
+      {
+        type: 'job.completed',
+        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 'x' } },
+      },
+      /data\.metadata\.submission/,
+    ],
+    [
+      { type: 'job.completed', data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'zzz', submission: 1 } } },
+      /stage zzz of pipeline leads/,
+    ],
+    ['text', /body/i],
+  ])('%j', async (payload, reason) => {
+    const { rpc } = jobEngine();
+    const answer = await send(payload, { rpc });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.message).toMatch(reason);
+    expect(rpc).not.toHaveBeenCalled();
+  });
+});
+
+describe('the sender is asked to try again', () => {
+  test('with 503 while the row stays locked', async () => {
+    const { rpc } = jobEngine({ verdicts: ['busy'] });
+    expect(await send(completed, { rpc })).toMatchObject({ status: 503, body: { error: { code: 'busy' } } });
+  });
+
+  test('with 503 when the result could not be saved', async () => {
+    expect((await send(completed, { rpc: async () => failedAnswer(503) })).status).toBe(503);
+  });
+
+  test('with 500 that names the setting when no secret is set', async () => {
+    const { rpc } = jobEngine();
+    const answer = await send(completed, { rpc, env: { ...base, WEBHOOK_SECRET: undefined } });
+    expect(answer).toMatchObject({ status: 500, body: { error: { code: 'misconfigured' } } });
+    expect(answer.body.error.message).toContain('WEBHOOK_SECRET is not set');
+  });
+});
+
+describe('a model’s callback', () => {
+  const metadata = { pipeline: 'leads', stage: 'intel', submission: '6', prompt: 'intel-1@x' };
+  const callback = { type: 'response.completed', data: { id: 'resp_1' } };
+
+  test('names only the response, which is fetched and says whose it is', async () => {
+    const { rpc, resumed } = jobEngine();
+    const server = await startModelServer(() => ({ json: modelResponse(samples.intel, { metadata }) }));
+    expect((await send(callback, { rpc, env: { ...base, ...server.env } })).status).toBe(200);
+    expect(resumed[0]?.[0]).toMatchObject({
+      submission: 6,
+      service: 'llm',
+      job_id: 'resp_1',
+      outcome: 'completed',
+      result: samples.intel,
+      usage: { prompt: 'intel-1@x', input_tokens: 1_000 },
+    });
+  });
+
+  test('of a response that failed is recorded as a failure', async () => {
+    const { rpc, resumed } = jobEngine();
+    const failed = modelResponse('', { metadata, status: 'failed', error: { code: 'server_error', message: 'x' } });
+    const server = await startModelServer(() => ({ json: failed }));
+    const answer = await send({ ...callback, type: 'response.failed' }, { rpc, env: { ...base, ...server.env } });
+    expect(answer.status).toBe(200);
+    expect(resumed[0]?.[0]).toMatchObject({ outcome: 'failed', error: { code: 'server_error', permanent: false } });
+  });
+
+  test.each([
+    ['that is of somebody else', { json: modelResponse('x', { metadata: {} }) }, 400],
+    ['that the model does not know', { status: 404, json: { error: { message: 'none' } } }, 400],
+    ['that is not finished', { json: modelResponse('', { metadata, status: 'in_progress' }) }, 503],
+    ['while the model does not answer', { status: 500 }, 503],
+  ])('about a response %s is answered %j', async (_, reply, status) => {
+    const { rpc } = jobEngine();
+    const server = await startModelServer(() => reply);
+    expect((await send(callback, { rpc, env: { ...base, ...server.env } })).status).toBe(status);
+    expect(rpc).not.toHaveBeenCalled();
+  });
+});
