@@ -82,6 +82,7 @@ try {
     printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
   }
 } catch (error) {
-  console.error(pc.red((error as Error).message));
-  process.exit(1);
+  // Ctrl-C while starting ends the programs that prepare the database too: no failure worth telling.
+  if (!ending) console.error(pc.red((error as Error).message));
+  process.exit(ending ? 130 : 1);
 }

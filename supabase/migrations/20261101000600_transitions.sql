@@ -331,31 +331,58 @@ end
 $$;
 comment on function pipeline.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void.';
 
--- Runs a judged batch through its transitions. Returns the stages that have work now.
-create function pipeline.settle(p_items pipeline.work[]) returns int[]
+-- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
+-- run and so cancel what other items of the batch are about, which is then too late for them.
+create function pipeline.settle(p_items pipeline.work[], out items pipeline.work[], out ready int[])
 language plpgsql set search_path = ''
 as $$
 declare
   v_group record;
-  v_ready int[] := '{}';
+  v_tokens uuid[] := '{}';
+  v_late bigint[];
 begin
+  items := p_items;
+  ready := '{}';
   for v_group in
-    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items
+    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items, row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
     from unnest(p_items) i where i.verdict is null
-    group by i.stage_id, i.outcome order by i.stage_id, i.outcome
+    group by i.stage_id, i.outcome order by 4
   loop
+    if v_group.place > 1 then
+      v_late := array(select a.id from unnest(v_group.items) i join pipeline.attempts a on a.id = i.attempt_id where a.state <> i.was);
+      if cardinality(v_late) > 0 then
+        items := pipeline.mark_late(items, v_late);
+        v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
+        continue when cardinality(v_group.items) = 0;
+      end if;
+    end if;
+    v_tokens := v_tokens || array(select i.token from unnest(v_group.items) i where i.was = 'started');
     case v_group.outcome
-      when 'completed' then v_ready := v_ready || pipeline.complete(v_group.stage_id, v_group.items);
-      when 'failed' then v_ready := v_ready || pipeline.fail(v_group.stage_id, v_group.items);
-      when 'released' then v_ready := v_ready || pipeline.release(v_group.stage_id, v_group.items);
+      when 'completed' then ready := ready || pipeline.complete(v_group.stage_id, v_group.items);
+      when 'failed' then ready := ready || pipeline.fail(v_group.stage_id, v_group.items);
+      when 'released' then ready := ready || pipeline.release(v_group.stage_id, v_group.items);
       when 'waiting' then perform pipeline.wait(v_group.stage_id, v_group.items);
     end case;
   end loop;
-  perform pipeline.close_claims(array(select i.token from unnest(p_items) i where i.verdict is null and i.was = 'started'));
-  return v_ready;
+  perform pipeline.close_claims(v_tokens);
 end
 $$;
-comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch: each group of one stage and outcome by its transition.';
+comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work.';
+
+create function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[]
+language plpgsql set search_path = ''
+as $$
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    if p_items[v_i].attempt_id = any (p_late) then
+      p_items[v_i].verdict := 'stale';
+      p_items[v_i].reason := 'the attempt was cancelled, since another stage of its run failed in the same call';
+    end if;
+  end loop;
+  return p_items;
+end
+$$;
+comment on function pipeline.mark_late(pipeline.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
 
 -- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone,
 -- which then fails with the SQL error. Errors that say "try again" are raised to the caller.
@@ -369,8 +396,7 @@ declare
   v_right record;
 begin
   begin
-    ready := pipeline.settle(p_items);
-    items := p_items;
+    select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
     return;
   exception
     when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
@@ -381,13 +407,11 @@ begin
   if v_half = 0 then
     p_items[1].outcome := 'failed';
     p_items[1].error := v_error;
-    ready := pipeline.settle(p_items);
-    p_items[1].verdict := 'rejected';
     p_items[1].reason := v_error ->> 'message';
-    items := p_items;
+    select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
   else
-    v_left := pipeline.settle_guarded(p_items[:v_half]);
-    v_right := pipeline.settle_guarded(p_items[v_half + 1:]);
+    select s.items, s.ready into v_left from pipeline.settle_guarded(p_items[:v_half]) s;
+    select s.items, s.ready into v_right from pipeline.settle_guarded(p_items[v_half + 1:]) s;
     items := v_left.items || v_right.items;
     ready := v_left.ready || v_right.ready;
   end if;

@@ -149,7 +149,24 @@ as $$
 declare
   v_live bigint[];
   v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  v_beside int[];
+  v_other record;
 begin
+  -- Stages beside this one that the new runs have queued too must show it.
+  v_beside := array(
+    select o.stage_id from pipeline.pipelines p
+    join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+    join pipeline.version_stages o on o.version_id = vs.version_id and o.stage_id <> p_stage_id and o.stage_id <> all (vs.dependents)
+    where p.id = p_pipeline_id);
+  if cardinality(v_beside) > 0 then
+    for v_other in
+      select a.stage_id, array_agg(r.entity_id order by r.entity_id) as entity_ids
+      from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+      where a.run_id = any (v_new) and a.stage_id = any (v_beside) and a.state = 'queued' group by a.stage_id order by a.stage_id
+    loop
+      perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, v_other.entity_ids);
+    end loop;
+  end if;
   if cardinality(v_new) < cardinality(p_entity_ids) then
     select coalesce(array_agg(r.id), '{}') into v_live from (
       select r.id from pipeline.runs r
@@ -157,9 +174,7 @@ begin
       order by r.id for no key update) r;
     perform pipeline.start_over(v_live, p_stage_id);
   end if;
-  perform pipeline.ring(array(
-    select vs.stage_id from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id
-    where p.id = p_pipeline_id and (vs.stage_id = p_stage_id or cardinality(vs.needs) = 0)));
+  perform pipeline.ring(p_stage_id || array(select b from unnest(v_beside) b where pipeline.has_ready_work(b)));
 end
 $$;
 comment on function pipeline.queue_stage(int, int, text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over.';
@@ -265,7 +280,8 @@ where r.status = 'failed'
   and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
 comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
 
-create function pipeline.retry_runs(p_run_ids bigint[], p_stage_id int) returns int
+-- All stages that failed or were cancelled go on together, or the run could never end.
+create function pipeline.retry_runs(p_run_ids bigint[]) returns int
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -278,8 +294,6 @@ begin
     select a.run_id, a.stage_id, a.number + 1, a.id, v_now, v_now
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
     where a.run_id = any (p_run_ids) and r.status in ('failed', 'cancelled') and a.state in ('failed', 'cancelled') and not a.superseded
-      -- Stages that were cancelled beside the failed one go on with it, or the run could never end.
-      and (p_stage_id is null or a.stage_id = p_stage_id or a.state = 'cancelled')
       and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
     order by a.run_id
     returning run_id
@@ -297,7 +311,7 @@ begin
   return cardinality(v_retried);
 end
 $$;
-comment on function pipeline.retry_runs(bigint[], int) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
+comment on function pipeline.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
 
 create function pipeline.retry(p_run bigint, p_stage text default null) returns void
 language plpgsql set search_path = ''
@@ -305,6 +319,7 @@ as $$
 declare
   v_run pipeline.runs;
   v_stage_id int;
+  v_state pipeline.attempt_state;
 begin
   perform pipeline.hold_runs(array[p_run]);
   select r.* into v_run from pipeline.runs r where r.id = p_run;
@@ -317,13 +332,14 @@ begin
   if exists (select from pipeline.runs o where o.pipeline_id = v_run.pipeline_id and o.entity_id = v_run.entity_id and o.id > p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
-  if pipeline.retry_runs(array[p_run], v_stage_id) = 0 then
+  select a.state into v_state from pipeline.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
+  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or pipeline.retry_runs(array[p_run]) = 0 then
     raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
       using errcode = 'MR004', hint = 'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
 end
 $$;
-comment on function pipeline.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts.';
+comment on function pipeline.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts, and with it what was cancelled beside it.';
 
 create function pipeline.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
 language plpgsql set search_path = ''
@@ -348,7 +364,7 @@ begin
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
   end if;
   perform pipeline.hold_runs(v_runs);
-  return jsonb_build_object('matched', cardinality(v_runs), 'replayed', pipeline.retry_runs(v_runs, null));
+  return jsonb_build_object('matched', cardinality(v_runs), 'replayed', pipeline.retry_runs(v_runs));
 end
 $$;
 comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';

@@ -26,7 +26,7 @@ begin
       null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'started' and c.expires_at <= v_now);
-  perform pipeline.ring(pipeline.settle(v_items));
+  perform pipeline.ring((select s.ready from pipeline.settle(v_items) s));
   return cardinality(v_items);
 end
 $$;
@@ -51,7 +51,7 @@ begin
       a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now);
-  perform pipeline.ring(pipeline.settle(v_items));
+  perform pipeline.ring((select s.ready from pipeline.settle(v_items) s));
   return cardinality(v_items);
 end
 $$;

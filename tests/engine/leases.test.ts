@@ -119,7 +119,7 @@ test('two releases cost no attempt, the third in a row does', async ({ engine })
     const worker = await Worker.of(engine, 'only');
     expect(await engine.attempts(id)).toEqual(['only 1 queued']);
     expect(await worker.report(released(await worker.takeOne()))).toEqual(['accepted']);
-    await worker.leave();
+    await worker.leave(true);
   }
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
   expect(await engine.item(id)).toMatchObject({
