@@ -1,0 +1,116 @@
+import { expect } from 'vitest';
+import { chain, test } from '../support/engine.ts';
+import { completed, runStage, Worker } from '../support/worker.ts';
+
+test('a bulk update of many rows is one ring, which carries no work', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  await engine.configureDoorbell('http://project.test/', 'sb_secret_test');
+  await engine.queued('one', 2000);
+  expect(await engine.rings()).toEqual([
+    {
+      url: 'http://project.test/functions/v1/flow-one',
+      body: { pipeline: 'flow', stage: 'one' },
+      headers: expect.objectContaining({ apikey: 'sb_secret_test' }),
+    },
+  ]);
+  expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(2000);
+});
+
+test('a stage rings again only when its last ring is two seconds old', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.configureDoorbell();
+  await engine.queued('one');
+  await engine.advance('1.9 seconds');
+  await engine.queued('one');
+  expect(await engine.rings()).toHaveLength(1);
+  await engine.advance('0.2 seconds');
+  await engine.queued('one');
+  expect(await engine.rings()).toHaveLength(2);
+});
+
+test('a rolled-back update rings nobody', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.configureDoorbell();
+  const ids = await engine.insert();
+  await engine.sql.query('begin');
+  await engine.queue('one', ids);
+  await engine.sql.query('rollback');
+  expect(await engine.rings()).toEqual([]);
+});
+
+test('a stage that is switched off takes work in and rings for it once it is on again', async ({ engine }) => {
+  const definition = await engine.pipeline(chain(['one'], { enabled: false }));
+  await engine.configureDoorbell();
+  const [id] = await engine.queued('one');
+  expect(await engine.attempts(id)).toEqual(['one 1 queued']);
+  expect(await engine.rings()).toEqual([]);
+  await engine.define({ ...definition, stages: chain(['one']) });
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.rings()).toHaveLength(1);
+});
+
+test('a missing secret never fails a user’s write: it is reported once a minute in the log and by doctor', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  await engine.queued('one', 3);
+  await engine.advance('10 seconds');
+  await engine.queued('one');
+  const log = () => engine.rows('select level, code, message, detail from pipeline.log');
+  expect(await log()).toEqual([
+    {
+      level: 'error',
+      code: 'doorbell_not_configured',
+      message: expect.stringMatching(/project_url or secret_key is not set/),
+      detail: { hint: expect.stringMatching(/vault\.create_secret/) },
+    },
+  ]);
+  await engine.advance('2 minutes');
+  await engine.queued('one');
+  expect(await log()).toHaveLength(2);
+  const ill = await engine.rows(`select what, detail from pipeline.doctor() where not ok and what like '% is set'`);
+  expect(ill.map((line) => line.what)).toEqual(['project_url is set', 'secret_key is set']);
+  expect(ill[0]?.detail).toMatch(/create_secret/);
+  expect(await runStage(engine, 'one')).toHaveLength(5);
+});
+
+test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
+  'a bad project_url (%j) never fails a user’s write',
+  async (url, { engine }) => {
+    await engine.pipeline(chain(['one', 'two']));
+    await engine.configureDoorbell(url);
+    const [id] = await engine.queued('one');
+    const worker = await Worker.of(engine, 'one');
+    expect(await worker.report(completed(await worker.takeOne()))).toEqual(['accepted']);
+    expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
+    const [line] = await engine.rows(`select ok from pipeline.doctor() where what = 'project_url is set'`);
+    expect(line?.ok).toBe(false);
+  },
+);
+
+test('what pg_net itself refuses is reported, never raised', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.configureDoorbell();
+  const owner = await engine.database.connect('supabase_admin');
+  await owner.query(`alter table net.http_request_queue add constraint broken check (url is null)`);
+  const [id] = await engine.queued('one');
+  expect(await engine.attempts(id)).toEqual(['one 1 queued']);
+  expect(await engine.rows('select code from pipeline.log')).toEqual([{ code: 'doorbell_failed' }]);
+});
+
+test('a secret in Vault goes before the row in pipeline.settings, which serves where there is no secret', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  await engine.sql.query(
+    `insert into pipeline.settings (name, value) values ('project_url', 'http://table.test'), ('secret_key', 'table')`,
+  );
+  await engine.queued('one');
+  await engine.configureDoorbell('http://vault.test', 'vault');
+  await engine.advance('3 seconds');
+  await engine.queued('one');
+  expect((await engine.rings()).map((ring) => [ring.url, ring.headers.apikey])).toEqual([
+    ['http://table.test/functions/v1/flow-one', 'table'],
+    ['http://vault.test/functions/v1/flow-one', 'vault'],
+  ]);
+});
