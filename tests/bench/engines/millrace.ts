@@ -7,7 +7,9 @@ import { type Engine, stageNames, stageResult, type Task, type Worker } from '..
 
 const columns = stageNames
   .map(
-    (name) => `${name}_status text not null default 'pending', ${name}_job_id text, ${name}_result jsonb, ${name}_error text,
+    (
+      name,
+    ) => `${name}_status text not null default 'pending', ${name}_job_id text, ${name}_result jsonb, ${name}_error text,
     ${name}_retry_count int not null default 0, ${name}_started_at timestamptz, ${name}_completed_at timestamptz`,
   )
   .join(',\n');
@@ -16,7 +18,9 @@ const columns = stageNames
 export async function defineChain(client: pg.Client, projection: string): Promise<void> {
   const { rows } = await client.query('select from pipeline.pipelines where name = $1', [`bench_${projection}`]);
   if (rows.length > 0) return;
-  await client.query(`create table public.bench_${projection} (id bigint primary key, label text not null,\n${columns}) with (fillfactor = 50)`);
+  await client.query(
+    `create table public.bench_${projection} (id bigint primary key, label text not null,\n${columns}) with (fillfactor = 50)`,
+  );
   await client.query('select pipeline.define($1)', [
     JSON.stringify({
       pipeline: `bench_${projection}`,
@@ -39,9 +43,14 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   await owner.connect();
   await defineChain(owner, projection);
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
-  await owner.query('truncate pipeline.runs, pipeline.attempts, pipeline.results, pipeline.claims, pipeline.workers, pipeline.rings');
+  await owner.query(
+    'truncate pipeline.runs, pipeline.attempts, pipeline.results, pipeline.claims, pipeline.workers, pipeline.rings',
+  );
   await owner.query(`truncate public.bench_${projection}`);
-  await owner.query(`insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`, [entities]);
+  await owner.query(
+    `insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`,
+    [entities],
+  );
   if (projection === 'none') {
     await owner.query(`select pipeline.start('bench_none', id::text) from public.bench_none order by id`);
   } else {
@@ -71,13 +80,20 @@ interface Answer {
 
 /** One worker of one stage, on a session of its own or shared with the workers of other stages. */
 export interface StageWorker {
+  id: string;
   claim(): Promise<Item[]>;
   /** Completes the items and returns the next batch, of `limit` items at most. */
   complete(items: Item[], limit?: number): Promise<Item[]>;
 }
 
 /** Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. */
-export function stageWorker(client: pg.Client, pipeline: string, stage: string, host: string, batch: number): StageWorker {
+export function stageWorker(
+  client: pg.Client,
+  pipeline: string,
+  stage: string,
+  host: string,
+  batch: number,
+): StageWorker {
   const id = randomUUID();
   let sequence = 0;
   async function call(name: string, text: string, values: unknown[]): Promise<Answer> {
@@ -87,6 +103,7 @@ export function stageWorker(client: pg.Client, pipeline: string, stage: string, 
     return answer;
   }
   return {
+    id,
     async claim() {
       sequence += 1;
       const text = 'select public.pipeline_claim($1, $2, $3, $4, $5, $6) as answer';
@@ -94,7 +111,12 @@ export function stageWorker(client: pg.Client, pipeline: string, stage: string, 
     },
     async complete(items, limit = batch) {
       sequence += 1;
-      const reports = items.map(({ attempt, token }) => ({ attempt, token, outcome: 'completed', result: stageResult }));
+      const reports = items.map(({ attempt, token }) => ({
+        attempt,
+        token,
+        outcome: 'completed',
+        result: stageResult,
+      }));
       const text = 'select public.pipeline_complete($1, $2, $3, $4) as answer';
       const answer = await call('complete', text, [id, sequence, JSON.stringify(reports), limit]);
       const refused = answer.items?.find((item) => item.verdict !== 'accepted');

@@ -1,0 +1,86 @@
+// pg-boss with its batch calls: one queue a stage, and in one transaction a batch is completed with its output, put
+// into the next queue, and the next batch is fetched.
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { PgBoss } from 'pg-boss';
+import { type Engine, stageNames, stageResult, type Task, type Worker } from '../engine.ts';
+
+interface Entity {
+  entity: number;
+}
+
+async function connect({ urls }: Task): Promise<{ client: pg.Client; boss: PgBoss }> {
+  const client = new pg.Client({ connectionString: urls.owner });
+  await client.connect();
+  const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) };
+  const boss = new PgBoss({ db, supervise: false, schedule: false });
+  boss.on('error', (error) => {
+    throw error;
+  });
+  await boss.start();
+  return { client, boss };
+}
+
+async function close(client: pg.Client, boss: PgBoss): Promise<void> {
+  await boss.stop({ graceful: false });
+  await client.end();
+}
+
+async function seed(task: Task): Promise<void> {
+  const owner = new pg.Client({ connectionString: task.urls.owner });
+  await owner.connect();
+  await owner.query('drop schema if exists pgboss cascade');
+  await owner.end();
+  const { client, boss } = await connect(task);
+  for (const name of stageNames) await boss.createQueue(name, {});
+  await boss.insert(
+    stageNames[0],
+    Array.from({ length: task.entities }, (_, entity) => ({ data: { entity } satisfies Entity })),
+  );
+  await client.query('vacuum analyze pgboss.job');
+  await close(client, boss);
+}
+
+async function open(task: Task): Promise<Worker> {
+  const { client, boss } = await connect(task);
+  const batchSize = task.batch;
+
+  async function step(index: number, jobs: { id: string; data: Entity }[]) {
+    const name = stageNames[index] as string;
+    const next = stageNames[index + 1];
+    await client.query('begin');
+    await boss.complete(
+      name,
+      jobs.map(({ id }) => id),
+      stageResult,
+    );
+    if (next) {
+      await boss.insert(
+        next,
+        jobs.map(({ data }) => ({ data })),
+      );
+    }
+    const following = await boss.fetch<Entity>(name, { batchSize });
+    await client.query('commit');
+    return following;
+  }
+  return {
+    async run(signal, finished) {
+      while (!signal.aborted) {
+        let idle = true;
+        for (const [index, name] of stageNames.entries()) {
+          for (let jobs = await boss.fetch<Entity>(name, { batchSize }); jobs.length > 0; ) {
+            const next = await step(index, jobs);
+            if (index === stageNames.length - 1) finished(jobs.length);
+            idle = false;
+            jobs = next;
+          }
+        }
+        if (idle) await delay(1);
+      }
+    },
+    close: () => close(client, boss),
+  };
+}
+
+export const engine: Engine = { seed, open };

@@ -1,0 +1,10 @@
+// What it costs to queue many entities at once, and to claim when very many are queued.
+import type { BenchDatabase } from '../database.ts';
+import type { Result } from '../results.ts';
+import { bulkUpdate } from './bulk-update.ts';
+import { claimCost } from './claim-cost.ts';
+
+/** Measures the bulk update, then the claim. */
+export async function intake(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
+  return [...(await bulkUpdate(database, progress)), ...(await claimCost(database, progress))];
+}

@@ -1,0 +1,46 @@
+// `npm run bench`: measures Millrace, a hand-written floor and two other queues on the embedded Postgres with fsync on.
+// `-- --json` prints one JSON line per result, `--work=chain|hop|intake` measures one kind alone.
+import os from 'node:os';
+import { parseArgs } from 'node:util';
+import { chain } from './chain/chain.ts';
+import { startBenchDatabase } from './database.ts';
+import { intake } from './intake/intake.ts';
+import { installPeers, workerNode } from './node-program.ts';
+import { type Result, table } from './results.ts';
+
+const kinds = ['chain', 'hop', 'intake'];
+
+function readArguments(): { json: boolean; works: string[] } {
+  const { values } = parseArgs({ options: { json: { type: 'boolean' }, work: { type: 'string' } } });
+  if (values.work !== undefined && !kinds.includes(values.work)) {
+    throw new Error(`--work is "${values.work}", but must be one of ${kinds.join(', ')}; leave it out for all.`);
+  }
+  return { json: values.json ?? false, works: values.work ? [values.work] : kinds };
+}
+
+const progress = (message: string) => console.error(`bench: ${message}`);
+const { json, works } = readArguments();
+const results: Result[] = [];
+const report = (found: Result[]) => {
+  results.push(...found);
+  if (json) for (const result of found) console.log(JSON.stringify(result));
+};
+
+if (works.includes('chain') || works.includes('intake')) {
+  const database = await startBenchDatabase();
+  try {
+    if (works.includes('chain')) {
+      installPeers(progress);
+      report(await chain(database, workerNode(), progress));
+    }
+    if (works.includes('intake')) report(await intake(database, progress));
+  } finally {
+    await database.stop();
+  }
+}
+
+if (!json) {
+  const memory = Math.round(os.totalmem() / 2 ** 30);
+  console.log(`\n${os.availableParallelism()} cores, ${memory} GB, ${new Date().toISOString().slice(0, 10)}\n`);
+  console.log(table(results));
+}
