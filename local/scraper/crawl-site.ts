@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { fetchPage, readWebUrl } from './fetch-page.ts';
 import { guardedAgent, type Resolve } from './guarded-agent.ts';
-import { type ReadPage, readPage } from './read-page.ts';
+import type { PageReader } from './page-reader.ts';
+import type { ReadPage } from './read-page.ts';
 import { readRobots } from './robots.ts';
 import { ScrapeError, toScrapeError } from './scrape-error.ts';
 
@@ -16,6 +17,8 @@ export interface ScrapeLimits {
   pageBytes: number;
   pageMs: number;
   jobMs: number;
+  /** For turning one page into markdown. */
+  readMs: number;
 }
 
 export interface CrawlOptions {
@@ -23,6 +26,7 @@ export interface CrawlOptions {
   limits: ScrapeLimits;
   allowedHosts: Set<string>;
   resolve: Resolve;
+  reader: PageReader;
   /** Ends the crawl early, when the service stops. */
   stop: AbortSignal;
 }
@@ -47,7 +51,7 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
 
   async function readOne(url: URL): Promise<{ url: URL; page: ReadPage }> {
     const fetched = await fetchPage(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
-    return { url: fetched.url, page: readPage(fetched) };
+    return { url: fetched.url, page: await options.reader.read(fetched) };
   }
 
   try {

@@ -4,7 +4,7 @@ import { decodeBuffer } from 'encoding-sniffer';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
 import type { FetchedPage } from './fetch-page.ts';
-import { ScrapeError } from './scrape-error.ts';
+import { ScrapeError, type ScrapeErrorCode } from './scrape-error.ts';
 
 /** What a reader sees on a page, and where it links to (absolute, as written, in document order). */
 export interface ReadPage {
@@ -12,6 +12,9 @@ export interface ReadPage {
   markdown: string;
   links: string[];
 }
+
+/** What came of reading a page, in plain data. */
+export type ReadOutcome = { page: ReadPage } | { fault: { code: ScrapeErrorCode; message: string } };
 
 // Below this share of the page's whole text, the article found is taken for a mere part of the page.
 const smallestArticleShare = 0.3;

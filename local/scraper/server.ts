@@ -6,6 +6,7 @@ import { type Resolve, readAllowedHosts, systemResolve } from './guarded-agent.t
 import { readJobRequest } from './job-request.ts';
 import { Jobs } from './jobs.ts';
 import { listen, type Service } from './listen.ts';
+import { PageReader } from './page-reader.ts';
 import { readWebhookSecrets } from './signed-callback.ts';
 
 export interface ScraperOptions {
@@ -19,7 +20,7 @@ export interface ScraperOptions {
   callbackDelaysMs?: number[];
 }
 
-const defaultLimits: ScrapeLimits = { pageBytes: 2 * 1024 * 1024, pageMs: 10_000, jobMs: 30_000 };
+const defaultLimits: ScrapeLimits = { pageBytes: 2 * 1024 * 1024, pageMs: 10_000, jobMs: 30_000, readMs: 5_000 };
 const bodyBytes = 256 * 1024;
 
 /**
@@ -32,9 +33,10 @@ export async function startScraper(options: ScraperOptions): Promise<Service> {
   const allowedHosts = readAllowedHosts(env.SCRAPER_ALLOW_HOSTS);
   const secrets = readWebhookSecrets(env.WEBHOOK_SECRET);
   const limits = { ...defaultLimits, ...options.limits };
+  const reader = new PageReader(limits.readMs);
   const jobs = new Jobs({
     crawl: ({ url, max_pages: maxPages }) =>
-      crawlSite(url, { maxPages, limits, allowedHosts, resolve, stop: ending.signal }),
+      crawlSite(url, { maxPages, limits, allowedHosts, resolve, reader, stop: ending.signal }),
     secrets,
     callbackDelaysMs: options.callbackDelaysMs ?? [500, 1000, 2000, 4000],
     stop: ending.signal,
@@ -42,9 +44,9 @@ export async function startScraper(options: ScraperOptions): Promise<Service> {
   const service = await listen(scraperApp(jobs, env.SCRAPER_AUTH_TOKEN, secrets.length > 0).fetch, options.port);
   return {
     url: service.url,
-    stop() {
+    async stop() {
       ending.abort();
-      return service.stop();
+      await Promise.all([service.stop(), reader.stop()]);
     },
   };
 }

@@ -187,7 +187,8 @@ begin
       end if;
     end if;
   end if;
-  update pipeline.workers w set last_seq = p_seq, last_token = v_token, heartbeat_at = pipeline.now(), leave_tries = 0, left_at = null where w.id = p_worker.id;
+  update pipeline.workers w set last_seq = p_seq, last_token = v_token, heartbeat_at = pipeline.now(), left_at = null,
+    leave_tries = case when v_token is null then w.leave_tries else 0 end where w.id = p_worker.id;
   return pipeline.claim_answer(p_stage, v_status, case when v_status = 'refused' then 'the stage or its pipeline is switched off' end, v_batch,
     pipeline.take_rings(v_ring, p_stage.id));
 end
@@ -232,6 +233,7 @@ language plpgsql set search_path = ''
 as $$
 begin
   if p_seq = p_worker.last_seq then
+    update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
     return pipeline.claim_answer(p_stage, case when p_worker.last_token is null then 'empty' else 'working' end, 'repeated answer',
       pipeline.batch_of(p_stage, p_worker.last_token), pipeline.followers_with_work(p_stage.id));
   elsif p_seq <> p_worker.last_seq + 1 then
@@ -273,28 +275,25 @@ end
 $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
 
-create function public.pipeline_renew(p_worker uuid) returns jsonb
+create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
 language plpgsql security definer set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
-  v_renewed bigint[];
-  v_lost bigint[];
+  v_held bigint[];
 begin
   update pipeline.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (select c.token from pipeline.claims c where c.worker_id = p_worker order by c.token for update)
   update pipeline.claims c set expires_at = v_now + s.lease
   from held, pipeline.workers w join pipeline.stages s on s.id = w.stage_id
   where c.token = held.token and w.id = p_worker;
-  select coalesce(array_agg(a.id) filter (where a.token = c.token and a.state = 'started'), '{}'),
-         coalesce(array_agg(i) filter (where a.id is null or a.token is distinct from c.token or a.state in ('cancelled', 'failed', 'queued')), '{}')
-  into v_renewed, v_lost
-  from pipeline.claims c, unnest(c.attempt_ids) i left join pipeline.attempts a on a.id = i
-  where c.worker_id = p_worker;
-  return jsonb_build_object('renewed', cardinality(v_renewed), 'lost', to_jsonb(v_lost));
+  v_held := array(
+    select a.id from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i
+    where c.worker_id = p_worker and a.token = c.token and a.state = 'started');
+  return jsonb_build_object('renewed', cardinality(v_held), 'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
 end
 $$;
-comment on function public.pipeline_renew(uuid) is 'Heartbeat of a worker: renews all its leases; "lost" lists attempts of open claims that are no longer its own.';
+comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
 language plpgsql security definer set search_path = ''
@@ -309,7 +308,8 @@ begin
   if p_hand_over then
     -- Its budget is used: it signs off first, so that its successor is not one worker too many.
     update pipeline.workers w set left_at = pipeline.now() where w.id = p_worker;
-    return jsonb_build_object('left', true, 'ring', case when pipeline.has_ready_work(v_worker.stage_id)
+    -- Somebody may be about to enqueue, relying on this worker: then it rings to be on the safe side.
+    return jsonb_build_object('left', true, 'ring', case when not pg_try_advisory_xact_lock(hashtext('pipeline.stage'), v_worker.stage_id) or pipeline.has_ready_work(v_worker.stage_id)
       then pipeline.ring_list(pipeline.take_rings(array[v_worker.stage_id])) else '[]' end);
   end if;
   -- After a third failed try it leaves all the same: the sweep rings for whatever is ready without a worker.

@@ -128,56 +128,69 @@ begin
       using errcode = 'MR005', hint = 'Let the runs finish, or cancel them first: select pipeline.cancel(run).';
   end if;
   for v_version in
-    select vs.dependents, array_agg(r.id order by r.id) as runs
+    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs, array_agg(r.entity_id) as entity_ids
     from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) group by vs.version_id, vs.dependents order by vs.version_id
+    where r.id = any (p_run_ids) group by r.pipeline_id, vs.version_id, vs.dependents order by vs.version_id
   loop
     v_closure := v_version.dependents || p_stage_id;
     perform pipeline.cancel_attempts(v_version.runs, v_closure);
     update pipeline.attempts a set superseded = true
     where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
     perform pipeline.enqueue_stage(v_version.runs, p_stage_id);
+    perform pipeline.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
   end loop;
 end
 $$;
 comment on function pipeline.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history.';
 
--- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
-create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[]) returns void
+-- Stages beside this one that new runs have queued too must show it, and ring. Returns them.
+create function pipeline.show_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
-  v_live bigint[];
-  v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
-  v_beside int[];
   v_other record;
+  v_beside int[] := '{}';
 begin
-  -- Stages beside this one that the new runs have queued too must show it.
-  v_beside := array(
-    select o.stage_id from pipeline.pipelines p
+  for v_other in
+    select o.stage_id, o.dependents from pipeline.pipelines p
     join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
     join pipeline.version_stages o on o.version_id = vs.version_id and o.stage_id <> p_stage_id and o.stage_id <> all (vs.dependents)
-    where p.id = p_pipeline_id);
-  if cardinality(v_beside) > 0 then
-    for v_other in
-      select a.stage_id, array_agg(r.entity_id order by r.entity_id) as entity_ids
-      from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-      where a.run_id = any (v_new) and a.stage_id = any (v_beside) and a.state = 'queued' group by a.stage_id order by a.stage_id
-    loop
-      perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, v_other.entity_ids);
-    end loop;
-  end if;
+    where p.id = p_pipeline_id order by o.position
+  loop
+    perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, v_other.dependents, array(
+      select r.entity_id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+      where a.run_id = any (p_run_ids) and a.stage_id = v_other.stage_id and a.state = 'queued'));
+    v_beside := v_beside || v_other.stage_id;
+  end loop;
+  return v_beside;
+end
+$$;
+comment on function pipeline.show_beside(int, int, bigint[]) is 'Projects what new runs queued beside the stage they were started at; returns those stages.';
+
+-- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
+create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  v_live bigint[];
+  v_beside int[];
+begin
   if cardinality(v_new) < cardinality(p_entity_ids) then
     select coalesce(array_agg(r.id), '{}') into v_live from (
       select r.id from pipeline.runs r
       where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.id <> all (v_new)
       order by r.id for no key update) r;
     perform pipeline.start_over(v_live, p_stage_id);
+    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select r.entity_id from pipeline.runs r where r.id = any (v_live)));
   end if;
+  perform pipeline.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
+  from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
+  v_beside := pipeline.show_beside(p_pipeline_id, p_stage_id, v_new);
   perform pipeline.ring(p_stage_id || array(select b from unnest(v_beside) b where pipeline.has_ready_work(b)));
 end
 $$;
-comment on function pipeline.queue_stage(int, int, text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over.';
+comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
 
 create function pipeline.hold_entities(p_pipeline_id int, p_entity_ids text[]) returns text[]
 language plpgsql set search_path = ''
@@ -210,14 +223,13 @@ begin
   else
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
-  perform pipeline.queue_stage(v_pipeline.id, v_stage_id, array[p_entity_id]);
-  perform pipeline.project_queued(v_pipeline.id, v_stage_id, array[p_entity_id]);
+  perform pipeline.queue_stage(v_pipeline.id, v_stage_id, array[p_entity_id], array[p_entity_id]);
   return (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = p_entity_id and r.status = 'running');
 end
 $$;
 comment on function pipeline.start(text, text, text) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there.';
 
-create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_entity_ids text[]) returns void
+create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
 language plpgsql set search_path = ''
 as $$
 declare
@@ -226,12 +238,13 @@ begin
   select p.* into v_pipeline from pipeline.pipelines p where p.id = p_pipeline_id;
   if v_pipeline.projection <> 'none' and cardinality(p_entity_ids) > 0 then
     perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-    execute format('select pipeline.%I($1, $2)', v_pipeline.name || '__queued') using (select s.name from pipeline.stages s where s.id = p_stage_id), p_entity_ids;
+    execute format('select pipeline.%I($1, $2, $3)', v_pipeline.name || '__queued')
+      using (select s.name from pipeline.stages s where s.id = p_stage_id), array(select s.name from pipeline.stages s where s.id = any (p_dependents)), p_entity_ids;
     perform set_config('pipeline.projecting', '', true);
   end if;
 end
 $$;
-comment on function pipeline.project_queued(int, int, text[]) is 'Shows a stage as queued and all that depends on it as pending, with their columns cleared.';
+comment on function pipeline.project_queued(int, int, int[], text[]) is 'Shows a stage as queued and its dependents as pending, with their columns cleared.';
 
 -- Locks the entities and the runs given, waiting for both.
 create function pipeline.hold_runs(p_run_ids bigint[]) returns void

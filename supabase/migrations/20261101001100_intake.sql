@@ -4,7 +4,7 @@
 -- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema pipeline:
 --   leads__lock(ids, wait)          locks entities, in key order          leads__started(stage, now, ids)  shows a claim
 --   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
---   leads__intake()                 the trigger on insert and update      leads__queued(stage, ids)        shows starting over
+--   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
@@ -73,8 +73,7 @@ declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
 begin
   if p_status = 'queued' then
-    perform pipeline.queue_stage(p_pipeline_id, v_stage_id, p_entity_ids);
-    perform pipeline.project_queued(p_pipeline_id, v_stage_id, p_dirty_ids);
+    perform pipeline.queue_stage(p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
   elsif p_status is distinct from 'pending' then
     raise exception '%_status was set to % by hand', p_stage, coalesce(quote_literal(p_status), 'null')
       using errcode = 'MR005', hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. To stop a run: select pipeline.cancel(run).';
@@ -130,19 +129,15 @@ as $$
 $$;
 comment on function pipeline.settle_branch(pipeline.pipelines, int, text) is 'Source of one branch of a pipeline''s __settle function.';
 
-create function pipeline.queued_branch(p_pipeline pipeline.pipelines, p_stage text, p_dependents text[]) returns text
-language sql stable set search_path = ''
+-- What starting over writes into one stage's columns, whichever stages a run's version lets start over.
+create function pipeline.queued_assignments(p_stage text) returns text
+language sql immutable set search_path = ''
 as $$
-  select format($branch$
-  when %1$L then
-    update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]);$branch$, p_stage, p_pipeline.entity_table,
-    (select string_agg(format('%1$I = %2$L, %3$I = null, %4$I = null, %5$I = null, %6$I = 0, %7$I = null, %8$I = null',
-      n || '_status', case when n = p_stage then 'queued' else 'pending' end, n || '_job_id', n || '_result', n || '_error', n || '_retry_count', n || '_started_at', n || '_completed_at'), ', ')
-     from unnest(p_stage || p_dependents) n),
-    p_pipeline.entity_key,
-    (select format_type(a.atttypid, null) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
+  select format('%1$I = case when p_stage = %2$L then ''queued'' when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ', p_stage || '_status', p_stage)
+    || string_agg(format('%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end', c, p_stage, case when c = p_stage || '_retry_count' then '0' else 'null' end), ', ')
+  from unnest((pipeline.stage_columns(p_stage))[2:]) c
 $$;
-comment on function pipeline.queued_branch(pipeline.pipelines, text, text[]) is 'Source of one branch of a pipeline''s __queued function.';
+comment on function pipeline.queued_assignments(text) is 'Source of the assignments for one stage in a pipeline''s __queued function.';
 
 -- The statement by which intake takes in one stage. p_was is what the old status is read from.
 create function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text
@@ -243,15 +238,13 @@ end $$$f$, p_pipeline.name || '__started',
       s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, s.name || '_status', s.name || '_started_at'), '' order by s.id)
      from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
-create or replace function pipeline.%1$I(p_stage text, p_ids text[]) returns void
+create or replace function pipeline.%1$I(p_stage text, p_dependents text[], p_ids text[]) returns void
 language plpgsql set search_path = '' set enable_seqscan = off as $$
 begin
-  case p_stage%2$s
-  else null;
-  end case;
-end $$$f$, p_pipeline.name || '__queued',
-    (select string_agg(pipeline.queued_branch(p_pipeline, s.name, array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id)), '' order by s.id)
-     from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id));
+  update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]);
+end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
+    (select string_agg(pipeline.queued_assignments(s.name), E',\n    ' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)),
+    p_pipeline.entity_key, p_key_type);
 end
 $write$;
 comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
