@@ -1,15 +1,15 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { JobView } from '../../local/scraper/jobs.ts';
 
-/** Asks `read` again and again until it gives something; fails after five seconds. */
+/** Asks `read` again and again until it gives something; fails after twenty seconds. */
 export async function until<T>(what: string, read: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const deadline = Date.now() + 5000;
+  const deadline = Date.now() + 20_000;
   while (Date.now() < deadline) {
     const value = await read();
     if (value !== undefined) return value;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error(`${what} did not come about within five seconds`);
+  throw new Error(`${what} did not come about within twenty seconds`);
 }
 
 /** A port of the loopback interface on which nothing listens. */

@@ -10,7 +10,7 @@ let scraper: Service;
 
 beforeAll(async () => {
   sites = await startSites();
-  const limits = { pageMs: 300, pageBytes: 100_000 };
+  const limits = { pageMs: 3000, pageBytes: 100_000 };
   scraper = await startScraper({ env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1,odd.example' }, limits, resolve });
 });
 afterAll(async () => {
@@ -95,4 +95,18 @@ test('a robots.txt that cannot be had just now makes the job wait for another tr
   const view = await scrape(scraper.url, { url: site.url });
   await site.stop();
   expect(view.error).toMatchObject({ code: 'server_error', permanent: false });
+});
+
+test('a page built to be slow to parse fails for good, and the next page is read all the same', async () => {
+  const app = new Hono();
+  app.get('/tangled', (c) => c.html(`<html><body>${'<div>'.repeat(300_000)}x`));
+  app.get('/plain', (c) => c.html('<p>A plain page.</p>'));
+  const site = await listen(app.fetch);
+  const hasty = await startScraper({ env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1' }, limits: { readMs: 1000 } });
+  const tangled = await scrape(hasty.url, { url: `${site.url}/tangled` });
+  const plain = await scrape(hasty.url, { url: `${site.url}/plain` });
+  await Promise.all([hasty.stop(), site.stop()]);
+  expect(tangled.error).toMatchObject({ code: 'no_content', permanent: true });
+  expect(tangled.error?.message).toContain('too tangled');
+  expect(plain.result?.pages[0]?.markdown).toBe('A plain page.');
 });
