@@ -45,7 +45,7 @@ test('renewing keeps the whole batch for another lease', async ({ engine }) => {
   const batch = await worker.take();
   for (let minute = 0; minute < 5; minute++) {
     await engine.advance('50 seconds');
-    expect(await worker.renew()).toMatchObject({ renewed: 3, lost: [] });
+    expect(await worker.renew(batch)).toMatchObject({ renewed: 3, lost: [] });
     expect(await sweep(engine)).toMatchObject({ leases: 0 });
   }
   expect(await worker.report(...batch.map((item) => completed(item)))).toEqual(['accepted', 'accepted', 'accepted']);
@@ -80,7 +80,7 @@ test('renewing names the attempts that were taken away while others of the batch
   const batch = await worker.take();
   await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(ids[1])).id]);
   const gone = batch.find((item) => item.entity_id === ids[1])?.attempt;
-  expect(await worker.renew()).toMatchObject({ renewed: 2, lost: [gone] });
+  expect(await worker.renew(batch)).toMatchObject({ renewed: 2, lost: [gone] });
 });
 
 test('renewing names what was taken away when it was all that the worker held', async ({ engine }) => {
@@ -89,7 +89,7 @@ test('renewing names what was taken away when it was all that the worker held', 
   const worker = await Worker.of(engine, 'only');
   const item = await worker.takeOne();
   await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
-  expect(await worker.renew()).toMatchObject({ renewed: 0, lost: [item.attempt] });
+  expect(await worker.renew([item])).toMatchObject({ renewed: 0, lost: [item.attempt] });
 });
 
 test('renewing names an attempt whose entity was deleted', async ({ engine }) => {
@@ -99,17 +99,29 @@ test('renewing names an attempt whose entity was deleted', async ({ engine }) =>
   const batch = await worker.take();
   await engine.sql.query('delete from public.items where id = $1', [ids[0]]);
   const gone = batch.find((item) => item.entity_id === ids[0])?.attempt;
-  expect(await worker.renew()).toMatchObject({ renewed: 1, lost: [gone] });
+  expect(await worker.renew(batch)).toMatchObject({ renewed: 1, lost: [gone] });
 });
 
-test('renewing does not call finished attempts lost', async ({ engine }) => {
+test('renewing calls a finished attempt lost, and leaves alone what it was not asked about', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
-  const [first] = await worker.take();
-  if (!first) throw new Error('two items were queued');
+  const [first, second] = await worker.take();
+  if (!first || !second) throw new Error('two items were queued');
   await worker.report(completed(first));
-  expect(await worker.renew()).toMatchObject({ renewed: 1, lost: [] });
+  expect(await worker.renew([second])).toEqual({ renewed: 1, lost: [] });
+  expect(await worker.renew([first, second])).toEqual({ renewed: 1, lost: [first.attempt] });
+});
+
+test('a worker cannot renew what another one holds', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only');
+  const [holder, other] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
+  const item = await holder.takeOne();
+  await other.claim();
+  await engine.advance('61 seconds');
+  expect(await other.renew([item])).toEqual({ renewed: 0, lost: [item.attempt] });
+  expect(await sweep(engine)).toMatchObject({ leases: 1 });
 });
 
 test('two releases cost no attempt, the third in a row does', async ({ engine }) => {

@@ -118,8 +118,10 @@ export class Worker {
     return (await this.complete(items)).items.map((item) => item.verdict);
   }
 
-  async renew(): Promise<{ renewed: number; lost: number[] }> {
-    return this.#call('select public.pipeline_renew($1) as answer', [this.id]);
+  /** Renews its leases; of the items given, whose handlers still run, `lost` names those that are no longer its own. */
+  async renew(running: Claimed[] = []): Promise<{ renewed: number; lost: number[] }> {
+    const values = [this.id, running.map((item) => item.attempt)];
+    return this.#call('select public.pipeline_renew($1, $2) as answer', values);
   }
 
   async leave(handOver = false): Promise<{ left: boolean; ring: Ring[] }> {

@@ -1,0 +1,126 @@
+import type pg from 'pg';
+import { expect } from 'vitest';
+import { type Engine, test } from '../support/engine.ts';
+import { jobEnd } from '../support/sessions.ts';
+import { resume, Worker, waiting } from '../support/worker.ts';
+
+interface Poll {
+  jobs: { attempt: number; submission: number; job_id: string; stage: string; service: string; entity_id: string }[];
+  more: boolean;
+}
+
+/** `count` items of an external stage that wait for job-0, job-1, …, to be polled every 5 seconds. */
+async function waitingJobs(engine: Engine, count: number): Promise<number[]> {
+  const completion = { poll_seconds: 5, deadline_seconds: 60 };
+  await engine.pipeline([{ name: 'only', kind: 'external', completion }]);
+  await engine.queued('only', count);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(count);
+  await worker.report(...batch.map((item, n) => waiting(item, `job-${n}`)));
+  return batch.map((item) => item.attempt);
+}
+
+async function poll(client: pg.Client, limit = 10): Promise<Poll> {
+  return (await client.query('select public.pipeline_poll($1) as answer', [limit])).rows[0].answer;
+}
+
+test('a job is polled after its interval, and then once every interval', async ({ engine }) => {
+  const [attempt] = await waitingJobs(engine, 1);
+  const client = await engine.database.connect('service_role');
+  expect((await poll(client)).jobs).toEqual([]);
+  for (let time = 0; time < 3; time++) {
+    await engine.advance('5 seconds');
+    expect((await poll(client)).jobs).toMatchObject([{ attempt, submission: attempt, job_id: 'job-0', stage: 'only' }]);
+    expect((await poll(client)).jobs).toEqual([]);
+    await engine.advance('4.9 seconds');
+    expect((await poll(client)).jobs).toEqual([]);
+    await engine.advance('0.1 seconds');
+    await poll(client);
+  }
+});
+
+test('two pollers at once never ask for the same job', async ({ engine }) => {
+  const attempts = await waitingJobs(engine, 6);
+  await engine.advance('5 seconds');
+  const [one, two] = [await engine.database.connect('service_role'), await engine.database.connect('service_role')];
+  await one.query('begin');
+  const first = await poll(one, 4);
+  const second = await poll(two, 10);
+  await one.query('commit');
+  expect(first).toMatchObject({ more: true });
+  expect(first.jobs).toHaveLength(4);
+  expect(second).toMatchObject({ more: false });
+  expect([...first.jobs, ...second.jobs].map((job) => job.attempt).sort((a, b) => a - b)).toEqual(attempts);
+  expect((await poll(two)).jobs).toEqual([]);
+});
+
+test('a job that ended while it was being asked for is not polled again', async ({ engine }) => {
+  const [attempt] = await waitingJobs(engine, 1);
+  const client = await engine.database.connect('service_role');
+  await engine.advance('5 seconds');
+  await poll(client);
+  await resume(engine, [jobEnd({ submission: attempt as number }, 'job-0')]);
+  await engine.advance('5 seconds');
+  expect((await poll(client)).jobs).toEqual([]);
+});
+
+test('a completion does not wait for a poller that holds its job, nor does the poller wait for it', async ({
+  engine,
+}) => {
+  const [attempt, other] = await waitingJobs(engine, 2);
+  await engine.advance('5 seconds');
+  const [poller, callback] = [
+    await engine.database.connect('service_role'),
+    await engine.database.connect('service_role'),
+  ];
+  await callback.query('begin');
+  await callback.query('select public.pipeline_resume($1)', [
+    JSON.stringify([jobEnd({ submission: attempt as number }, 'job-0')]),
+  ]);
+  expect((await poll(poller)).jobs.map((job) => job.attempt)).toEqual([other]);
+  await callback.query('commit');
+});
+
+test('a job that is never finished ends at its deadline however often it is polled', async ({ engine }) => {
+  await waitingJobs(engine, 1);
+  const client = await engine.database.connect('service_role');
+  for (let time = 0; time < 12; time++) {
+    await engine.advance('5 seconds');
+    expect((await poll(client)).jobs).toHaveLength(1);
+  }
+  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ deadlines: 1 });
+  expect((await poll(client)).jobs).toEqual([]);
+});
+
+test('the poller is rung only while a job is due', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await waitingJobs(engine, 1);
+  expect(await engine.value('select pipeline.ring_polls()')).toBe(false);
+  await engine.advance('5 seconds');
+  expect(await engine.value('select pipeline.ring_polls()')).toBe(true);
+  const urls = (await engine.rings()).map((ring) => ring.url);
+  expect(urls.at(-1)).toBe('http://project.test/functions/v1/job-poll');
+});
+
+test('the poller is scheduled at the shortest interval of any stage, and not at all without one', async ({
+  engine,
+}) => {
+  const schedule = () => engine.value(`select schedule from cron.job where jobname = 'millrace-poll'`);
+  const stage = (seconds?: number) => [
+    { name: 'only', kind: 'external', completion: { callback: true, poll_seconds: seconds } },
+  ];
+  await engine.sql.query('update pipeline.stages set poll_every = null');
+  await engine.pipeline(stage(7));
+  expect(await schedule()).toBe('7 seconds');
+  await engine.pipeline(stage(1));
+  expect(await schedule()).toBe('1 seconds');
+  await engine.pipeline(stage());
+  expect(await schedule()).toBeUndefined();
+});
+
+test('a limit that is no number from 1 to 1000 is refused', async ({ engine }) => {
+  for (const limit of [0, -1, 1001, null]) {
+    const refusal = await engine.refusal('select public.pipeline_poll($1)', [limit]);
+    expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_limit is') });
+  }
+});

@@ -1,0 +1,140 @@
+import { expect } from 'vitest';
+import { chain, type Engine, test } from '../support/engine.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { completed, Worker, waiting } from '../support/worker.ts';
+
+const atOnce = { backoff: { kind: 'list', seconds: [0] } };
+
+const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select pipeline.sweep()');
+
+test('a lost lease costs one attempt and is tried again', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', retry: { max_attempts: 2, ...atOnce } }]);
+  const [id] = await engine.queued('only');
+  await (await Worker.of(engine, 'only')).takeOne();
+  await engine.advance('60 seconds');
+  expect(await sweep(engine)).toMatchObject({ leases: 1 });
+  expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
+  expect(await engine.item(id)).toMatchObject({ only_status: 'queued', only_retry_count: 1 });
+  await (await Worker.of(engine, 'only')).takeOne();
+  await engine.advance('60 seconds');
+  await sweep(engine);
+  expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 failed']);
+  expect((await engine.run(id)).status).toBe('failed');
+});
+
+test('of 50 rows that share a worker with one that kills it, only that one is exhausted', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', batch_size: 50, max_workers: 1000, retry: { max_attempts: 3, ...atOnce } }]);
+  const ids = await engine.queued('only', 50);
+  const killer = ids[17];
+  let deaths = 0;
+  for (;;) {
+    const worker = await Worker.of(engine, 'only');
+    let batch = await worker.take(50);
+    while (batch.length > 0 && !batch.some((item) => item.entity_id === killer)) {
+      ({ batch } = await worker.complete(
+        batch.map((item) => completed(item)),
+        50,
+      ));
+    }
+    if (batch.length === 0) break;
+    deaths++;
+    await engine.advance('61 seconds');
+    await sweep(engine);
+  }
+  expect(deaths).toBe(3);
+  expect(await engine.rows(`select entity_id, error_code from pipeline.dead_letters`)).toEqual([
+    { entity_id: killer, error_code: 'lost_lease' },
+  ]);
+  expect(await engine.value(`select count(*)::int from pipeline.runs where status = 'completed'`)).toBe(49);
+});
+
+test('a worker that renews while the sweep is under way keeps its lease', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only');
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  await engine.advance('61 seconds');
+  await worker.client.query('begin');
+  await worker.renew();
+  const sweeper = await engine.database.connect();
+  const sweeping = begin(sweeper.query('select pipeline.sweep()'));
+  await untilBlocked(engine, sweeper);
+  await worker.client.query('commit');
+  await sweeping;
+  expect(await worker.report(completed(item))).toEqual(['accepted']);
+});
+
+test('the sweep passes over a row that a user holds, and takes it the next time', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  const [held, free] = await engine.queued('only', 2);
+  await (await Worker.of(engine, 'only')).take();
+  await engine.advance('61 seconds');
+  const user = await openTransaction(engine);
+  await user.query('select from public.items where id = $1 for update', [held]);
+  expect(await sweep(engine)).toMatchObject({ leases: 1 });
+  expect(await engine.attempts(held)).toEqual(['only 1 started']);
+  expect(await engine.attempts(free)).toEqual(['only 1 failed', 'only 2 queued']);
+  await user.query('commit');
+  expect(await sweep(engine)).toMatchObject({ leases: 1 });
+});
+
+test('a job that does not end before its deadline is tried again under a new submission', async ({ engine }) => {
+  const completion = { callback: true, deadline_seconds: 300 };
+  await engine.pipeline([{ name: 'only', kind: 'external', completion, retry: atOnce }]);
+  const [id] = await engine.queued('only');
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  await worker.report(waiting(item, 'job-1'));
+  await engine.advance('299 seconds');
+  expect(await sweep(engine)).toMatchObject({ deadlines: 0, leases: 0 });
+  await engine.advance('1 second');
+  expect(await sweep(engine)).toMatchObject({ deadlines: 1 });
+  expect(await engine.item(id)).toMatchObject({ only_status: 'queued', only_retry_count: 1 });
+  const again = await worker.takeOne();
+  expect(again).toMatchObject({ alone: false, submission: again.attempt });
+  expect(again.submission).not.toBe(item.submission);
+});
+
+test('two sweeps at once take each lost lease once', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  const ids = await engine.queued('only', 5);
+  await (await Worker.of(engine, 'only')).take();
+  await engine.advance('61 seconds');
+  const [one, two] = [await openTransaction(engine), await engine.database.connect()];
+  await one.query('select pipeline.sweep()');
+  const second = begin(two.query('select pipeline.sweep() as swept'));
+  await untilBlocked(engine, two);
+  await one.query('commit');
+  expect((await second).rows[0].swept).toMatchObject({ leases: 0 });
+  for (const id of ids) expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
+});
+
+test('an idle sweep reads no more when there are a hundred times as many finished runs', async ({ engine }) => {
+  await engine.pipeline(chain(['first', 'second', 'third']), { projection: 'none' });
+  const cost = async () => {
+    await engine.sql.query('vacuum analyze');
+    await engine.sql.query('select pipeline.sweep()');
+    const [row] = await engine.rows<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+      'explain (analyze, buffers, format json) select pipeline.sweep()',
+    );
+    const plan = row?.['QUERY PLAN'][0].Plan ?? {};
+    return Number(plan['Shared Hit Blocks']) + Number(plan['Shared Read Blocks']);
+  };
+  const addFinished = (from: number, to: number) =>
+    engine.sql.query(
+      `with run as (
+         insert into pipeline.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at)
+         select p.id, p.current_version_id, n::text, 'completed', pipeline.now(), pipeline.now()
+         from pipeline.pipelines p, generate_series($1::int, $2::int) n where p.name = 'flow' returning id, version_id
+       ), attempt as (
+         insert into pipeline.attempts (run_id, stage_id, number, state, created_at, finished_at)
+         select r.id, vs.stage_id, 1, 'completed', pipeline.now(), pipeline.now()
+         from run r join pipeline.version_stages vs on vs.version_id = r.version_id returning id
+       ) insert into pipeline.results (attempt_id, output) select id, '{}' from attempt`,
+      [from, to],
+    );
+  await addFinished(1, 100);
+  const few = await cost();
+  await addFinished(101, 10_000);
+  expect(await cost()).toBeLessThan(few * 1.5 + 20);
+});

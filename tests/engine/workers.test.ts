@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
+import { type Engine, test } from '../support/engine.ts';
+import { begin, untilBlocked } from '../support/sessions.ts';
+import { completed, Worker } from '../support/worker.ts';
+
+const atOnce = { backoff: { kind: 'list', seconds: [0] }, max_attempts: 5 };
+
+const workers = (engine: Engine, count: number) =>
+  Promise.all(Array.from({ length: count }, () => Worker.of(engine, 'only')));
+
+test('a worker above the maximum is sent home without being signed on', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 2 }]);
+  await engine.queued('only', 5);
+  const [first, second, third] = await workers(engine, 3);
+  expect(await first?.claim(1)).toMatchObject({ status: 'working' });
+  expect(await second?.claim(1)).toMatchObject({ status: 'working' });
+  expect(await third?.claim(1)).toMatchObject({
+    status: 'refused',
+    reason: "2 workers are live, which is the stage's maximum",
+    batch: [],
+  });
+  expect(await engine.value('select count(*)::int from pipeline.workers')).toBe(2);
+});
+
+test('of two workers that sign on at once, only one becomes the last that the maximum allows', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 1 }]);
+  await engine.queued('only', 5);
+  const [first, second] = await workers(engine, 2);
+  if (!first || !second) throw new Error('two workers were made');
+  await first.client.query('begin');
+  expect((await first.claim(1)).status).toBe('working');
+  const other = begin(second.claim(1));
+  await untilBlocked(engine, second.client);
+  await first.client.query('commit');
+  expect((await other).status).toBe('refused');
+});
+
+test('of many workers that sign on at once, no more become live than the maximum', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 3 }]);
+  await engine.queued('only', 50);
+  const answers = await Promise.all((await workers(engine, 12)).map((worker) => worker.claim(1)));
+  expect(answers.filter((answer) => answer.status === 'working')).toHaveLength(3);
+  expect(answers.filter((answer) => answer.status === 'refused')).toHaveLength(9);
+});
+
+test('a worker that left or whose heartbeat is stale makes room for another', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 1 }]);
+  const [first, second, third] = await workers(engine, 3);
+  await first?.claim();
+  await first?.leave();
+  expect((await second?.claim())?.status).toBe('empty');
+  await engine.advance('15 seconds');
+  expect((await third?.claim())?.status).toBe('empty');
+});
+
+test('a full claim with more work behind it rings for one more worker, up to the maximum', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 2 }]);
+  await engine.queued('only', 10);
+  const [first, second] = await workers(engine, 2);
+  expect((await first?.claim(2))?.ring).toMatchObject([{ stage: 'only' }]);
+  expect((await second?.claim(2))?.ring).toEqual([]);
+});
+
+test('a claim that is not full, or empties the stage, rings for nobody', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 5 }]);
+  await engine.queued('only', 4);
+  const [first, second] = await workers(engine, 2);
+  expect((await first?.claim(4))?.ring).toEqual([]);
+  expect((await second?.claim(4))?.ring).toEqual([]);
+});
+
+test('a worker that scales out counts a ring that nobody has answered yet', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 5 }]);
+  await engine.queued('only', 10);
+  const [first] = await workers(engine, 1);
+  expect((await first?.claim(2))?.ring).toHaveLength(1);
+  expect((await first?.claim(2))?.ring).toEqual([]);
+  await engine.advance('2 seconds');
+  expect((await first?.claim(2))?.ring).toHaveLength(1);
+});
+
+/** Two workers of one host, and items that follow a lost lease. */
+async function lostLease(engine: Engine, count: number): Promise<void> {
+  await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
+  await engine.queued('only', count);
+  await (await Worker.of(engine, 'only')).take(count);
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+}
+
+test('an attempt that follows a lost lease is claimed alone, and its worker takes nothing beside it', async ({
+  engine,
+}) => {
+  await lostLease(engine, 3);
+  await engine.queued('only', 5);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(10);
+  expect(batch).toMatchObject([{ alone: true, retry_count: 1 }]);
+  expect(await worker.take(10)).toEqual([]);
+  const { batch: next } = await worker.complete(
+    batch.map((item) => completed(item)),
+    10,
+  );
+  expect(next).toMatchObject([{ alone: true }]);
+});
+
+test('what must be alone waits until its host is idle, and a claim on another host is free to take it', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
+  const host = randomUUID();
+  const [busy, beside] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
+  await engine.queued('only', 1);
+  await (await Worker.of(engine, 'only')).take(1);
+  await engine.advance('61 seconds');
+  await engine.queued('only', 1);
+  const batch = await busy.take(1);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await beside.take(10)).toEqual([]);
+  expect(await beside.leave()).toMatchObject({ left: true });
+  await busy.complete(batch.map((item) => completed(item)));
+  expect(await busy.leave()).toMatchObject({ left: false });
+  expect(await busy.take(10)).toMatchObject([{ alone: true }]);
+});
+
+test('while a host runs what must be alone, its other workers take nothing and may leave', async ({ engine }) => {
+  await lostLease(engine, 1);
+  await engine.queued('only', 3);
+  const host = randomUUID();
+  const [one, two] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
+  expect(await one.take(10)).toMatchObject([{ alone: true }]);
+  expect(await two.take(10)).toEqual([]);
+  expect(await two.leave()).toMatchObject({ left: true });
+  expect(await (await Worker.of(engine, 'only')).take(10)).toHaveLength(3);
+});
+
+test('two workers of one host that claim at once never run something beside what must be alone', async ({ engine }) => {
+  await lostLease(engine, 1);
+  await engine.queued('only', 3);
+  const host = randomUUID();
+  const [one, two] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
+  await one.claim(0);
+  await two.claim(0);
+  await one.client.query('begin');
+  expect(await one.take(1)).toMatchObject([{ alone: true }]);
+  const beside = begin(two.take(10));
+  await Promise.race([beside, untilBlocked(engine, two.client)]);
+  await one.client.query('commit');
+  expect(await beside).toEqual([]);
+});
