@@ -16,7 +16,7 @@ function packageFolder(candidates: string[], remedy: string): string {
   throw new Error(`${candidates.join(' or ')} is not installed (this is ${platform}): ${remedy}`);
 }
 
-const reinstall = 'run "npm ci" without --omit=optional';
+const reinstall = 'run "npm install" without --omit=optional';
 
 /** The folder `native` of embedded Postgres (bin, lib, share). Throws when the platform's package is missing. */
 export function postgresFolder(): string {

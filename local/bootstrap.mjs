@@ -36,16 +36,20 @@ function isInstalled() {
 }
 
 function install() {
-  console.error('Installing dependencies with npm ci (once, about 400 MB; this takes a minute or two) …');
+  console.error('Installing dependencies (once, about 560 MB on disk; this takes a minute or two) …');
   const started = Date.now();
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  // Versions come from the lock file. Not "npm ci": it refuses a lock file that lacks an optional package of some other
+  // platform, which is what npm leaves when a registry does not carry them all.
+  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
   // On standard error, so that what a command prints as its result stays clean.
   const { status, error } = spawnSync(npm, args, { cwd: projectFolder, stdio: ['ignore', 2, 2] });
   if (error || status !== 0) {
     // A half-made folder must not pass for an installation at the next try.
     rmSync(path.join(modulesFolder, '.package-lock.json'), { force: true });
-    console.error(error ? `npm could not be started: ${error.message}` : `npm ci failed with exit code ${status}.`);
+    console.error(
+      error ? `npm could not be started: ${error.message}` : `npm install failed with exit code ${status}.`,
+    );
     process.exit(1);
   }
   console.error(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`);
