@@ -4,14 +4,16 @@ import path from 'node:path';
 import { parseEnv } from 'node:util';
 
 const projectFolder = path.join(import.meta.dirname, '..');
+/** Settings of the local services, which a deployment does not have. */
+const localNames = ['SCRAPER_ALLOW_HOSTS'];
 
-/** The settings in .env, overruled by environment variables of a name that .env.example lists. Empty ones count as unset. */
+/** The settings in .env, overruled by environment variables of a name that .env.example lists (or SCRAPER_ALLOW_HOSTS). Empty ones count as unset. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const file = path.join(projectFolder, '.env');
   const settings: Record<string, string | undefined> = fs.existsSync(file)
     ? { ...parseEnv(fs.readFileSync(file, 'utf8')) }
     : {};
-  for (const name of settingNames()) if (environment[name]) settings[name] = environment[name];
+  for (const name of [...settingNames(), ...localNames]) if (environment[name]) settings[name] = environment[name];
   return Object.fromEntries(Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1])));
 }
 

@@ -28,7 +28,8 @@ export interface Gateway {
 /** Starts listening on a free port of 127.0.0.1, or on `port`. */
 export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gateway> {
   let upstreams: Upstreams | undefined;
-  const restConnections = new http.Agent({ keepAlive: true });
+  // PostgREST closes idle connections after 30 s: given up before, none is used just as it closes.
+  const restConnections = new http.Agent({ keepAlive: true, timeout: 20_000 });
 
   async function answer(request: http.IncomingMessage, response: http.ServerResponse) {
     const url = new URL(request.url ?? '/', 'http://gateway');
