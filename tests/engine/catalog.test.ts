@@ -1,0 +1,76 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let owner: pg.Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = await database.connect();
+});
+afterAll(() => database.drop());
+
+// Names of what breaks a rule; `of` are the engine's functions.
+const of = `(select p.*, p.oid::regprocedure::text as name from pg_proc p
+  where p.pronamespace = 'pipeline'::regnamespace or (p.pronamespace = 'public'::regnamespace and p.proname like 'pipeline\\_%')) f`;
+const names = async (query: string) => (await owner.query<{ name: string }>(query)).rows.map((row) => row.name);
+
+it('the rules below look at all functions of the engine', async () => {
+  expect((await names(`select f.name from ${of}`)).length).toBeGreaterThan(70);
+});
+
+it('every function sets an empty search_path', async () => {
+  expect(
+    await names(`select f.name from ${of} where not coalesce(f.proconfig @> array['search_path=""'], false)`),
+  ).toEqual([]);
+});
+
+it('every function, table, view and type has a comment', async () => {
+  expect(await names(`select f.name from ${of} where obj_description(f.oid, 'pg_proc') is null`)).toEqual([]);
+  expect(
+    await names(`select c.oid::regclass::text as name from pg_class c
+      where c.relnamespace = 'pipeline'::regnamespace and c.relkind in ('r', 'v') and obj_description(c.oid, 'pg_class') is null`),
+  ).toEqual([]);
+  expect(
+    await names(`select t.oid::regtype::text as name from pg_type t join pg_class c on c.oid = t.typrelid
+      where t.typnamespace = 'pipeline'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null
+        and obj_description(c.oid, 'pg_class') is null and t.typname <> 'ready'`),
+  ).toEqual([]);
+});
+
+it('no function can be executed by public', async () => {
+  expect(
+    await names(`select f.name from ${of}
+      where f.proacl is null or exists (select from aclexplode(f.proacl) a where a.grantee = 0)`),
+  ).toEqual([]);
+});
+
+it('a function that runs with its owner’s rights is a public one or a trigger', async () => {
+  expect(
+    await names(`select f.name from ${of}
+      where f.prosecdef <> (f.pronamespace = 'public'::regnamespace or (f.prorettype = 'trigger'::regtype))`),
+  ).toEqual([]);
+});
+
+it('all of the engine belongs to postgres, and every constraint has a name of its own', async () => {
+  expect(await names(`select f.name from ${of} where f.proowner <> 'postgres'::regrole`)).toEqual([]);
+  expect(
+    await names(`select c.conname as name from pg_constraint c
+      where c.connamespace = 'pipeline'::regnamespace and c.contype in ('c', 'f', 'u') and c.conname ~ '_(check|fkey|key)[0-9]+$'`),
+  ).toEqual([]);
+});
+
+it('views in public run with the rights of who asks', async () => {
+  expect(
+    await names(`select c.relname as name from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'v'
+      and not coalesce(c.reloptions @> array['security_invoker=true'], false)`),
+  ).toEqual([]);
+});
+
+it('every table in public has row-level security', async () => {
+  expect(
+    await names(`select c.relname as name from pg_class c
+      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and not c.relrowsecurity`),
+  ).toEqual([]);
+});

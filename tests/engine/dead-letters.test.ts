@@ -1,0 +1,196 @@
+import { expect } from 'vitest';
+import { chain, type Engine, test } from '../support/engine.ts';
+import { failed, runStage, Worker } from '../support/worker.ts';
+
+/** Fails all that is due at a stage for good, with one code. */
+async function failAll(engine: Engine, stage: string, code = 'not_found') {
+  const worker = await Worker.of(engine, stage);
+  await worker.complete(
+    (await worker.take(1000)).map((item) => failed(item, { code, message: `it was ${code}`, permanent: true })),
+  );
+  await worker.leave();
+}
+
+const two = chain(['one', 'two']);
+const letters = (engine: Engine) =>
+  engine.rows('select stage, entity_id, error_code from pipeline.dead_letters order by run_id');
+const retry = (engine: Engine, run: unknown, stage: string | null = null) =>
+  engine.sql.query('select pipeline.retry($1, $2)', [run, stage]);
+
+test('what failed for good is a dead letter, with stage, entity, error and time', async ({ engine }) => {
+  await engine.pipeline(two);
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  await failAll(engine, 'two');
+  expect(await engine.rows('select * from pipeline.dead_letters')).toEqual([
+    {
+      attempt_id: expect.any(String),
+      run_id: (await engine.run(id)).id,
+      pipeline: 'flow',
+      stage: 'two',
+      entity_id: id,
+      error_code: 'not_found',
+      error_message: 'it was not_found',
+      retry_count: 0,
+      failed_at: await engine.now(),
+    },
+  ]);
+});
+
+test('a retried dead letter goes on in its own run with a fresh allowance, and is none any more', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two'], { retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [0] } } }));
+  await engine.configureDoorbell();
+  const [id] = await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  for (let count = 0; count < 2; count++) await worker.report(failed(await worker.takeOne()));
+  await worker.leave();
+  const run = await engine.run(id);
+  const rung = (await engine.rings()).length;
+  await engine.advance('3 seconds');
+  await retry(engine, run.id, 'one');
+  expect(await engine.rings()).toHaveLength(rung + 1);
+  expect(await letters(engine)).toEqual([]);
+  expect(await engine.item(id)).toMatchObject({ one_status: 'queued', one_error: null, one_retry_count: 0 });
+  const next = await Worker.of(engine, 'one');
+  await next.report(failed(await next.takeOne()));
+  expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 2 failed', 'one 3 failed', 'one 4 queued']);
+  await next.leave();
+  for (const stage of ['one', 'two']) await runStage(engine, stage);
+  expect(await engine.run(id)).toEqual({ ...run, status: 'completed' });
+});
+
+test('a cancelled run may be retried where it was stopped', async ({ engine }) => {
+  await engine.pipeline(two);
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  const run = await engine.run(id);
+  await engine.sql.query('select pipeline.cancel($1)', [run.id]);
+  await retry(engine, run.id);
+  expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled', 'two 2 queued']);
+  await runStage(engine, 'two');
+  expect((await engine.run(id)).status).toBe('completed');
+});
+
+test('a retry takes up the branches that were cancelled beside the failed one', async ({ engine }) => {
+  await engine.pipeline([
+    { name: 'start' },
+    { name: 'left', needs: ['start'] },
+    { name: 'right', needs: ['start'] },
+    { name: 'end', needs: ['left', 'right'] },
+  ]);
+  const [id] = await engine.queued('start');
+  await runStage(engine, 'start');
+  await failAll(engine, 'left');
+  await retry(engine, (await engine.run(id)).id, 'left');
+  expect(await engine.statuses(id)).toEqual({ start: 'completed', left: 'queued', right: 'queued', end: 'pending' });
+  for (const stage of ['left', 'right', 'end']) expect(await runStage(engine, stage)).toHaveLength(1);
+  expect((await engine.run(id)).status).toBe('completed');
+});
+
+test('what cannot be retried is refused by name', async ({ engine }) => {
+  await engine.pipeline(two);
+  const [live, done, again] = await engine.queued('one', 3);
+  const refusal = (run: unknown, stage: string | null = null) =>
+    engine.refusal('select pipeline.retry($1, $2)', [run, stage]);
+  expect(await refusal((await engine.run(live)).id)).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/it is running/),
+  });
+  expect(await refusal(999)).toMatchObject({ code: 'MR003', message: 'there is no run 999' });
+  expect(await refusal(null)).toMatchObject({ code: 'MR003' });
+  await runStage(engine, 'one');
+  await engine.sql.query(`update public.items set label = 'x'`);
+  const worker = await Worker.of(engine, 'two');
+  const batch = await worker.take();
+  await worker.complete(
+    batch.map((item) =>
+      item.entity_id === done ? { ...item, outcome: 'completed', result: 1 } : failed(item, { permanent: true }),
+    ),
+  );
+  expect(await refusal((await engine.run(done)).id)).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/it is completed/),
+  });
+  const failedRun = (await engine.run(again)).id;
+  expect(await refusal(failedRun, 'one')).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/nothing to retry at stage one/),
+  });
+  expect(await refusal(failedRun, 'ten')).toMatchObject({ code: 'MR003' });
+  await engine.queue('two', [again ?? '']);
+  expect(await refusal(failedRun)).toMatchObject({ code: 'MR004', message: expect.stringMatching(/has a later run/) });
+});
+
+test('replay counts in a dry run, and does nothing else', async ({ engine }) => {
+  await engine.pipeline(two);
+  await engine.queued('one', 3);
+  await failAll(engine, 'one');
+  expect(await engine.value(`select pipeline.replay('flow')`)).toMatchObject({ matched: 3, replayed: 0 });
+  expect(await letters(engine)).toHaveLength(3);
+  expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toEqual({ matched: 3, replayed: 3 });
+  expect(await letters(engine)).toEqual([]);
+  expect(await runStage(engine, 'one')).toHaveLength(3);
+});
+
+test('replay picks by stage, error code, time and limit', async ({ engine }) => {
+  await engine.pipeline(two);
+  await engine.pipeline(two, { table: 'public.others' }, 'other');
+  await engine.sql.query(`insert into public.others (one_status) values ('queued')`);
+  const stranger = await Worker.of(engine, 'one', 'other');
+  await stranger.report(failed(await stranger.takeOne(), { permanent: true }));
+  await engine.queued('one', 2);
+  await failAll(engine, 'one', 'refused');
+  await engine.advance('1 hour');
+  const hourLater = (await engine.now()).toISOString();
+  await engine.queued('one', 3);
+  await runStage(engine, 'one');
+  await failAll(engine, 'two');
+  const matched = async (condition: object) =>
+    (await engine.value<{ matched: number }>('select pipeline.replay($1, $2)', ['flow', JSON.stringify(condition)]))
+      .matched;
+  expect(await matched({})).toBe(5);
+  expect(await matched({ stage: 'two' })).toBe(3);
+  expect(await matched({ error_code: 'refused' })).toBe(2);
+  expect(await matched({ error_code: 'refused', stage: 'two' })).toBe(0);
+  expect(await matched({ failed_since: hourLater })).toBe(3);
+  expect(await matched({ failed_before: hourLater })).toBe(2);
+  expect(await matched({ limit: 4 })).toBe(4);
+  const done = await engine.value(`select pipeline.replay('flow', '{"stage": "two", "limit": 2}', false)`);
+  expect(done).toEqual({ matched: 2, replayed: 2 });
+  expect(await letters(engine)).toHaveLength(4);
+});
+
+test('replay leaves an entity alone that has gone on in a later run', async ({ engine }) => {
+  await engine.pipeline(two);
+  const [id] = await engine.queued('one', 2);
+  await failAll(engine, 'one');
+  await engine.queue('one', [id ?? '']);
+  expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toEqual({ matched: 1, replayed: 1 });
+  expect(await runStage(engine, 'one')).toHaveLength(2);
+});
+
+test('replay refuses a pipeline, a condition or a value that it does not know', async ({ engine }) => {
+  await engine.pipeline(two);
+  const refusal = (pipeline: string, condition: unknown) =>
+    engine.refusal('select pipeline.replay($1, $2)', [pipeline, JSON.stringify(condition)]);
+  expect(await refusal('flow', { stge: 'one' })).toMatchObject({
+    code: 'MR002',
+    message: expect.stringMatching(/stge/),
+  });
+  expect(await refusal('flow', { stage: 'ten' })).toMatchObject({
+    code: 'MR003',
+    message: expect.stringMatching(/ten/),
+  });
+  expect(await refusal('flaw', {})).toMatchObject({ code: 'MR003', message: expect.stringMatching(/flaw/) });
+  expect(await refusal('flow', [])).toMatchObject({ code: 'MR002' });
+  expect(await refusal('flow', { limit: -1 })).toMatchObject({
+    code: 'MR002',
+    message: expect.stringMatching(/limit/),
+  });
+  expect(await refusal('flow', { failed_since: 'soon' })).toMatchObject({
+    code: 'MR002',
+    message: expect.stringMatching(/failed_since/),
+  });
+});

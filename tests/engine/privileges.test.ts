@@ -1,0 +1,120 @@
+import fs from 'node:fs';
+import type pg from 'pg';
+import { parse } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+interface Callable {
+  signature: string;
+  schema: string;
+  call: string;
+}
+
+let database: TestDatabase;
+let functions: Callable[];
+const roles = ['anon', 'authenticated', 'service_role'];
+const sessions: Record<string, pg.Client> = {};
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const owner = await database.connect();
+  // A call with nulls of the right types is enough: the right to execute is looked at first.
+  const { rows } = await owner.query<Callable>(`
+    select p.oid::regprocedure::text as signature, n.nspname as schema, format('select %I.%I(%s)', n.nspname, p.proname,
+      (select string_agg(format('null::%s', format_type(t.type, null)), ', ' order by t.place) from unnest(p.proargtypes) with ordinality t(type, place))) as call
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname = 'pipeline' or (n.nspname = 'public' and p.proname like 'pipeline\\_%') order by 1`);
+  functions = rows;
+  for (const role of roles) sessions[role] = await database.connect(role);
+});
+afterAll(() => database.drop());
+
+/** SQLSTATE and message of a statement, '00000' when it went through. */
+async function answer(role: string, statement: string): Promise<{ code: string; message: string }> {
+  const client = sessions[role];
+  if (!client) throw new Error(`no session for ${role}`);
+  try {
+    await client.query(statement);
+    return { code: '00000', message: '' };
+  } catch (error) {
+    const { code, message } = error as { code: string; message: string };
+    return { code, message };
+  }
+}
+
+describe.each(roles)('%s', (role) => {
+  it('can call no function of the schema pipeline', async () => {
+    const inside = functions.filter((fn) => fn.schema === 'pipeline');
+    expect(inside.length).toBeGreaterThan(60);
+    for (const fn of inside) {
+      const { code, message } = await answer(role, fn.call);
+      expect({ signature: fn.signature, code, message }).toEqual({
+        signature: fn.signature,
+        code: '42501',
+        message: 'permission denied for schema pipeline',
+      });
+    }
+  });
+
+  it('can read and write no table, view or sequence of the schema pipeline', async () => {
+    const owner = await database.connect();
+    const { rows } = await owner.query<{ name: string }>(
+      `select c.oid::regclass::text as name from pg_class c
+       where c.relnamespace = 'pipeline'::regnamespace and c.relkind in ('r', 'v', 'S')`,
+    );
+    expect(rows.length).toBeGreaterThan(10);
+    for (const { name } of rows) {
+      expect(await answer(role, `select * from ${name}`)).toMatchObject({ code: '42501' });
+      expect(await answer(role, `delete from ${name}`)).toMatchObject({ code: '42501' });
+    }
+  });
+
+  it('would be refused by each function itself, were the schema ever opened', async () => {
+    const owner = await database.connect();
+    const { rows } = await owner.query(
+      `select p.oid::regprocedure::text as signature from pg_proc p
+       where p.pronamespace = 'pipeline'::regnamespace and has_function_privilege($1, p.oid, 'execute')`,
+      [role],
+    );
+    expect(rows).toEqual([]);
+  });
+});
+
+describe('the public functions', () => {
+  const named = () => functions.filter((fn) => fn.schema === 'public').map((fn) => fn.signature.replace(/\(.*/, ''));
+
+  it('are these and no others', () => {
+    expect(named()).toEqual([
+      'pipeline_claim',
+      'pipeline_complete',
+      'pipeline_leave',
+      'pipeline_poll',
+      'pipeline_renew',
+      'pipeline_resume',
+      'pipeline_ring',
+    ]);
+  });
+
+  it.each(['anon', 'authenticated'])('cannot be called by %s', async (role) => {
+    for (const fn of functions.filter(({ schema }) => schema === 'public')) {
+      expect({ ...fn, ...(await answer(role, fn.call)) }).toMatchObject({
+        code: '42501',
+        message: expect.stringMatching(/permission denied for function pipeline_/),
+      });
+    }
+  });
+
+  it('can be called by service_role, and answer nulls with an error that names the argument', async () => {
+    for (const fn of functions.filter(({ schema }) => schema === 'public')) {
+      const { code, message } = await answer('service_role', fn.call);
+      expect({ signature: fn.signature, code, message }).toMatchObject({
+        code: expect.stringMatching(/^(00000|MR00[236])$/),
+      });
+    }
+  });
+});
+
+it('the Data API exposes the schema public alone', () => {
+  const config = parse(fs.readFileSync(new URL('../../supabase/config.toml', import.meta.url), 'utf8'));
+  expect(config).toMatchObject({ api: { schemas: ['public'] } });
+});
