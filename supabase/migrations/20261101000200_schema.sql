@@ -13,8 +13,12 @@ comment on schema pipeline is 'Millrace: multi-stage pipelines over your own tab
 revoke all on schema pipeline from public;
 
 create function pipeline.now() returns timestamptz
-language sql volatile set search_path = ''
-as $$ select pg_catalog.clock_timestamp() $$;
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return clock_timestamp();
+end
+$$;
 comment on function pipeline.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
 
 create table pipeline.log (

@@ -65,6 +65,7 @@ create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) re
 language plpgsql set search_path = ''
 as $$
 declare
+  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
   v_stage record;
 begin
   select s.name, p.name as pipeline, p.projection into v_stage
@@ -72,7 +73,7 @@ begin
   if v_stage.projection <> 'none' and cardinality(p_changes) > 0 then
     perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
     execute format('select pipeline.%I($1, $2)', v_stage.pipeline || '__settle') using v_stage.name, p_changes;
-    perform set_config('pipeline.projecting', '', true);
+    perform set_config('pipeline.projecting', v_outer, true);
   end if;
 end
 $$;

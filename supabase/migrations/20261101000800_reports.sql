@@ -150,23 +150,21 @@ end
 $$;
 comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and settles a parsed batch.';
 
-create function pipeline.record_reports(p_items json, out verdicts jsonb, out ready int[])
-language plpgsql set search_path = ''
-as $$
-begin
-  select r.verdicts, r.ready into verdicts, ready from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r;
-end
-$$;
-comment on function pipeline.record_reports(json) is 'Records what a worker says about its attempts.';
-
 -- The attempt that a submission stands for today: the newest that carries its id.
 create function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[]
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
+declare
+  v_seen bigint[] := '{}';
 begin
   for v_i in 1 .. cardinality(p_items) loop
     p_items[v_i].attempt_id := coalesce(
       (select max(a.id) from pipeline.attempts a where a.submission_id = p_items[v_i].attempt_id), p_items[v_i].attempt_id);
+    if p_items[v_i].attempt_id = any (v_seen) then
+      p_items[v_i].verdict := 'rejected';
+      p_items[v_i].reason := format('attempt %s is listed twice in one call', p_items[v_i].attempt_id);
+    end if;
+    v_seen := v_seen || p_items[v_i].attempt_id;
   end loop;
   return p_items;
 end

@@ -46,20 +46,22 @@ end
 $$;
 comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this stage is queued and due.';
 
--- The claim proper: one statement for a stage without limits. Returns the claim's token, or null when there is nothing.
-create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int) returns uuid
+-- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
+create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[])
 language plpgsql set search_path = '' set enable_seqscan = off set enable_bitmapscan = off
 as $$
 declare
   v_now timestamptz := pipeline.now();
   v_token uuid := gen_random_uuid();
-  v_ids bigint[];
   v_alone boolean;
-  v_busy boolean := exists (select from pipeline.claims c join pipeline.workers w on w.id = c.worker_id where w.host = p_host and c.expires_at > v_now);
+  v_busy boolean;
 begin
-  -- While its host runs an attempt that must be alone, a worker takes nothing.
-  if p_limit < 1 or (v_busy and exists (select from pipeline.claims c join pipeline.workers w on w.id = c.worker_id where w.host = p_host and c.alone and c.expires_at > v_now)) then
-    return null;
+  -- Workers of one host claim by turns, so that one which must be alone sees every other.
+  perform pg_advisory_xact_lock(hashtext('pipeline.host'), hashtext(p_host::text));
+  select count(*) > 0, bool_or(c.alone) into v_busy, v_alone
+  from pipeline.workers w join pipeline.claims c on c.worker_id = w.id where w.host = p_host and c.expires_at > v_now;
+  if p_limit < 1 or v_alone then
+    return;
   end if;
   with picked as materialized (
     select a.id, a.alone, row_number() over () as place from (
@@ -73,86 +75,76 @@ begin
   ), taken as (
     update pipeline.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.id = c.id
-    returning a.id, a.alone
+    returning a.id, a.run_id, a.alone
   )
-  select array_agg(t.id), bool_or(t.alone) into v_ids, v_alone from taken t;
-  if v_ids is null then
-    return null;
+  select array_agg(t.id), array_agg(r.entity_id), bool_or(t.alone) into attempt_ids, entity_ids, v_alone
+  from taken t join pipeline.runs r on r.id = t.run_id;
+  if attempt_ids is not null then
+    token := v_token;
+    insert into pipeline.claims (token, worker_id, expires_at, open, alone, attempt_ids)
+    values (v_token, p_worker_id, v_now + p_stage.lease, cardinality(attempt_ids), v_alone, attempt_ids);
   end if;
-  insert into pipeline.claims (token, worker_id, expires_at, open, alone, attempt_ids)
-  values (v_token, p_worker_id, v_now + p_stage.lease, cardinality(v_ids), v_alone, v_ids);
-  return v_token;
 end
 $$;
-comment on function pipeline.claim(pipeline.stages, uuid, uuid, int) is 'queued → started for up to limit due attempts of a stage, under one lease; returns its token or null.';
+comment on function pipeline.claim(pipeline.stages, uuid, uuid, int) is 'queued → started for up to limit due attempts of a stage, under one lease.';
 
--- Shows the claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
-create function pipeline.project_started(p_stage pipeline.stages, p_token uuid) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+-- Shows a claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
+create function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void
+language plpgsql set search_path = ''
 as $$
 declare
-  v_pipeline record;
+  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
 begin
-  select p.name, p.projection into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
-  if v_pipeline.projection <> 'none' then
+  if p_pipeline.projection <> 'none' then
     perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-    execute format('select pipeline.%I($1, $2, $3)', v_pipeline.name || '__started')
-      using p_stage.name, pipeline.now(), array(select r.entity_id from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id where c.token = p_token);
-    perform set_config('pipeline.projecting', '', true);
+    execute format('select pipeline.%I($1, $2, $3)', p_pipeline.name || '__started') using p_stage, pipeline.now(), p_entity_ids;
+    perform set_config('pipeline.projecting', v_outer, true);
   end if;
 end
 $$;
-comment on function pipeline.project_started(pipeline.stages, uuid) is 'Projects a claim onto those of its entities that nobody holds.';
+comment on function pipeline.project_started(pipeline.pipelines, text, text[]) is 'Projects a claim onto those of its entities that nobody holds.';
 
-create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid) returns jsonb
+-- Built as json, not jsonb: it is read once, as text, by the function at the other end.
+create function pipeline.batch_of(p_pipeline pipeline.pipelines, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
-  v_pipeline text := (select p.name from pipeline.pipelines p where p.id = p_stage.pipeline_id);
-  v_ids bigint[] := (select c.attempt_ids from pipeline.claims c where c.token = p_token);
-  v_rows jsonb;
-  v_needs jsonb;
-  v_batch jsonb;
+  v_keys text[];
+  v_rows json[];
+  v_batch json;
 begin
-  execute format('select pipeline.%I($1)', v_pipeline || '__rows') into v_rows
-    using array(select r.entity_id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id where a.id = any (v_ids));
-  -- The results of all needs of the batch in one set: {attempt: {stage: result}}.
-  select coalesce(jsonb_object_agg(n.id, n.results), '{}') into v_needs from (
-    select a.id, jsonb_object_agg(s.name, o.output) as results
-    from pipeline.attempts a
-    join pipeline.runs r on r.id = a.run_id
-    join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join pipeline.attempts n on n.run_id = a.run_id and n.stage_id = any (vs.needs) and n.state = 'completed' and not n.superseded
-    join pipeline.results o on o.attempt_id = n.id
-    join pipeline.stages s on s.id = n.stage_id
-    where a.id = any (v_ids)
-    group by a.id
-  ) n;
-  select jsonb_agg(jsonb_build_object(
+  execute format('select * from pipeline.%I($1)', p_pipeline.name || '__rows') into v_keys, v_rows using p_entity_ids;
+  select json_agg(json_build_object(
       'attempt', a.id, 'token', a.token, 'run', a.run_id, 'trace_id', r.trace_id, 'version', v.number, 'entity_id', r.entity_id,
-      'entity', coalesce(v_rows -> r.entity_id, '{}'), 'retry_count', a.retry_count, 'submission', coalesce(a.submission_id, a.id), 'alone', a.alone,
-      'needs', coalesce(v_needs -> a.id::text, '{}')) order by a.queue_at, a.id) into v_batch
+      'entity', coalesce(e.row, '{}'), 'retry_count', a.retry_count, 'submission', coalesce(a.submission_id, a.id), 'alone', a.alone,
+      'needs', case when cardinality(vs.needs) = 0 then '{}' else (
+        select json_object_agg(s.name, o.output)
+        from pipeline.attempts n join pipeline.results o on o.attempt_id = n.id join pipeline.stages s on s.id = n.stage_id
+        where n.run_id = a.run_id and n.stage_id = any (vs.needs) and n.state = 'completed' and not n.superseded) end
+    ) order by a.queue_at, a.id) into v_batch
   from pipeline.attempts a
   join pipeline.runs r on r.id = a.run_id
   join pipeline.versions v on v.id = r.version_id
-  where a.id = any (v_ids) and a.token = p_token and a.state = 'started';
+  join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+  left join unnest(v_keys, v_rows) e(key, row) on e.key = r.entity_id
+  where a.id = any (p_attempt_ids) and a.token = p_token and a.state = 'started';
   return coalesce(v_batch, '[]');
 end
 $$;
-comment on function pipeline.batch_of(pipeline.stages, uuid) is 'The attempts of a claim that are still under it, each with its entity''s row and the results of its needs.';
+comment on function pipeline.batch_of(pipeline.pipelines, uuid, bigint[], text[]) is 'The attempts of a claim that are still under it, each with its entity''s row and the results of its needs.';
 
 -- The answer to claim and complete alike: the batch, and the functions that the worker should ring now.
-create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch jsonb, p_ring int[]) returns jsonb
+create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items jsonb) returns json
 language plpgsql set search_path = ''
 as $$
 begin
-  return jsonb_build_object(
+  return json_build_object(
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
-    'stage', jsonb_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end);
+    'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
+    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items);
 end
 $$;
-comment on function pipeline.claim_answer(pipeline.stages, text, text, jsonb, int[]) is 'Builds the answer to pipeline_claim and pipeline_complete.';
+comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], jsonb) is 'Builds the answer to pipeline_claim and pipeline_complete.';
 
 create function pipeline.stage_open(p_stage pipeline.stages) returns boolean
 language plpgsql stable set search_path = ''
@@ -164,44 +156,88 @@ $$;
 comment on function pipeline.stage_open(pipeline.stages) is 'Whether the stage and its pipeline are switched on.';
 
 -- Claims for a signed-on worker, remembers the claim for a repeat, and sees to scaling out.
-create function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_ready int[]) returns jsonb
+create function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_done record) returns json
 language plpgsql set search_path = ''
 as $$
 declare
-  v_token uuid;
-  v_batch jsonb := '[]';
-  v_ring int[] := array(select r from unnest(p_ready) r where r <> p_stage.id);
-  v_status text := 'empty';
+  v_pipeline pipeline.pipelines;
+  v_claim record;
+  v_batch json := '[]';
+  v_ring int[] := array(select r from unnest(p_done.ready) r where r <> p_stage.id);
+  v_open boolean;
 begin
-  if not pipeline.stage_open(p_stage) then
-    v_status := 'refused';
-  elsif p_limit > 0 then
-    v_token := pipeline.claim(p_stage, p_worker.id, p_worker.host, p_limit);
-    if v_token is not null then
-      v_status := 'working';
-      perform pipeline.project_started(p_stage, v_token);
-      v_batch := pipeline.batch_of(p_stage, v_token);
-      -- A full claim with more behind it: that is how a stage scales out.
-      if jsonb_array_length(v_batch) >= p_limit and pipeline.live_workers(p_stage.id) < p_stage.max_workers and pipeline.has_ready_work(p_stage.id) then
-        v_ring := v_ring || p_stage.id;
-      end if;
+  select p.* into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
+  v_open := p_stage.enabled and v_pipeline.enabled;
+  select c.* into v_claim from pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end) c;
+  if v_claim.token is not null then
+    perform pipeline.project_started(v_pipeline, p_stage.name, v_claim.entity_ids);
+    v_batch := pipeline.batch_of(v_pipeline, v_claim.token, v_claim.attempt_ids, v_claim.entity_ids);
+    -- A full claim with more behind it: that is how a stage scales out.
+    if cardinality(v_claim.attempt_ids) >= p_limit and pipeline.live_workers(p_stage.id) < p_stage.max_workers and pipeline.has_ready_work(p_stage.id) then
+      v_ring := v_ring || p_stage.id;
     end if;
   end if;
-  update pipeline.workers w set last_seq = p_seq, last_token = v_token, heartbeat_at = pipeline.now(), left_at = null,
-    leave_tries = case when v_token is null then w.leave_tries else 0 end where w.id = p_worker.id;
-  return pipeline.claim_answer(p_stage, v_status, case when v_status = 'refused' then 'the stage or its pipeline is switched off' end, v_batch,
-    pipeline.take_rings(v_ring, p_stage.id));
+  update pipeline.workers w set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = pipeline.now(), left_at = null,
+    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end where w.id = p_worker.id;
+  if cardinality(v_ring) > 0 then
+    v_ring := pipeline.take_rings(v_ring, p_stage.id);
+  end if;
+  return pipeline.claim_answer(p_stage, case when not v_open then 'refused' when v_claim.token is null then 'empty' else 'working' end,
+    case when not v_open then 'the stage or its pipeline is switched off' end, v_batch, v_ring, p_done.verdicts);
 end
 $$;
-comment on function pipeline.claim_next(pipeline.stages, pipeline.workers, int, int, int[]) is 'The claiming half of pipeline_claim and pipeline_complete.';
+comment on function pipeline.claim_next(pipeline.stages, pipeline.workers, int, int, record) is 'The claiming half of pipeline_claim and pipeline_complete.';
 
-create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns jsonb
+create function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  v_pipeline pipeline.pipelines;
+  v_ids bigint[] := (select c.attempt_ids from pipeline.claims c where c.token = p_worker.last_token);
+begin
+  select p.* into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
+  update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
+  return pipeline.claim_answer(p_stage, case when v_ids is null then 'empty' else 'working' end, 'repeated answer',
+    pipeline.batch_of(v_pipeline, p_worker.last_token, v_ids, array(select r.entity_id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id where a.id = any (v_ids))),
+    pipeline.followers_with_work(p_stage.id), p_done.verdicts);
+end
+$$;
+comment on function pipeline.repeat_answer(pipeline.stages, pipeline.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a ring too many.';
+
+create function pipeline.followers_with_work(p_stage_id int) returns int[]
+language plpgsql set search_path = ''
+as $$
+begin
+  return array(select distinct vs.stage_id from pipeline.version_stages vs where p_stage_id = any (vs.needs) and pipeline.has_ready_work(vs.stage_id));
+end
+$$;
+comment on function pipeline.followers_with_work(int) is 'Stages right after this one that have ready work.';
+
+-- The next number is a new call, the last one a repeat; anything else is an error.
+create function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_done record) returns json
+language plpgsql set search_path = ''
+as $$
+begin
+  if p_seq = p_worker.last_seq then
+    return pipeline.repeat_answer(p_stage, p_worker, p_done);
+  elsif p_seq is distinct from p_worker.last_seq + 1 then
+    raise exception 'p_seq is %, but the last call of this worker was %', coalesce(p_seq::text, 'null'), p_worker.last_seq
+      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and repeat a number only to repeat a call.';
+  end if;
+  return pipeline.claim_next(p_stage, p_worker, p_seq, p_limit, p_done);
+end
+$$;
+comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
+
+create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
 language plpgsql security definer set search_path = ''
 as $$
 declare
   v_stage pipeline.stages := pipeline.stage_named(p_pipeline, p_stage);
   v_worker pipeline.workers;
+  v_done record;
 begin
+  select null::jsonb as verdicts, '{}'::int[] as ready into v_done;
   if p_worker is null or p_host is null or p_seq is null or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; p_limit is %', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, a sequence number from 1, and the number of attempts to claim.';
@@ -213,7 +249,7 @@ begin
     -- Its arrival answers every ring so far, also when it is sent home.
     delete from pipeline.rings r where r.id in (select u.id from pipeline.rings u where u.stage_id = v_stage.id for update skip locked);
     if pipeline.live_workers(v_stage.id) >= v_stage.max_workers then
-      return pipeline.claim_answer(v_stage, 'refused', format('%s workers are live, which is the stage''s maximum', v_stage.max_workers), '[]', '{}');
+      return pipeline.claim_answer(v_stage, 'refused', format('%s workers are live, which is the stage''s maximum', v_stage.max_workers), '[]', '{}', null);
     end if;
     insert into pipeline.workers (id, stage_id, host, last_seq, signed_on_at, heartbeat_at)
     values (p_worker, v_stage.id, p_host, p_seq - 1, pipeline.now(), pipeline.now()) returning * into v_worker;
@@ -221,39 +257,12 @@ begin
   if v_worker.stage_id <> v_stage.id then
     raise exception 'worker % signed on for another stage', p_worker using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
   end if;
-  return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, '{}');
+  return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
 end
 $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
--- A repeat of the last call is answered with the same batch (and rings rather once too often, since the first answer may
--- have been lost with its rings); anything but the next number is an error.
-create function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_ready int[]) returns jsonb
-language plpgsql set search_path = ''
-as $$
-begin
-  if p_seq = p_worker.last_seq then
-    update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
-    return pipeline.claim_answer(p_stage, case when p_worker.last_token is null then 'empty' else 'working' end, 'repeated answer',
-      pipeline.batch_of(p_stage, p_worker.last_token), pipeline.followers_with_work(p_stage.id));
-  elsif p_seq <> p_worker.last_seq + 1 then
-    raise exception 'p_seq is %, but the last call of this worker was %', p_seq, p_worker.last_seq
-      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and repeat a number only to repeat a call.';
-  end if;
-  return pipeline.claim_next(p_stage, p_worker, p_seq, p_limit, p_ready);
-end
-$$;
-comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, int[]) is 'Claims for the next call of a worker, or repeats the answer to its last.';
-
-create function pipeline.followers_with_work(p_stage_id int) returns int[]
-language sql set search_path = ''
-as $$
-  select coalesce(array_agg(distinct vs.stage_id), '{}') from pipeline.version_stages vs
-  where p_stage_id = any (vs.needs) and pipeline.has_ready_work(vs.stage_id)
-$$;
-comment on function pipeline.followers_with_work(int) is 'Stages right after this one that have ready work.';
-
-create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns jsonb
+create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -269,8 +278,8 @@ begin
     raise exception 'there is no worker %', coalesce(p_worker::text, 'null') using errcode = 'MR006', hint = 'Call pipeline_claim first; it signs the worker on.';
   end if;
   select s.* into v_stage from pipeline.stages s where s.id = v_worker.stage_id;
-  v_done := pipeline.record_reports(p_items);
-  return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done.ready) || jsonb_build_object('items', v_done.verdicts);
+  select r.verdicts, r.ready into v_done from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r;
+  return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
 end
 $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';

@@ -75,10 +75,9 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', (select s.name from pipeline.stages s where s.id = p_stage_id)
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
-  if cardinality(v_stage.needs) = 0 then
+  if cardinality(v_stage.needs) = 0 and (select count(*) from pipeline.version_stages vs where vs.version_id = v_stage.version_id and cardinality(vs.needs) = 0) = 1 then
     insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-    select r, vs.stage_id, 1, v_now, v_now
-    from unnest(v_runs) r join pipeline.version_stages vs on vs.version_id = v_stage.version_id and cardinality(vs.needs) = 0;
+    select r, p_stage_id, 1, v_now, v_now from unnest(v_runs) r;
   elsif cardinality(v_runs) > 0 then
     perform pipeline.take_over(v_runs, array(
       select vs.stage_id from pipeline.version_stages vs
@@ -210,12 +209,15 @@ as $$
 declare
   v_pipeline pipeline.pipelines;
   v_stage_id int;
+  v_held text[];
 begin
   select p.* into v_pipeline from pipeline.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it: npm run pipelines:sync, then push the migrations.';
   end if;
-  if cardinality(pipeline.hold_entities(v_pipeline.id, array[p_entity_id])) = 0 then
+  -- The row's own spelling of its key goes on, however the caller wrote it.
+  v_held := pipeline.hold_entities(v_pipeline.id, array[p_entity_id]);
+  if cardinality(v_held) = 0 then
     raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
   if p_stage is null then
@@ -223,8 +225,8 @@ begin
   else
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
-  perform pipeline.queue_stage(v_pipeline.id, v_stage_id, array[p_entity_id], array[p_entity_id]);
-  return (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = p_entity_id and r.status = 'running');
+  perform pipeline.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
+  return (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = v_held[1] and r.status = 'running');
 end
 $$;
 comment on function pipeline.start(text, text, text) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there.';
@@ -233,6 +235,7 @@ create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_dep
 language plpgsql set search_path = ''
 as $$
 declare
+  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
   v_pipeline pipeline.pipelines;
 begin
   select p.* into v_pipeline from pipeline.pipelines p where p.id = p_pipeline_id;
@@ -240,7 +243,7 @@ begin
     perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
     execute format('select pipeline.%I($1, $2, $3)', v_pipeline.name || '__queued')
       using (select s.name from pipeline.stages s where s.id = p_stage_id), array(select s.name from pipeline.stages s where s.id = any (p_dependents)), p_entity_ids;
-    perform set_config('pipeline.projecting', '', true);
+    perform set_config('pipeline.projecting', v_outer, true);
   end if;
 end
 $$;

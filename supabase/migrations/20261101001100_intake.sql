@@ -175,11 +175,11 @@ begin
   return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked);
 end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
   execute format($f$
-create or replace function pipeline.%1$I(p_ids text[]) returns jsonb
+create or replace function pipeline.%1$I(p_ids text[], out keys text[], out rows json[])
 language plpgsql set search_path = '' set enable_seqscan = off as $$
 begin
-  return (select coalesce(jsonb_object_agg(x.%2$I::text, to_jsonb(x)), '{}') from (
-    select %5$s from %3$s e where e.%2$I = any (p_ids::%4$s[])) x);
+  select array_agg(x.%2$I::text), array_agg(to_json(x)) into keys, rows from (
+    select %5$s from %3$s e where e.%2$I = any (p_ids::%4$s[])) x;
 end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
     (select string_agg(format('e.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
      where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));

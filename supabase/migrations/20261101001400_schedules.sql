@@ -6,10 +6,10 @@ create function pipeline.schedule_polls() returns void
 language plpgsql set search_path = ''
 as $$
 declare
-  v_seconds int := (select least(59, ceil(extract(epoch from min(s.poll_every)))) from pipeline.stages s where s.poll_every is not null);
+  v_seconds int := (select ceil(extract(epoch from min(s.poll_every))) from pipeline.stages s where s.poll_every is not null);
 begin
   if v_seconds is not null then
-    perform cron.schedule('millrace-poll', v_seconds || ' seconds', 'select pipeline.ring_polls()');
+    perform cron.schedule('millrace-poll', least(v_seconds, 59) || ' seconds', 'select pipeline.ring_polls()');
   elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
     perform cron.unschedule('millrace-poll');
   end if;

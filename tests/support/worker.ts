@@ -85,7 +85,12 @@ export class Worker {
 
   /** A worker of a stage (of the pipeline `flow` unless named otherwise) in a session of its own. */
   static async of(engine: Engine, stage: string, pipeline = 'flow', host: string = randomUUID()): Promise<Worker> {
-    return new Worker(await engine.database.connect('service_role'), pipeline, stage, host);
+    return Worker.over(await engine.database.connect('service_role'), stage, pipeline, host);
+  }
+
+  /** A worker that shares a session of service_role with others, as the Data API's pool does. */
+  static over(client: pg.Client, stage: string, pipeline: string, host: string = randomUUID()): Worker {
+    return new Worker(client, pipeline, stage, host);
   }
 
   /** Claims up to `limit` attempts with the next sequence number, or with the one given. */
