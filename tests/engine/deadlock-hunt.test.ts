@@ -1,0 +1,84 @@
+import { expect } from 'vitest';
+import { type Engine, test } from '../support/engine.ts';
+import { Mischief } from '../support/mischief.ts';
+import { diamond, jobEnd } from '../support/sessions.ts';
+import { completed, resume, Worker } from '../support/worker.ts';
+
+const options = {
+  max_workers: 50,
+  kind: 'external',
+  completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 },
+  retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [0, 10] } },
+};
+const pipelines = { flow: ['first', 'left', 'right', 'last'], bare: ['left', 'right'] };
+const entities = 25;
+
+/** Brings every live run to its end. */
+async function finishAll(engine: Engine): Promise<void> {
+  for (let round = 0; round < 40; round++) {
+    await engine.advance('61 seconds');
+    await engine.sql.query('select pipeline.sweep()');
+    for (const [pipeline, stages] of Object.entries(pipelines)) {
+      for (const stage of stages) {
+        const worker = await Worker.of(engine, stage, pipeline);
+        for (let batch = await worker.take(50); batch.length > 0; ) {
+          ({ batch } = await worker.complete(
+            batch.map((item) => completed(item, { by: item.attempt })),
+            50,
+          ));
+        }
+        await worker.leave();
+      }
+    }
+    const jobs = await engine.rows<{ submission: number; job_id: string }>(
+      `select coalesce(submission_id, id)::int as submission, job_id from pipeline.attempts where state = 'waiting'`,
+    );
+    await resume(
+      engine,
+      jobs.map((job) => jobEnd(job, job.job_id)),
+    );
+    if ((await engine.value(`select count(*)::int from pipeline.runs where status = 'running'`)) === 0) return;
+  }
+  throw new Error('some runs never end');
+}
+
+/** Entities whose columns differ from what their newest run of `flow` came to. */
+const mismatches = (stage: string) => `
+  select i.id, i.${stage}_status as shown, a.state, a.number from public.items i
+  join lateral (select r.id, r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    where p.name = 'flow' and r.entity_id = i.id::text order by r.id desc limit 1) r on true
+  left join lateral (select a.state, a.number, o.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    left join pipeline.results o on o.attempt_id = a.id
+    where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
+  where i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' then 'failed' else a.state::text end
+     or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end`;
+
+test('sessions that claim, complete, cancel, requeue, delete and sweep at random never deadlock and stay sound', async ({
+  engine,
+}) => {
+  const seed = Date.now() % 1_000_000;
+  console.info(`seed ${seed}`);
+  await engine.pipeline(diamond(options));
+  const parallel = [
+    { name: 'left', ...options },
+    { name: 'right', ...options },
+  ];
+  await engine.pipeline(parallel, { projection: 'none' }, 'bare');
+  const ids = await engine.insert(entities);
+  await engine.queue('first', ids);
+
+  const mischief = new Mischief(engine, seed, pipelines, entities);
+  let over = false;
+  const checks = async () => {
+    while (!over) await engine.expectSound();
+  };
+  const sessions = Promise.all(Array.from({ length: 8 }, () => mischief.run(100))).finally(() => {
+    over = true;
+  });
+  await Promise.all([sessions, checks()]);
+  expect(mischief.troubles).toEqual([]);
+
+  await finishAll(engine);
+  await engine.expectSound();
+  for (const stage of pipelines.flow) expect(await engine.rows(mismatches(stage))).toEqual([]);
+}, 60_000);

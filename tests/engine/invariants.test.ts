@@ -1,0 +1,140 @@
+// Each rule of pipeline.check_invariants() is broken once by hand, in a sound database, and must be reported.
+import { expect, test as plain } from 'vitest';
+import { chain, createEngine, type Engine } from '../support/engine.ts';
+import { runStage, Worker, waiting } from '../support/worker.ts';
+
+/** Runs in every state: one completed, one with its second stage queued, started and waiting each. */
+async function everyState(engine: Engine): Promise<void> {
+  await engine.pipeline(chain(['first', 'second'], { kind: 'external', completion: { callback: true } }));
+  await engine.queued('first', 4);
+  await runStage(engine, 'first');
+  const worker = await Worker.of(engine, 'second');
+  const [done, held, away] = await worker.take(3);
+  if (!done || !held || !away) throw new Error('four items were queued');
+  await worker.report(
+    { attempt: done.attempt, token: done.token, outcome: 'completed', result: 1 },
+    waiting(away, 'j'),
+  );
+  await engine.expectSound();
+}
+
+const live = 'a running run owns a live attempt';
+const over = 'a run that is over owns no live attempt';
+const due = 'a queued attempt has a due time, a started one a lease, a waiting one a deadline';
+const once = 'a stage is completed once, and has one live attempt at most';
+const result = 'a completed attempt has its result, and only attempts have results';
+const needs = 'a live attempt has its needs completed';
+const whole = 'a completed run has all stages completed';
+const counted = 'a claim counts its started attempts';
+
+const second = `stage_id = (select id from pipeline.stages where name = 'second' and pipeline_id = (select id from pipeline.pipelines where name = 'flow'))`;
+const copy = (state: string) =>
+  `insert into pipeline.attempts (run_id, stage_id, number, state, created_at, queue_at)
+   select run_id, stage_id, number + 50, '${state}', created_at, case when '${state}' = 'queued' then created_at end`;
+
+const damages: [string, string, string][] = [
+  ['a live attempt vanishes', `delete from pipeline.attempts where state = 'queued'`, live],
+  [
+    'a live attempt ends and nothing follows',
+    `update pipeline.attempts set state = 'failed', queue_at = null where state = 'queued'`,
+    live,
+  ],
+  ['a run ends under its live attempt', `update pipeline.runs set status = 'failed' where status = 'running'`, over],
+  ['a run vanishes under its live attempt', `delete from pipeline.runs where status = 'running'`, over],
+  ['a finished run vanishes, its attempts stay', `delete from pipeline.runs where status = 'completed'`, over],
+  ['a queued attempt has no due time', `update pipeline.attempts set queue_at = null where state = 'queued'`, due],
+  [
+    'a queued attempt keeps a token',
+    `update pipeline.attempts set token = gen_random_uuid() where state = 'queued'`,
+    due,
+  ],
+  ['a lease vanishes', 'delete from pipeline.claims', due],
+  [
+    'a started attempt is under no claim',
+    `update pipeline.attempts set token = gen_random_uuid() where state = 'started'`,
+    due,
+  ],
+  ['a claim lists another attempt', `update pipeline.claims set attempt_ids = '{0}'`, due],
+  ['a waiting attempt has no deadline', `update pipeline.attempts set deadline_at = null where state = 'waiting'`, due],
+  ['a waiting attempt has no job', `update pipeline.attempts set job_id = null where state = 'waiting'`, due],
+  [
+    'a finished attempt stays in the queue',
+    `update pipeline.attempts set queue_at = now() where state = 'completed'`,
+    due,
+  ],
+  ['a finished attempt is still polled', `update pipeline.attempts set poll_at = now() where state = 'completed'`, due],
+  [
+    'a finished attempt keeps a deadline',
+    `update pipeline.attempts set deadline_at = now() where state = 'completed'`,
+    due,
+  ],
+  ['a stage is queued twice', `${copy('queued')} from pipeline.attempts where state = 'queued'`, once],
+  [
+    'a stage is completed twice',
+    `${copy('completed')} from pipeline.attempts where state = 'completed' and ${second}`,
+    once,
+  ],
+  [
+    'a completed stage is queued',
+    `${copy('queued')} from pipeline.attempts where state = 'completed' and ${second}`,
+    once,
+  ],
+  [
+    'a result vanishes',
+    'delete from pipeline.results where attempt_id = (select min(attempt_id) from pipeline.results)',
+    result,
+  ],
+  ['a result has no attempt', 'insert into pipeline.results (attempt_id) values (987654)', result],
+  [
+    'a need is undone',
+    `update pipeline.attempts set superseded = true where state = 'completed' and not ${second}`,
+    needs,
+  ],
+  [
+    'a stage of a completed run vanishes',
+    `delete from pipeline.attempts where state = 'completed' and ${second}`,
+    whole,
+  ],
+  [
+    'a stage of a completed run was not completed',
+    `update pipeline.attempts set state = 'skipped' where state = 'completed' and ${second}`,
+    whole,
+  ],
+  ['a claim has lost count', 'update pipeline.claims set open = open + 1', counted],
+  [
+    'a claim outlives its attempts',
+    `update pipeline.attempts set state = 'failed', queue_at = null where state = 'started'`,
+    counted,
+  ],
+];
+
+plain('every kind of damage is reported under its rule, and a sound database reports none', async () => {
+  const engine = await createEngine();
+  try {
+    await everyState(engine);
+    const unnoticed: string[] = [];
+    for (const [what, statement, rule] of damages) {
+      await engine.sql.query('begin');
+      const { rowCount } = await engine.sql.query(statement);
+      if (!rowCount) throw new Error(`nothing was damaged: ${what}`);
+      const rules = (await engine.rows('select distinct rule from pipeline.check_invariants()')).map((row) => row.rule);
+      if (!rules.includes(rule)) unnoticed.push(`${what}: ${rules.join('; ') || 'nothing'}`);
+      await engine.sql.query('rollback');
+      await engine.expectSound();
+    }
+    expect(unnoticed).toEqual([]);
+  } finally {
+    await engine.database.drop();
+  }
+});
+
+plain('an expired lease that no sweep has taken yet is lag, no violation', async () => {
+  const engine = await createEngine();
+  try {
+    await everyState(engine);
+    await engine.advance('1 day');
+    await engine.expectSound();
+  } finally {
+    await engine.database.drop();
+  }
+});

@@ -1,0 +1,155 @@
+// Sessions that do at random whatever users, people, workers and schedules do, all at once. With one seed the choices are
+// the same again; how the sessions interleave is not.
+
+import type pg from 'pg';
+import type { Engine, Row } from './engine.ts';
+import type { Claimed } from './worker.ts';
+import { completed, failed, released, Worker, waiting } from './worker.ts';
+
+/** A generator of numbers from 0 up to (not including) a bound, always the same for the same seed (mulberry32). */
+export function randomNumbers(seed: number): (bound: number) => number {
+  let state = seed >>> 0;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
+  };
+}
+
+export class Mischief {
+  readonly #engine: Engine;
+  readonly #random: (bound: number) => number;
+  readonly #pipelines: Record<string, string[]>;
+  readonly #entities: number;
+  /** What was refused, by SQLSTATE. */
+  readonly refusals = new Map<string, number>();
+  /** Errors that are no refusals of the engine. */
+  readonly troubles: string[] = [];
+
+  constructor(engine: Engine, seed: number, pipelines: Record<string, string[]>, entities: number) {
+    this.#engine = engine;
+    this.#random = randomNumbers(seed);
+    this.#pipelines = pipelines;
+    this.#entities = entities;
+  }
+
+  /** One session that takes `steps` random steps. */
+  async run(steps: number): Promise<void> {
+    const owner = await this.#engine.database.connect();
+    const user = await this.#engine.database.connect('service_role');
+    for (let step = 0; step < steps; step++) {
+      try {
+        await this.#step(owner, user);
+      } catch (error) {
+        const { code, message } = error as { code?: string; message: string };
+        if (code?.startsWith('MR')) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+        else this.troubles.push(`${code}: ${message}`);
+        await Promise.all([owner.query('rollback'), user.query('rollback')]);
+      }
+    }
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[this.#random(list.length)] as T;
+  }
+
+  #stage(): [string, string] {
+    const pipeline = this.#pick(Object.keys(this.#pipelines));
+    return [pipeline, this.#pick(this.#pipelines[pipeline] as string[])];
+  }
+
+  #entity(): number {
+    return 1 + this.#random(this.#entities);
+  }
+
+  async #step(owner: pg.Client, user: pg.Client): Promise<void> {
+    const roll = this.#random(100);
+    if (roll < 45) return this.#work(user);
+    if (roll < 53) return this.#endJobs(owner);
+    if (roll < 60) return this.#requeue(user, 1);
+    if (roll < 64) return this.#requeue(user, 2 + this.#random(8));
+    if (roll < 68) return this.#replaceEntity(user);
+    if (roll < 72) return this.#holdEntities(user);
+    const calls: [string, unknown[]][] = [
+      [`select pipeline.start('bare', $1)`, [this.#entity()]],
+      [
+        `select pipeline.cancel(id) from pipeline.runs where status = 'running' and entity_id = $1 limit 1`,
+        [this.#entity()],
+      ],
+      [`select pipeline.retry(run_id) from pipeline.dead_letters where entity_id = $1 limit 1`, [this.#entity()]],
+      [`select pipeline.replay($1, '{"limit": 3}', false)`, [this.#stage()[0]]],
+      ['select pipeline.sweep()', []],
+      ['select public.pipeline_poll(5)', []],
+      [`update public.test_clock set at = at + $1 * interval '1 second'`, [this.#random(25)]],
+    ];
+    await owner.query(...this.#pick(calls));
+  }
+
+  /** A worker that claims, reports in two calls or dies, and leaves. */
+  async #work(client: pg.Client): Promise<void> {
+    const [pipeline, stage] = this.#stage();
+    const worker = Worker.over(client, stage, pipeline);
+    const limit = 1 + this.#random(5);
+    let batch = await worker.take(limit);
+    for (let round = this.#random(3); round >= 0 && batch.length > 0; round--) {
+      if (this.#random(4) === 0) await worker.renew(batch);
+      const reports = batch.filter(() => this.#random(10) > 0).map((item) => this.#outcome(item));
+      ({ batch } = await worker.complete(reports, limit));
+    }
+    if (this.#random(3) > 0) await worker.leave(this.#random(2) === 0);
+  }
+
+  #outcome(item: Claimed): Row {
+    const roll = this.#random(20);
+    if (roll < 12) return completed(item, { by: item.attempt });
+    if (roll < 14) return failed(item, { permanent: roll === 13 });
+    if (roll < 17) return waiting(item, `job-${item.submission}`);
+    return roll < 18 ? released(item) : completed({ ...item, token: forgedToken });
+  }
+
+  async #endJobs(owner: pg.Client): Promise<void> {
+    const { rows } = await owner.query(
+      `select coalesce(submission_id, id)::int as submission, service, job_id from pipeline.attempts
+       where state = 'waiting' order by md5(id::text || $1) limit $2`,
+      [String(this.#random(1000)), 1 + this.#random(6)],
+    );
+    const ends = rows.map((row) =>
+      this.#random(4) > 0
+        ? { ...row, outcome: 'completed', result: { job: row.job_id } }
+        : { ...row, outcome: 'failed', error: { code: 'http_500', message: 'no', permanent: this.#random(3) === 0 } },
+    );
+    await owner.query('select public.pipeline_resume($1)', [JSON.stringify(ends)]);
+  }
+
+  /** One statement of a user over some rows, held in key order as any two users who want no deadlock of their own do. */
+  async #requeue(user: pg.Client, count: number): Promise<void> {
+    const stage = this.#random(3) > 0 ? 'first' : this.#pick(this.#pipelines.flow as string[]);
+    const ids = Array.from({ length: count }, () => this.#entity());
+    await user.query('begin');
+    await user.query('select from public.items where id = any ($1) order by id for no key update', [ids]);
+    await user.query(
+      `update public.items set ${stage}_status = 'pending' where id = any ($1) and ${stage}_status = 'pending'`,
+      [ids],
+    );
+    await user.query(`update public.items set ${stage}_status = 'queued' where id = any ($1)`, [ids]);
+    await user.query('commit');
+  }
+
+  async #replaceEntity(user: pg.Client): Promise<void> {
+    const id = this.#entity();
+    await user.query('delete from public.items where id = $1', [id]);
+    await user.query(`insert into public.items (id, first_status) values ($1, 'queued') on conflict do nothing`, [id]);
+  }
+
+  /** A user's transaction of several statements that has nothing to do with the engine but the rows it holds. */
+  async #holdEntities(user: pg.Client): Promise<void> {
+    const ids = [this.#entity(), this.#entity()].sort((a, b) => a - b);
+    await user.query('begin');
+    for (const id of ids) await user.query(`update public.items set label = label || '.' where id = $1`, [id]);
+    await user.query('commit');
+  }
+}
+
+/** A token that nobody was ever given. */
+const forgedToken = '00000000-0000-0000-0000-000000000000';
