@@ -7,7 +7,10 @@ const projectFolder = path.join(import.meta.dirname, '..');
 /** Settings of the local services, which a deployment does not have. */
 const localNames = ['SCRAPER_ALLOW_HOSTS'];
 
-/** The settings in .env, overruled by environment variables of a name that .env.example lists (or SCRAPER_ALLOW_HOSTS). Empty ones count as unset. */
+/**
+ * The settings in .env, overruled by environment variables of the names that .env.example lists and by
+ * SCRAPER_ALLOW_HOSTS. Empty ones count as unset.
+ */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const file = path.join(projectFolder, '.env');
   const settings: Record<string, string | undefined> = fs.existsSync(file)
