@@ -68,7 +68,10 @@ async function record(
 ): Promise<Response> {
   try {
     const found = await findJob(callback, env);
-    if (found instanceof Response) return found;
+    if (found instanceof Response) {
+      log.warn('a callback could not be used', { job_id: callback.jobId, status: found.status });
+      return found;
+    }
     const { service, jobId, metadata, job } = found;
     const stage = externalStage(metadata.pipeline, metadata.stage);
     const item = { submission: metadata.submission, service, job_id: jobId, ...finishJob(stage, job, env) };
