@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { chain, test } from '../support/engine.ts';
+import { chain, each, test } from '../support/engine.ts';
 import { completed, failed, runStage, Worker } from '../support/worker.ts';
 
 const three = chain(['one', 'two', 'three']);
@@ -158,7 +158,7 @@ test('one statement may queue different stages of different rows', async ({ engi
       one_status = case id when 1 then 'queued' else one_status end,
       two_status = case id when 2 then 'queued' else two_status end,
       three_status = case id when 3 then 'queued' else three_status end`);
-  const states = await Promise.all(ids.map((id) => engine.statuses(id)));
+  const states = await each(ids, (id) => engine.statuses(id));
   expect(states).toEqual([
     { one: 'queued', two: 'pending', three: 'pending' },
     { one: 'completed', two: 'queued', three: 'pending' },

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { chain, test } from '../support/engine.ts';
+import { chain, each, test } from '../support/engine.ts';
 import { completed, failed, released, resume, runStage, Worker, waiting } from '../support/worker.ts';
 
 const start = new Date('2026-11-02T09:00:00Z');
@@ -125,7 +125,7 @@ test('cancelled shows as failed with the error cancelled, whether queued, starte
   const [first] = await worker.take(2);
   if (!first) throw new Error('nothing claimed');
   await worker.report(waiting(first, 'job-1'));
-  expect(await Promise.all(ids.map((id) => engine.attempts(id)))).toEqual([
+  expect(await each(ids, (id) => engine.attempts(id))).toEqual([
     ['one 1 waiting'],
     ['one 1 started'],
     ['one 1 queued'],

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, each, type Row, test } from '../support/engine.ts';
 import { completed, failed, released, resume, runStage, Worker, waiting } from '../support/worker.ts';
 
 const external = { kind: 'external', completion: { callback: true } };
@@ -111,7 +111,7 @@ test('each item of a batch is answered on its own, in the order sent', async ({ 
     'rejected',
   ]);
   expect(items[8]?.reason).toMatch(/listed twice/);
-  const states = (await Promise.all(ids.map((id) => engine.attempts(id)))).map((attempts) => attempts.join(', '));
+  const states = (await each(ids, (id) => engine.attempts(id))).map((attempts) => attempts.join(', '));
   expect(states).toEqual([
     'one 1 completed, two 1 queued',
     'one 1 failed',

@@ -26,6 +26,13 @@ export function chain(names: string[], options: Row = {}): StageDefinition[] {
   return names.map((name, place) => ({ name, needs: names.slice(place - 1, place), ...options }));
 }
 
+/** Answers for each id, one after the other, since a session answers one question at a time. */
+export async function each<T>(ids: string[], ask: (id: string) => Promise<T>): Promise<T[]> {
+  const answers: T[] = [];
+  for (const id of ids) answers.push(await ask(id));
+  return answers;
+}
+
 export class Engine {
   /** A session as postgres, the engine's owner. */
   readonly sql: pg.Client;
