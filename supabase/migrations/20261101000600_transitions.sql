@@ -70,7 +70,7 @@ declare
 begin
   select s.name, p.name as pipeline, p.projection into v_stage
   from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.id = p_stage_id;
-  if v_stage.projection <> 'none' and cardinality(p_changes) > 0 then
+  if v_stage.projection <> 'none' and cardinality(p_changes) > 0 and current_setting('pipeline.projection_off', true) is distinct from 'on' then
     perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
     execute format('select pipeline.%I($1, $2)', v_stage.pipeline || '__settle') using v_stage.name, p_changes;
     perform set_config('pipeline.projecting', v_outer, true);
@@ -350,7 +350,7 @@ begin
     group by i.stage_id, i.outcome order by 4
   loop
     if v_group.place > 1 then
-      v_late := array(select a.id from unnest(v_group.items) i join pipeline.attempts a on a.id = i.attempt_id where a.state <> i.was);
+      v_late := pipeline.late_attempts(v_group.items);
       if cardinality(v_late) > 0 then
         items := pipeline.mark_late(items, v_late);
         v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
@@ -370,6 +370,15 @@ end
 $$;
 comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work.';
 
+create function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[]
+language plpgsql volatile set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return array(select a.id from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where i.verdict is null and a.state <> i.was);
+end
+$$;
+comment on function pipeline.late_attempts(pipeline.work[]) is 'Attempts of unsettled items whose state is no longer what was judged.';
+
 create function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[]
 language plpgsql set search_path = ''
 as $$
@@ -385,6 +394,24 @@ end
 $$;
 comment on function pipeline.mark_late(pipeline.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
 
+-- The engine's word counts, even where a user's own trigger refuses every write to the entity.
+create function pipeline.settle_unprojected(p_items pipeline.work[], out items pipeline.work[], out ready int[])
+language plpgsql set search_path = ''
+as $$
+begin
+  select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
+exception
+  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+    raise;
+  when others then
+    perform pipeline.report('error', 'projection_failed', 'An entity refuses the projection: ' || sqlerrm, jsonb_build_object('entity_id', p_items[1].entity_id));
+    perform set_config('pipeline.projection_off', 'on', true);
+    select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
+    perform set_config('pipeline.projection_off', '', true);
+end
+$$;
+comment on function pipeline.settle_unprojected(pipeline.work[]) is 'settle() of a single item that goes on without the projection when the entity refuses it, and reports that.';
+
 -- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone,
 -- which then fails with the SQL error. Errors that say "try again" are raised to the caller.
 create function pipeline.settle_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
@@ -395,6 +422,7 @@ declare
   v_error jsonb;
   v_left record;
   v_right record;
+  v_rest pipeline.work[];
 begin
   begin
     select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
@@ -409,10 +437,11 @@ begin
     p_items[1].outcome := 'failed';
     p_items[1].error := v_error;
     p_items[1].reason := v_error ->> 'message';
-    select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
+    select s.items, s.ready into items, ready from pipeline.settle_unprojected(p_items) s;
   else
     select s.items, s.ready into v_left from pipeline.settle_guarded(p_items[:v_half]) s;
-    select s.items, s.ready into v_right from pipeline.settle_guarded(p_items[v_half + 1:]) s;
+    v_rest := p_items[v_half + 1:];
+    select s.items, s.ready into v_right from pipeline.settle_guarded(pipeline.mark_late(v_rest, pipeline.late_attempts(v_rest))) s;
     items := v_left.items || v_right.items;
     ready := v_left.ready || v_right.ready;
   end if;

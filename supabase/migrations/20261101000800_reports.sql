@@ -7,13 +7,16 @@
 create function pipeline.storable_item(p_item json) returns jsonb
 language plpgsql set search_path = ''
 as $$
+declare
+  v_clean jsonb;
 begin
   return p_item::jsonb;
 exception when others then
-  return jsonb_build_object('attempt', (p_item ->> 'attempt')::numeric, 'submission', (p_item ->> 'submission')::numeric, 'token', p_item ->> 'token',
-    'service', p_item ->> 'service', 'job_id', p_item ->> 'job_id', 'outcome', 'failed', 'refused', sqlerrm,
+  -- Without the escapes that jsonb refuses, the item tells at least whom it concerns; a failure keeps its own error.
+  v_clean := regexp_replace(p_item::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::jsonb;
+  return v_clean - 'result' || case when v_clean ->> 'outcome' = 'failed' then '{}' else jsonb_build_object('outcome', 'failed', 'refused', sqlerrm,
     'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
-      'message', format('the result holds something that Postgres cannot store (%s); remove such characters before returning it', sqlerrm)));
+      'message', format('the result holds something that Postgres cannot store (%s); remove such characters before returning it', sqlerrm))) end;
 end
 $$;
 comment on function pipeline.storable_item(json) is 'An item as jsonb; one that jsonb cannot hold becomes a failure that says so.';
@@ -67,7 +70,6 @@ begin
         when (f.outcome = 'waiting' or p_key = 'submission') and (f.service is null or f.job_id is null) then 'service and job_id must name the external job'
         when f.outcome = 'failed' and jsonb_typeof(f.error -> 'retry_after_ms') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
         when f.outcome = 'failed' and jsonb_typeof(f.error -> 'permanent') not in ('boolean', 'null') then 'error.permanent must be true or false'
-        when row_number() over (partition by k.id order by i.ordinality) > 1 then format('%s %s is listed twice in one call', p_key, k.id)
       end as reason
     ) v
     order by i.ordinality);
@@ -99,8 +101,9 @@ begin
       case when l.too_large then 'failed' else i.outcome end, case when not l.too_large then i.result end, i.usage,
       case when l.too_large then jsonb_build_object('code', 'result_too_large', 'permanent', true, 'message', l.message) else i.error end,
       i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
-      case v.verdict when 'stale' then pipeline.stale_reason(a.state, a.error) when 'busy' then 'the entity is locked by another transaction' else coalesce(i.reason, l.message) end)::pipeline.work
-    from unnest(p_items) i
+      case v.verdict when 'stale' then pipeline.stale_reason(a.state, a.error) when 'busy' then 'the entity is locked by another transaction'
+        when 'rejected' then coalesce(i.reason, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end)::pipeline.work
+    from (select u.*, row_number() over (partition by u.attempt_id order by u.verdict is not null, u.ord) as copy from unnest(p_items) u) i
     left join pipeline.attempts a on a.id = i.attempt_id
     left join pipeline.runs r on r.id = a.run_id
     left join pipeline.stages s on s.id = a.stage_id
@@ -112,6 +115,7 @@ begin
     cross join lateral (
       select case
         when i.verdict is not null then i.verdict
+        when i.copy > 1 then 'rejected'
         when a.id is null then 'stale'
         when not a.id = any (p_locked) then 'busy'
         when i.shown is not null then case
@@ -154,17 +158,10 @@ comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and
 create function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[]
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
-declare
-  v_seen bigint[] := '{}';
 begin
   for v_i in 1 .. cardinality(p_items) loop
     p_items[v_i].attempt_id := coalesce(
       (select max(a.id) from pipeline.attempts a where a.submission_id = p_items[v_i].attempt_id), p_items[v_i].attempt_id);
-    if p_items[v_i].attempt_id = any (v_seen) then
-      p_items[v_i].verdict := 'rejected';
-      p_items[v_i].reason := format('attempt %s is listed twice in one call', p_items[v_i].attempt_id);
-    end if;
-    v_seen := v_seen || p_items[v_i].attempt_id;
   end loop;
   return p_items;
 end

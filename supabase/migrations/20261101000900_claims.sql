@@ -100,6 +100,12 @@ begin
     execute format('select pipeline.%I($1, $2, $3)', p_pipeline.name || '__started') using p_stage, pipeline.now(), p_entity_ids;
     perform set_config('pipeline.projecting', v_outer, true);
   end if;
+exception
+  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+    raise;
+  when others then
+    -- A user's own trigger that refuses one row must not stop the stage for all; completing will name the row.
+    perform pipeline.report('error', 'projection_failed', 'A claim could not be shown on its entities: ' || sqlerrm, jsonb_build_object('stage', p_stage));
 end
 $$;
 comment on function pipeline.project_started(pipeline.pipelines, text, text[]) is 'Projects a claim onto those of its entities that nobody holds.';

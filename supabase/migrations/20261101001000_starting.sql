@@ -296,6 +296,17 @@ where r.status = 'failed'
   and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
 comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
 
+create function pipeline.is_latest_run(p_run_id bigint) returns boolean
+language plpgsql volatile set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return not exists (
+    select from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id > r.id
+    where r.id = p_run_id);
+end
+$$;
+comment on function pipeline.is_latest_run(bigint) is 'Whether the run''s entity has no later run.';
+
 -- All stages that failed or were cancelled go on together, or the run could never end.
 create function pipeline.retry_runs(p_run_ids bigint[]) returns int
 language plpgsql set search_path = '' set enable_seqscan = off
@@ -310,6 +321,8 @@ begin
     select a.run_id, a.stage_id, a.number + 1, a.id, v_now, v_now
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
     where a.run_id = any (p_run_ids) and r.status in ('failed', 'cancelled') and a.state in ('failed', 'cancelled') and not a.superseded
+      -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
+      and pipeline.is_latest_run(r.id)
       and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
     order by a.run_id
     returning run_id
@@ -345,7 +358,7 @@ begin
   if p_stage is not null then
     v_stage_id := (pipeline.stage_named((select p.name from pipeline.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
   end if;
-  if exists (select from pipeline.runs o where o.pipeline_id = v_run.pipeline_id and o.entity_id = v_run.entity_id and o.id > p_run) then
+  if not pipeline.is_latest_run(p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
   select a.state into v_state from pipeline.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
@@ -357,16 +370,47 @@ end
 $$;
 comment on function pipeline.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts, and with it what was cancelled beside it.';
 
+create function pipeline.check_condition(p_pipeline text, p_condition jsonb) returns void
+language plpgsql set search_path = ''
+as $$
+declare
+  v_key text;
+begin
+  if not exists (select from pipeline.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from pipeline.pipelines.';
+  end if;
+  if jsonb_typeof(p_condition) is distinct from 'object' then
+    raise exception 'the condition is %, but must be an object', coalesce(jsonb_typeof(p_condition), 'null') using errcode = 'MR002', hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
+  end if;
+  for v_key in select k from jsonb_object_keys(p_condition) k order by k loop
+    if v_key = 'stage' then
+      perform pipeline.stage_named(p_pipeline, p_condition ->> v_key);
+    elsif v_key = 'limit' and jsonb_typeof(p_condition -> v_key) = 'number' and (p_condition ->> v_key)::numeric between 1 and 1000000 then
+      continue;
+    elsif v_key = 'error_code' and jsonb_typeof(p_condition -> v_key) = 'string' then
+      continue;
+    elsif v_key in ('failed_since', 'failed_before') then
+      begin
+        perform (p_condition ->> v_key)::timestamptz;
+      exception when data_exception then
+        raise exception 'condition.% is %, which is no time', v_key, p_condition -> v_key using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
+      end;
+    else
+      raise exception 'condition.% is %, which is not known', v_key, p_condition -> v_key
+        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, failed_before (times) and limit (a number from 1).';
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
+
 create function pipeline.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
 language plpgsql set search_path = ''
 as $$
 declare
-  v_unknown text := (select k from jsonb_object_keys(p_condition) k where k <> all (array['stage', 'error_code', 'failed_since', 'failed_before', 'limit']) limit 1);
   v_runs bigint[];
 begin
-  if v_unknown is not null then
-    raise exception 'the condition has %, which is not known', v_unknown using errcode = 'MR002', hint = 'Use stage, error_code, failed_since, failed_before and limit.';
-  end if;
+  perform pipeline.check_condition(p_pipeline, p_condition);
   v_runs := array(
     select d.run_id from pipeline.dead_letters d
     where d.pipeline = p_pipeline
@@ -374,7 +418,7 @@ begin
       and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
       and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
       and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and not exists (select from pipeline.runs o join pipeline.runs r on r.id = d.run_id where o.entity_id = d.entity_id and o.pipeline_id = r.pipeline_id and o.id > d.run_id)
+      and pipeline.is_latest_run(d.run_id)
     order by d.run_id limit (p_condition ->> 'limit')::int);
   if p_dry_run then
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');

@@ -52,9 +52,9 @@ as $$
   select 'a running run owns a live attempt', r.id, null::bigint, 'run of entity ' || r.entity_id || ' has none'
   from pipeline.runs r where r.status = 'running' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.state in ('queued', 'started', 'waiting'))
   union all
-  select 'a run that is over owns no live attempt', a.run_id, a.id, format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id, format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
   from pipeline.attempts a left join pipeline.runs r on r.id = a.run_id
-  where a.state in ('queued', 'started', 'waiting') and r.status is distinct from 'running'
+  where r.id is null or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
   union all
   select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline', a.run_id, a.id, a.state::text
   from pipeline.attempts a left join pipeline.claims c on c.token = a.token
