@@ -49,7 +49,7 @@ test('after the time to retry the engine counts as unavailable', async () => {
 
 test('a renewal is tried once: its timer repeats it', async () => {
   const { rpc, engine } = engineThatAnswers([failedAnswer(503)]);
-  await expect(engine.renew('w')).rejects.toBeInstanceOf(EngineUnavailable);
+  await expect(engine.renew('w', [])).rejects.toBeInstanceOf(EngineUnavailable);
   expect(rpc).toHaveBeenCalledTimes(1);
 });
 

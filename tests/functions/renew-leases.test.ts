@@ -10,9 +10,9 @@ afterEach(() => {
 });
 
 function start(leaseMs: number) {
-  const renew = vi.fn(async () => ({ renewed: 1, lost: [] as number[] }));
+  const renew = vi.fn(async (_worker: string, _attempts: number[]) => ({ renewed: 1, lost: [] as number[] }));
   const onLost = vi.fn();
-  const stop = renewLeases({ engine: { renew }, worker: 'w', leaseMs, log: keepLog(), onLost });
+  const stop = renewLeases({ engine: { renew }, worker: 'w', leaseMs, log: keepLog(), unfinished: () => [7], onLost });
   return { renew, onLost, stop };
 }
 
@@ -20,6 +20,7 @@ test('a lease is renewed three times while it lasts', async () => {
   const { renew, stop } = start(9_000);
   await vi.advanceTimersByTimeAsync(9_000);
   expect(renew).toHaveBeenCalledTimes(3);
+  expect(renew).toHaveBeenCalledWith('w', [7]);
   stop();
 });
 

@@ -166,6 +166,7 @@ export class Drain {
       worker: this.worker,
       leaseMs: answer.lease_ms,
       log: this.o.log,
+      unfinished: () => this.held.unfinished(),
       onLost: (attempts) => {
         const lost = this.held.lose(attempts);
         if (lost.length > 0) this.o.log.warn('leases were lost, their handlers are stopped', { attempts: lost });

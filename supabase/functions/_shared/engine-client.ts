@@ -33,7 +33,8 @@ export interface Engine {
     items: contract.OutcomeItem[];
     limit: number;
   }): Promise<contract.Completion>;
-  renew(worker: string): Promise<z.output<typeof contract.renewAnswer>>;
+  /** Renews all leases of a worker; of the attempts it names, `lost` are those that are no longer its own. */
+  renew(worker: string, attempts: number[]): Promise<z.output<typeof contract.renewAnswer>>;
   /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
   leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
   ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
@@ -87,7 +88,8 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
         p_items: c.items,
         p_limit: c.limit,
       }),
-    renew: (worker) => call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker }, true),
+    renew: (worker, attempts) =>
+      call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker, p_attempts: attempts }, true),
     leave: (worker, handOver) =>
       call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker, p_hand_over: handOver }),
     ring: (stages) => call(contract.ringAnswer, 'pipeline_ring', { p_stages: stages }),

@@ -75,9 +75,18 @@ export class HeldItems {
     held.pauseMs = Math.min(held.pauseMs * 2, LONGEST_BUSY_PAUSE_MS);
   }
 
-  /** Ends the handlers of attempts that were taken away, and forgets these. Returns those that were held. */
+  /** The attempts whose handlers have not ended. */
+  unfinished(): number[] {
+    return [...this.held.values()].filter((h) => h.state !== 'finished').map((h) => h.item.attempt);
+  }
+
+  /**
+   * Ends the handlers of attempts that were taken away, and forgets these; returns them.
+   * One that has finished meanwhile is left to the engine's verdict: it may just have been recorded.
+   */
   lose(attempts: number[]): number[] {
-    const lost = attempts.filter((attempt) => this.held.has(attempt));
+    const unfinished = this.unfinished();
+    const lost = attempts.filter((attempt) => unfinished.includes(attempt));
     for (const attempt of lost) {
       this.held.get(attempt)?.controller.abort(new Stopped(null));
       this.drop(attempt);

@@ -7,13 +7,14 @@ const LONGEST_INTERVAL_MS = 5_000;
 
 /**
  * Renews a worker's heartbeat and leases on a timer, a third of a lease apart, until the returned function is called.
- * `onLost` hears of attempts that were taken away.
+ * `onLost` hears which of the `unfinished` attempts were taken away.
  */
 export function renewLeases(options: {
   engine: Pick<Engine, 'renew'>;
   worker: string;
   leaseMs: number;
   log: Log;
+  unfinished(): number[];
   onLost(attempts: number[]): void;
 }): () => void {
   const interval = Math.min(options.leaseMs / 3, LONGEST_INTERVAL_MS);
@@ -22,7 +23,7 @@ export function renewLeases(options: {
 
   async function renew(): Promise<void> {
     try {
-      const { lost } = await options.engine.renew(options.worker);
+      const { lost } = await options.engine.renew(options.worker, options.unfinished());
       if (!stopped && lost.length > 0) options.onLost(lost);
     } catch (error) {
       options.log.warn('leases could not be renewed, trying again', { error: messageOf(error) });

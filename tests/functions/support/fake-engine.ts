@@ -11,7 +11,7 @@ export class FakeEngine {
   queue: Item[] = [];
   limits = { batch_size: 3, timeout_ms: 2_000, result_limit_bytes: 10_000 };
   leaseMs = 60_000;
-  /** Attempts that the next renewal reports as taken away. */
+  /** Attempts that were taken away. */
   lost: number[] = [];
   rings: Ring[] = [];
   refuse: string | null = null;
@@ -45,7 +45,7 @@ export class FakeEngine {
           ...this.claim(args.p_limit as number),
         }));
       case 'pipeline_renew':
-        return { renewed: 1, lost: this.lost.splice(0) };
+        return { renewed: 1, lost: (args.p_attempts as number[]).filter((attempt) => this.lost.includes(attempt)) };
       case 'pipeline_leave':
         return this.leave(args.p_hand_over === true);
       case 'pipeline_ring':
