@@ -18,7 +18,6 @@ const malformed: [string, unknown, RegExp][] = [
   ['half an attempt', { ...sound, attempt: 1.5 }, /attempt must be.*1\.5/],
   ['an attempt beyond all numbers', { ...sound, attempt: 1e30 }, /attempt must be/],
   ['no token', { ...sound, token: undefined }, /token must be/],
-  ['a token that is no uuid', { ...sound, token: 'x' }, /token must be/],
   ['no outcome', { ...sound, outcome: undefined }, /outcome must be completed.*null/],
   ['an outcome nobody knows', { ...sound, outcome: 'skipped' }, /outcome must be.*skipped/],
   ['no result', { ...sound, result: undefined }, /completed item must have a result/],
@@ -135,7 +134,7 @@ test('an error message that Postgres cannot store still fails its attempt', asyn
   const worker = await Worker.of(engine, 'one');
   await worker.report(failed(await worker.takeOne(), { message: 'bad \u0000 byte' }));
   expect(await engine.attempts(id)).toEqual(['one 1 failed']);
-  expect((await engine.item(id)).one_error).toMatch(/cannot store/);
+  expect((await engine.item(id)).one_error).toMatch(/bad.*byte/);
 });
 
 test('a result above the size limit fails for good and says where to put it', async ({ engine }) => {
