@@ -34,6 +34,7 @@ const standIns: Record<string, string> = {
 const sameKind: Record<string, string> = { url: 'uri', 'uri-reference': 'uri', iri: 'uri', 'idn-email': 'email' };
 const longText = 1000;
 const shortText = 120;
+const longestPiece = 300;
 
 /** Fills a string schema from the material. Throws Unfillable when nothing within its bounds can be found or made. */
 export function fillString(schema: JsonSchema, query: Query, material: Material, path: string): string {
@@ -54,7 +55,7 @@ function* candidates(schema: JsonSchema, query: Query, material: Material): Gene
   const { minLength = 0, maxLength = Infinity, format, pattern } = schema;
   const kind = format === undefined ? guessKind(query) : (sameKind[format] ?? format);
   const search = kind === undefined ? undefined : found[kind];
-  if (search) yield* material.text.match(search) ?? [];
+  if (search) yield* piecesOf(material.text).flatMap((piece) => piece.match(search) ?? []);
   if (format !== undefined && kind !== undefined && standIns[kind] !== undefined) yield standIns[kind];
   if (pattern !== undefined) yield* piecesOf(material.text);
 
@@ -123,7 +124,8 @@ function* shortValues(ranked: number[], query: Query, material: Material): Gener
 }
 
 function piecesOf(text: string): string[] {
-  return [...new Set(text.split(/[\s,;()"“”]+/).map((piece) => piece.replace(/[.!?:]+$/, '')))].filter(Boolean);
+  const pieces = text.split(/[\s,;()<>"“”]+/).filter((piece) => piece.length <= longestPiece);
+  return [...new Set(pieces.map((piece) => piece.replace(/[.!?:]+$/, '')))].filter(Boolean);
 }
 
 function madeUp({ pattern, minLength = 0, maxLength }: JsonSchema): string[] {

@@ -89,12 +89,11 @@ create table pipeline.claims (
   token uuid constraint claims_pkey primary key,
   worker_id uuid not null,
   expires_at timestamptz not null,
-  open int not null,
   alone boolean not null,
   attempt_ids bigint[] not null
 ) with (fillfactor = 50);
 create index claims_by_worker on pipeline.claims (worker_id);
-comment on table pipeline.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Gone when none of its attempts is started any more.';
+comment on table pipeline.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
 
 create table pipeline.rings (
   id bigint generated always as identity constraint rings_pkey primary key,

@@ -5,11 +5,13 @@
 -- one transaction.
 --
 -- Lock order, the same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
---   * Entities are taken with `for no key update skip locked`: an attempt whose entity a user holds is answered `busy`.
---     No transition ever waits for an entity. Only calls that a person makes (cancel, retry, start) wait for one.
---   * Every transition locks the runs of its batch before it reads their state, so siblings that complete at once, or a
---     completion and a cancel, see one another. The run's lock guards its attempts too: the one writer without it is
---     a claim, which touches queued attempts alone, so only those need a lock of their own.
+--   * A transition takes entities and runs with `for no key update skip locked` and answers `busy` for an attempt whose
+--     entity or run somebody holds: it never waits for a user. Only calls that a person makes (cancel, retry, start) wait.
+--   * It does so before it reads their state, so siblings that complete at once, or a completion and a cancel, see one
+--     another. The run's lock guards its attempts too: the one writer without it is a claim, which touches queued
+--     attempts alone, so only those need a lock of their own.
+--   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a whole batch: a user who
+--     holds one entity of it must not hold up the others.
 
 create type pipeline.work as (
   ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
@@ -32,6 +34,8 @@ as $$
 declare
   v_group record;
   v_entities text[];
+  v_wanted bigint[];
+  v_runs bigint[];
   v_locked bigint[] := '{}';
 begin
   for v_group in
@@ -52,14 +56,16 @@ begin
     end if;
     v_locked := v_locked || v_group.attempt_ids;
   end loop;
-  perform from pipeline.runs r
-  where r.id = any (array(select a.run_id from pipeline.attempts a where a.id = any (v_locked)))
-  order by r.id for no key update;
+  v_wanted := array(select distinct a.run_id from pipeline.attempts a where a.id = any (v_locked));
+  v_runs := array(select r.id from pipeline.runs r where r.id = any (v_wanted) order by r.id for no key update skip locked);
+  if cardinality(v_runs) < cardinality(v_wanted) then
+    v_locked := array(select a.id from pipeline.attempts a where a.id = any (v_locked) and a.run_id = any (v_runs));
+  end if;
   perform from pipeline.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
   return v_locked;
 end
 $$;
-comment on function pipeline.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts whose entities were free.';
+comment on function pipeline.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were free.';
 
 create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) returns void
 language plpgsql set search_path = ''
@@ -289,32 +295,15 @@ end
 $$;
 comment on function pipeline.release(int, pipeline.work[]) is 'started → queued without costing an attempt; the third release in a row of one attempt fails it.';
 
--- Leases shrink with their attempts, and go with the last one.
-create function pipeline.close_claims(p_tokens uuid[]) returns void
-language plpgsql set search_path = ''
-as $$
-begin
-  with closed as (select t as token, count(*) as n from unnest(p_tokens) t group by t),
-  locked as (select c.token from pipeline.claims c where c.token = any (p_tokens) order by c.token for update)
-  update pipeline.claims c set open = c.open - closed.n from closed join locked using (token) where c.token = closed.token;
-  delete from pipeline.claims c where c.token = any (p_tokens) and c.open <= 0;
-end
-$$;
-comment on function pipeline.close_claims(uuid[]) is 'Takes one attempt off the claim for each token given; a claim with none left is deleted.';
-
 -- Cancels live attempts of locked runs: all of them, or those of some stages.
 create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns void
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_stage record;
-  v_tokens uuid[];
 begin
   perform from pipeline.attempts a
   where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
-  v_tokens := array(
-    select a.token from pipeline.attempts a
-    where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'started');
   for v_stage in
     with cancelled as (
       update pipeline.attempts a
@@ -327,7 +316,6 @@ begin
   loop
     perform pipeline.project(v_stage.stage_id, v_stage.changes);
   end loop;
-  perform pipeline.close_claims(v_tokens);
 end
 $$;
 comment on function pipeline.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void.';
@@ -339,7 +327,6 @@ language plpgsql set search_path = ''
 as $$
 declare
   v_group record;
-  v_tokens uuid[] := '{}';
   v_late bigint[];
 begin
   items := p_items;
@@ -357,7 +344,6 @@ begin
         continue when cardinality(v_group.items) = 0;
       end if;
     end if;
-    v_tokens := v_tokens || array(select i.token from unnest(v_group.items) i where i.was = 'started');
     case v_group.outcome
       when 'completed' then ready := ready || pipeline.complete(v_group.stage_id, v_group.items);
       when 'failed' then ready := ready || pipeline.fail(v_group.stage_id, v_group.items);
@@ -365,7 +351,6 @@ begin
       when 'waiting' then perform pipeline.wait(v_group.stage_id, v_group.items);
     end case;
   end loop;
-  perform pipeline.close_claims(v_tokens);
 end
 $$;
 comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work.';

@@ -8,15 +8,20 @@ create function pipeline.storable_item(p_item json) returns jsonb
 language plpgsql set search_path = ''
 as $$
 declare
-  v_clean jsonb;
+  v_item json;
+  v_why text;
 begin
   return p_item::jsonb;
 exception when others then
-  -- Without the escapes that jsonb refuses, the item tells at least whom it concerns; a failure keeps its own error.
-  v_clean := regexp_replace(p_item::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::jsonb;
-  return v_clean - 'result' || case when v_clean ->> 'outcome' = 'failed' then '{}' else jsonb_build_object('outcome', 'failed', 'refused', sqlerrm,
-    'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
-      'message', format('the result holds something that Postgres cannot store (%s); remove such characters before returning it', sqlerrm))) end;
+  -- Without the escapes that jsonb refuses, the fields that say whom it concerns can be read; a failure keeps its own error.
+  v_why := sqlerrm;
+  v_item := regexp_replace(p_item::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
+  return jsonb_build_object('attempt', v_item ->> 'attempt', 'submission', v_item ->> 'submission', 'token', v_item ->> 'token',
+    'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id', 'outcome', case v_item ->> 'outcome' when 'completed' then 'failed' else v_item ->> 'outcome' end)
+    || case when v_item ->> 'outcome' = 'completed' then jsonb_build_object('refused', v_why, 'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
+         'message', format('the result holds something that Postgres cannot store (%s); remove it before returning the result', v_why)))
+       else jsonb_build_object('error', jsonb_build_object('code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
+         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false))) end;
 end
 $$;
 comment on function pipeline.storable_item(json) is 'An item as jsonb; one that jsonb cannot hold becomes a failure that says so.';
@@ -180,13 +185,16 @@ end
 $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, service, job_id, outcome, result | error, usage}.';
 
-create function public.pipeline_poll(p_limit int) returns jsonb
+create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
 language plpgsql security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_now timestamptz := pipeline.now();
   v_jobs jsonb;
 begin
+  if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
+    raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, or leave it unset.';
+  end if;
   if p_limit is null or p_limit not between 1 and 1000 then
     raise exception 'p_limit is %, but must be from 1 to 1000', coalesce(p_limit::text, 'null') using errcode = 'MR002', hint = 'Send how many jobs to ask for at once.';
   end if;
@@ -194,7 +202,7 @@ begin
     select a.id from pipeline.attempts a where a.poll_at <= v_now and a.state = 'waiting' order by a.poll_at limit p_limit for update skip locked
   ), taken as (
     -- The next poll is set at once, so that two pollers never ask for the same job.
-    update pipeline.attempts a set poll_at = v_now + s.poll_every
+    update pipeline.attempts a set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
     from due, pipeline.stages s where a.id = due.id and s.id = a.stage_id
     returning a.*, s.name as stage, s.pipeline_id
   )
@@ -204,6 +212,6 @@ begin
   return jsonb_build_object('jobs', coalesce(v_jobs, '[]'), 'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 end
 $$;
-comment on function public.pipeline_poll(int) is 'Takes waiting jobs whose poll is due.';
+comment on function public.pipeline_poll(int, int) is 'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals.';
 
 revoke all on all functions in schema pipeline from public;

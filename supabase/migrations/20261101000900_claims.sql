@@ -81,12 +81,24 @@ begin
   from taken t join pipeline.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
-    insert into pipeline.claims (token, worker_id, expires_at, open, alone, attempt_ids)
-    values (v_token, p_worker_id, v_now + p_stage.lease, cardinality(attempt_ids), v_alone, attempt_ids);
+    insert into pipeline.claims (token, worker_id, expires_at, alone, attempt_ids)
+    values (v_token, p_worker_id, v_now + p_stage.lease, v_alone, attempt_ids);
   end if;
 end
 $$;
 comment on function pipeline.claim(pipeline.stages, uuid, uuid, int) is 'queued → started for up to limit due attempts of a stage, under one lease.';
+
+-- Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt leaves the lease alone.
+create function pipeline.drop_claims(p_worker_id uuid) returns void
+language plpgsql set search_path = '' set enable_seqscan = off
+as $$
+begin
+  delete from pipeline.claims c
+  where c.worker_id = p_worker_id and not exists (
+    select from unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i where a.token = c.token and a.state = 'started');
+end
+$$;
+comment on function pipeline.drop_claims(uuid) is 'Deletes the leases of a worker under which nothing is started any more.';
 
 -- Shows a claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
 create function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void
@@ -285,6 +297,7 @@ begin
   end if;
   select s.* into v_stage from pipeline.stages s where s.id = v_worker.stage_id;
   select r.verdicts, r.ready into v_done from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r;
+  perform pipeline.drop_claims(p_worker);
   return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
 end
 $$;
@@ -320,6 +333,7 @@ begin
   if not found or v_worker.left_at is not null then
     return '{"left": true, "ring": []}';
   end if;
+  perform pipeline.drop_claims(p_worker);
   if p_hand_over then
     -- Its budget is used: it signs off first, so that its successor is not one worker too many.
     update pipeline.workers w set left_at = pipeline.now() where w.id = p_worker;

@@ -101,13 +101,9 @@ comment on function pipeline.forget(int, text[]) is 'Cancels and removes all run
 create function pipeline.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql set search_path = '' set enable_seqscan = off
 as $$
-declare
-  v_tokens uuid[];
 begin
   delete from pipeline.results o using pipeline.attempts a where a.run_id = any (p_run_ids) and o.attempt_id = a.id;
-  with gone as (delete from pipeline.attempts a where a.run_id = any (p_run_ids) returning a.token, a.state)
-  select array_agg(g.token) into v_tokens from gone g where g.state = 'started';
-  perform pipeline.close_claims(v_tokens);
+  delete from pipeline.attempts a where a.run_id = any (p_run_ids);
   delete from pipeline.runs r where r.id = any (p_run_ids);
 end
 $$;

@@ -15,6 +15,7 @@ begin
     select i from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i
     where c.expires_at <= v_now and a.token = c.token and a.state = 'started' limit p_limit);
   if cardinality(v_ids) = 0 then
+    delete from pipeline.claims c where c.token in (select o.token from pipeline.claims o where o.expires_at <= v_now for update skip locked);
     return 0;
   end if;
   v_ids := pipeline.lock_attempts(v_ids);

@@ -180,6 +180,20 @@ describe('a value is looked for in the text', () => {
   });
 });
 
+test.each<[string, string]>([
+  ['long prose without a line break', 'The ferry leaves at nine and returns at noon. '.repeat(8000)],
+  ['tags that are never closed', '<a>'.repeat(120_000)],
+  ['one endless word', 'a'.repeat(400_000)],
+  ['headings without end', '# '.repeat(200_000)],
+  ['JSON nested without end', '{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000)],
+])('a prompt built to be slow is answered in time: %s', (_what, prompt) => {
+  const properties = Object.fromEntries(['name', 'email', 'url', 'text'].map((key) => [key, { type: 'string' }]));
+  expectValid(
+    object({ ...properties, number: { type: 'integer' }, host: { type: 'string', format: 'hostname' } }),
+    prompt,
+  );
+});
+
 describe('a schema that cannot be filled gets 400 with the path', () => {
   test.each<[string, object, RegExp]>([
     [
