@@ -30,25 +30,30 @@ test('a user’s own trigger that queues another row while the engine projects c
   expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
 });
 
-test('a user’s own trigger may restart a row with results while the engine projects another', async ({ engine }) => {
+test('a user’s own trigger may restart finished and live rows while the engine projects another', async ({
+  engine,
+}) => {
   await engine.pipeline(two);
-  const [first] = await engine.queued('one');
+  const [finished] = await engine.queued('one');
   await runStage(engine, 'one');
   await runStage(engine, 'two');
-  const [second] = await engine.insert();
+  const worker = await Worker.of(engine, 'one');
+  const [live] = await engine.queued('one');
+  await worker.take();
+  const [last] = await engine.queued('one');
   await engine.sql.query(`
     create function public.on_done() returns trigger language plpgsql as $$
     begin
-      update public.items set one_status = 'queued' where id = ${first};
+      update public.items set one_status = 'queued' where id in (${finished}, ${live});
       return null;
     end $$;
     create trigger restart after update on public.items for each row
-      when (new.id = ${second} and new.one_status = 'completed') execute function public.on_done()`);
-  await engine.queue('one', [second ?? '']);
-  const worker = await Worker.of(engine, 'one');
+      when (new.id = ${last} and new.one_status = 'completed') execute function public.on_done()`);
   expect(await worker.report(completed(await worker.takeOne()))).toEqual(['accepted']);
-  expect(await engine.item(first)).toMatchObject({ one_status: 'queued', one_result: null, two_status: 'pending' });
-  expect(await engine.statuses(second)).toEqual({ one: 'completed', two: 'queued' });
+  expect(await engine.item(finished)).toMatchObject({ one_status: 'queued', one_result: null, two_status: 'pending' });
+  expect(await engine.attempts(live)).toEqual(['one 1 cancelled superseded', 'one 2 queued']);
+  expect(await engine.item(live)).toMatchObject({ one_status: 'queued', one_started_at: null, one_error: null });
+  expect(await engine.statuses(last)).toEqual({ one: 'completed', two: 'queued' });
 });
 
 test('a status that a user’s trigger writes by hand is refused as if the user had', async ({ engine }) => {
