@@ -185,7 +185,7 @@ test.each<[string, string]>([
   ['tags that are never closed', '<a>'.repeat(120_000)],
   ['one endless word', 'a'.repeat(400_000)],
   ['headings without end', '# '.repeat(200_000)],
-  ['JSON nested without end', '{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000)],
+  ['JSON nested without end', `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`],
 ])('a prompt built to be slow is answered in time: %s', (_what, prompt) => {
   const properties = Object.fromEntries(['name', 'email', 'url', 'text'].map((key) => [key, { type: 'string' }]));
   expectValid(
