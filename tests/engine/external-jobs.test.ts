@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { type Engine, type Row, test } from '../support/engine.ts';
-import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { jobEnd, openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
 
 const atOnce = { backoff: { kind: 'list', seconds: [0] } };
@@ -66,21 +66,14 @@ test('a callback told twice is recorded once', async ({ engine }) => {
 });
 
 test('of a callback and the poller that bring the same end at once, the first one wins', async ({ engine }) => {
-  await engine.pipeline([{ name: 'only', kind: 'external', completion: { callback: true } }], { projection: 'none' });
-  const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
-  const worker = await Worker.of(engine, 'only');
-  const item = await worker.takeOne();
-  await worker.report(waiting(item, 'job-1'));
-  const report = (result: unknown) => [JSON.stringify([jobEnd(item, 'job-1', { result })])];
+  const { item } = await underWay(engine);
   const callback = await openTransaction(engine);
-  const call = 'select public.pipeline_resume($1) as answer';
-  await callback.query(call, report('callback'));
-  const poller = await engine.database.connect('service_role');
-  const second = begin(poller.query(call, report('poller')));
-  await untilBlocked(engine, poller);
+  const first = JSON.stringify([jobEnd(item, 'job-1', { result: 'callback' })]);
+  await callback.query('select public.pipeline_resume($1)', [first]);
+  const second = jobEnd(item, 'job-1', { result: 'poller' });
+  expect(await verdicts(engine, second)).toEqual(['busy']);
   await callback.query('commit');
-  expect((await second).rows[0].answer.items).toMatchObject([{ verdict: 'duplicate' }]);
+  expect(await verdicts(engine, second)).toEqual(['duplicate']);
   expect(await engine.rows('select output from pipeline.results')).toEqual([{ output: 'callback' }]);
 });
 

@@ -19,13 +19,12 @@ async function everyState(engine: Engine): Promise<void> {
 }
 
 const live = 'a running run owns a live attempt';
-const over = 'a run that is over owns no live attempt';
+const over = 'an attempt has a run, and one that is over has no live attempt';
 const due = 'a queued attempt has a due time, a started one a lease, a waiting one a deadline';
 const once = 'a stage is completed once, and has one live attempt at most';
 const result = 'a completed attempt has its result, and only attempts have results';
 const needs = 'a live attempt has its needs completed';
 const whole = 'a completed run has all stages completed';
-const counted = 'a claim counts its started attempts';
 
 const second = `stage_id = (select id from pipeline.stages where name = 'second' and pipeline_id = (select id from pipeline.pipelines where name = 'flow'))`;
 const copy = (state: string) =>
@@ -99,12 +98,6 @@ const damages: [string, string, string][] = [
     'a stage of a completed run was not completed',
     `update pipeline.attempts set state = 'skipped' where state = 'completed' and ${second}`,
     whole,
-  ],
-  ['a claim has lost count', 'update pipeline.claims set open = open + 1', counted],
-  [
-    'a claim outlives its attempts',
-    `update pipeline.attempts set state = 'failed', queue_at = null where state = 'started'`,
-    counted,
   ],
 ];
 

@@ -145,13 +145,17 @@ test('queueing one branch anew takes up the branch beside it that never ended, a
   expect(await rungStages(engine)).toEqual(['flow.left', 'flow.right']);
 });
 
-test('starting at one of two first stages shows both as queued', async ({ engine }) => {
+test('queueing one of two first stages starts both on a new row, and keeps the other result on a finished one', async ({
+  engine,
+}) => {
   await engine.pipeline([{ name: 'left' }, { name: 'right' }, { name: 'last', needs: ['left', 'right'] }]);
   const [id] = await engine.queued('left');
   expect(await engine.statuses(id)).toEqual({ left: 'queued', right: 'queued', last: 'pending' });
   for (const stage of ['left', 'right', 'last']) await runStage(engine, stage);
   await engine.queue('right', [id as string]);
-  expect(await engine.statuses(id)).toEqual({ left: 'queued', right: 'queued', last: 'pending' });
+  expect(await engine.statuses(id)).toEqual({ left: 'completed', right: 'queued', last: 'pending' });
+  for (const stage of ['right', 'last']) expect(await runStage(engine, stage)).toHaveLength(1);
+  expect((await engine.run(id)).status).toBe('completed');
 });
 
 test('starting over one branch of a live run leaves the other in work', async ({ engine }) => {
