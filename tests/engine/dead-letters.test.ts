@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
 
 /** Fails all that is due at a stage for good, with one code. */
@@ -169,6 +170,25 @@ test('replay leaves an entity alone that has gone on in a later run', async ({ e
   await engine.queue('one', [id ?? '']);
   expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toEqual({ matched: 1, replayed: 1 });
   expect(await runStage(engine, 'one')).toHaveLength(2);
+});
+
+test('a retry and a replay that waited while the entity was queued anew leave it to the new run', async ({
+  engine,
+}) => {
+  await engine.pipeline(two);
+  const [id] = await engine.queued('one');
+  await failAll(engine, 'one');
+  const run = (await engine.run(id)).id;
+  const user = await openTransaction(engine);
+  await user.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
+  const [first, second] = [await engine.database.connect(), await engine.database.connect()];
+  const replayed = begin(first.query(`select pipeline.replay('flow', '{}', false) as answer`));
+  const retried = begin(engine.refusal('select pipeline.retry($1)', [run], second));
+  for (const waiting of [first, second]) await untilBlocked(engine, waiting);
+  await user.query('commit');
+  expect((await replayed).rows).toEqual([{ answer: { matched: 1, replayed: 0 } }]);
+  expect(await retried).toMatchObject({ code: 'MR004', message: expect.stringMatching(/has a later run/) });
+  expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 1 queued']);
 });
 
 test('replay refuses a pipeline, a condition or a value that it does not know', async ({ engine }) => {
