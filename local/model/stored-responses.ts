@@ -18,7 +18,7 @@ interface Stored {
   /** The conversation up to this response, for one that goes on from it. */
   items: InputItem[];
   storedAt: number;
-  timers: NodeJS.Timeout[];
+  timer?: NodeJS.Timeout;
 }
 
 const keptMs = 60 * 60 * 1000;
@@ -52,7 +52,7 @@ export class StoredResponses {
   /** Keeps a finished response. */
   keep(response: Response, items: InputItem[]): void {
     this.#prune();
-    this.#byId.set(response.id, { response, items, storedAt: Date.now(), timers: [] });
+    this.#byId.set(response.id, { response, items, storedAt: Date.now() });
   }
 
   /** Keeps a queued response and finishes it after a while; an event tells the world. */
@@ -60,15 +60,15 @@ export class StoredResponses {
     this.keep(queued, items);
     if (key !== undefined) this.#idByKey.set(key, queued.id);
     const stored = this.#stored(queued.id);
-    const later = (ms: number, next: () => Response) =>
-      setTimeout(() => {
-        stored.response = next();
-        if (stored.response.status !== 'in_progress') void this.#announce(stored.response);
-      }, ms);
-    stored.timers = [
-      later(this.#options.delayMs / 2, () => ({ ...queued, status: 'in_progress' })),
-      later(this.#options.delayMs, () => finished),
-    ];
+    // One after the other: two timers of their own could fire in the wrong order on a busy machine.
+    const half = this.#options.delayMs / 2;
+    stored.timer = setTimeout(() => {
+      stored.response = { ...queued, status: 'in_progress' };
+      stored.timer = setTimeout(() => {
+        stored.response = finished;
+        void this.#announce(finished);
+      }, half);
+    }, half);
   }
 
   /** Cancels a background response that still runs; any other stays as it is. Throws ApiError 404 or 400. */
@@ -77,7 +77,7 @@ export class StoredResponses {
     const { background, status } = stored.response;
     if (!background) throw new ApiError(400, 'Only background responses can be cancelled.', 'response_id');
     if (status === 'queued' || status === 'in_progress') {
-      stored.timers.forEach(clearTimeout);
+      clearTimeout(stored.timer);
       stored.response = { ...stored.response, status: 'cancelled' };
       void this.#announce(stored.response);
     }
@@ -86,7 +86,7 @@ export class StoredResponses {
 
   /** Ends all work. */
   stop(): void {
-    for (const { timers } of this.#byId.values()) timers.forEach(clearTimeout);
+    for (const { timer } of this.#byId.values()) clearTimeout(timer);
   }
 
   async #announce({ id, status }: Response): Promise<void> {
