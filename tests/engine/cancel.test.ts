@@ -13,7 +13,7 @@ test('cancelling ends the run, its live attempts and their leases; what was comp
   await engine.sql.query('select pipeline.cancel($1)', [held.run]);
   expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled']);
   expect(await engine.run(id)).toMatchObject({ status: 'cancelled' });
-  expect(await engine.rows('select * from pipeline.claims')).toEqual([]);
+  expect(await worker.renew([held])).toEqual({ renewed: 0, lost: [held.attempt] });
   expect(await engine.item(id)).toMatchObject({
     one_status: 'completed',
     two_status: 'failed',
@@ -22,6 +22,7 @@ test('cancelling ends the run, its live attempts and their leases; what was comp
   expect((await worker.complete([completed(held)])).items).toMatchObject([
     { verdict: 'stale', reason: 'the attempt was cancelled' },
   ]);
+  expect(await engine.rows('select * from pipeline.claims')).toEqual([]);
 });
 
 test('cancelling one run of a claimed batch leaves the others to their worker', async ({ engine }) => {

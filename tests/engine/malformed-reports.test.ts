@@ -113,8 +113,8 @@ test('an item whose own fields hold what Postgres cannot store is rejected alone
     '["\\u0000"]',
     '{"attempt":"\\u0000"}',
     '{"attempt":"first","result":"\\u0000"}',
-    `{"attempt":1,"token":"\\u0000","outcome":"completed","result":1}`,
-    `{"attempt":1,"token":"${uuid}","outcome":"\\u0000","result":1}`,
+    `{"attempt":991,"token":"\\u0000","outcome":"completed","result":1}`,
+    `{"attempt":992,"token":"${uuid}","outcome":"\\u0000","result":1}`,
   ];
   const answer = await worker.complete(`[${[...broken, JSON.stringify(completed(held))].join(',')}]`);
   expect(answer.items.map((item) => item.verdict)).toEqual([
@@ -122,8 +122,8 @@ test('an item whose own fields hold what Postgres cannot store is rejected alone
     'rejected',
     'rejected',
     'rejected',
+    'stale',
     'rejected',
-    expect.stringMatching(/rejected|stale/),
     'accepted',
   ]);
 });
