@@ -20,8 +20,8 @@ async function waitingJobs(engine: Engine, count: number): Promise<number[]> {
   return batch.map((item) => item.attempt);
 }
 
-async function poll(client: pg.Client, limit = 10): Promise<Poll> {
-  return (await client.query('select public.pipeline_poll($1) as answer', [limit])).rows[0].answer;
+async function poll(client: pg.Client, limit = 10, everyMs: number | null = null): Promise<Poll> {
+  return (await client.query('select public.pipeline_poll($1, $2) as answer', [limit, everyMs])).rows[0].answer;
 }
 
 test('a job is polled after its interval, and then once every interval', async ({ engine }) => {
@@ -92,6 +92,17 @@ test('a job that is never finished ends at its deadline however often it is poll
   expect((await poll(client)).jobs).toEqual([]);
 });
 
+test("a poller's own interval goes before the stage's", async ({ engine }) => {
+  await waitingJobs(engine, 1);
+  const client = await engine.database.connect('service_role');
+  await engine.advance('5 seconds');
+  expect((await poll(client, 10, 30_000)).jobs).toHaveLength(1);
+  await engine.advance('29 seconds');
+  expect((await poll(client)).jobs).toEqual([]);
+  await engine.advance('1 second');
+  expect((await poll(client)).jobs).toHaveLength(1);
+});
+
 test('the poller is rung only while a job is due', async ({ engine }) => {
   await engine.configureDoorbell();
   await waitingJobs(engine, 1);
@@ -118,9 +129,11 @@ test('the poller is scheduled at the shortest interval of any stage, and not at 
   expect(await schedule()).toBeUndefined();
 });
 
-test('a limit that is no number from 1 to 1000 is refused', async ({ engine }) => {
+test('a limit or an interval out of bounds is refused', async ({ engine }) => {
   for (const limit of [0, -1, 1001, null]) {
     const refusal = await engine.refusal('select public.pipeline_poll($1)', [limit]);
     expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_limit is') });
   }
+  const refusal = await engine.refusal('select public.pipeline_poll(1, 0)');
+  expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_poll_ms is 0') });
 });
