@@ -1,6 +1,6 @@
-import fc from 'fast-check';
+import { pickValue, saysYes } from './fill-choice.ts';
 import { fillNumber } from './fill-number.ts';
-import { fillString } from './fill-string.ts';
+import { fillString, textsLike } from './fill-string.ts';
 import { type JsonSchema, mergeSchemas, resolveRef, type Schema, typesOf, Unfillable } from './json-schema.ts';
 import type { Material } from './material.ts';
 import { type Query, wordsOf } from './relevance.ts';
@@ -42,7 +42,7 @@ export class SchemaFiller {
     if (schema.$ref !== undefined) return this.#reference(schema, schema.$ref, place);
     if (schema.allOf) return this.#allOf(schema, schema.allOf, place);
     if (schema.const !== undefined) return schema.const;
-    if (schema.enum) return this.#choice(schema.enum, place);
+    if (schema.enum) return pickValue(schema.enum, place.taken, this.#material, place.path);
     const branches = schema.anyOf ?? schema.oneOf;
     if (branches) return this.#branch(schema, branches, place);
     const types = typesOf(schema);
@@ -68,7 +68,7 @@ export class SchemaFiller {
       case 'number':
         return fillNumber(schema, type === 'integer', query, this.#material, place.path);
       case 'boolean':
-        return this.#boolean(query);
+        return saysYes(query, this.#material);
       case 'null':
         return null;
       default:
@@ -109,7 +109,7 @@ export class SchemaFiller {
   #branch(schema: JsonSchema, branches: Schema[], place: Place): unknown {
     const { anyOf, oneOf, ...rest } = schema;
     const base = anyOf && oneOf ? { ...rest, oneOf } : rest;
-    const recurring = new Set(place.refs).size < place.refs.length;
+    const recurring = isRecurring(place);
     const order = branches
       .map((branch, index) => ({ branch, index, rank: recurring ? -this.#weight(branch) : this.#fitness(branch) }))
       .sort((a, b) => b.rank - a.rank || a.index - b.index);
@@ -139,38 +139,10 @@ export class SchemaFiller {
     return branch.$ref !== undefined || JSON.stringify(branch).includes('"$ref"') ? 2 : 1;
   }
 
-  #choice(values: unknown[], place: Place): unknown {
-    const free = values.filter((value) => !place.taken.includes(JSON.stringify(value)));
-    const scored = (free.length > 0 ? free : values).map((value) => ({ value, score: this.#mentions(value) }));
-    const best = scored.reduce<{ value: unknown; score: number } | undefined>(
-      (top, next) => (top === undefined || next.score > top.score ? next : top),
-      undefined,
-    );
-    if (best === undefined) throw new Unfillable(place.path, 'its "enum" lists no value');
-    return best.value;
-  }
-
-  #mentions(value: unknown): number {
-    if (value === null) return -1;
-    const words = wordsOf(String(value));
-    return words.reduce((sum, word) => sum + this.#material.relevance.frequency(word), 0) / (words.length || 1);
-  }
-
-  #boolean(query: Query): boolean {
-    const { relevance } = this.#material;
-    const best = this.#material
-      .rank(query)
-      .find((index) => relevance.overlap(index, { ...query, description: [] }) > 0);
-    return (
-      best !== undefined &&
-      !/\b(no|not|never|none|nobody|nothing|without|cannot|false)\b|n't\b/i.test(relevance.units[best]?.text ?? '')
-    );
-  }
-
   #object(schema: JsonSchema, place: Place): Record<string, unknown> {
     const { properties = {}, required = [], additionalProperties = true, maxProperties = Infinity } = schema;
     const result: Record<string, unknown> = {};
-    const recurring = place.refs.length > new Set(place.refs).size;
+    const recurring = isRecurring(place);
     const optional = recurring ? [] : Object.keys(properties).filter((key) => !required.includes(key));
     // In the order of the schema, so that the answer reads as it was asked for; the required ones come first to the text.
     for (const key of required) result[key] = this.#property(key, properties[key] ?? additionalProperties, place);
@@ -198,7 +170,7 @@ export class SchemaFiller {
     const { minProperties = 0, patternProperties = {}, additionalProperties = true, propertyNames } = schema;
     const [pattern, patterned] = Object.entries(patternProperties)[0] ?? [];
     const value = patterned ?? additionalProperties;
-    const names = pattern === undefined ? this.#freeNames(propertyNames) : keysLike(pattern);
+    const names = pattern === undefined ? this.#freeNames(propertyNames) : textsLike(pattern, 'small');
     for (const name of names) {
       if (Object.keys(result).length >= minProperties) return;
       if (!(name in result)) result[name] = this.#property(name, value, place);
@@ -224,7 +196,7 @@ export class SchemaFiller {
   #array(schema: JsonSchema, place: Place): unknown[] {
     const { minItems = 0, maxItems = Infinity, prefixItems = [], items = true, uniqueItems = false } = schema;
     if (minItems > maxItems) throw new Unfillable(place.path, `minItems ${minItems} is above maxItems ${maxItems}`);
-    const recurring = new Set(place.refs).size < place.refs.length;
+    const recurring = isRecurring(place);
     const usual = recurring || items === false ? prefixItems.length : Math.max(usualItems, prefixItems.length);
     const wanted = Math.min(Math.max(usual, minItems), maxItems);
     const result: unknown[] = [];
@@ -247,17 +219,11 @@ export class SchemaFiller {
   }
 }
 
+function isRecurring({ refs }: Place): boolean {
+  return new Set(refs).size < refs.length;
+}
+
 function withDescription(query: Query, { title = '', description = '' }: JsonSchema): Query {
   const own = wordsOf(`${title} ${description}`);
   return own.length > 0 ? { name: query.name, description: own } : query;
-}
-
-function keysLike(pattern: string): string[] {
-  try {
-    return fc
-      .sample(fc.stringMatching(new RegExp(pattern, 'u'), { size: 'small' }), { seed: 1, numRuns: 50 })
-      .filter(Boolean);
-  } catch {
-    return [];
-  }
 }

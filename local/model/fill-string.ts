@@ -130,14 +130,16 @@ function piecesOf(text: string): string[] {
 
 function madeUp({ pattern, minLength = 0, maxLength }: JsonSchema): string[] {
   if (pattern === undefined) return [];
+  const texts = textsLike(pattern, minLength > 10 ? 'medium' : 'small');
+  return texts.flatMap((text) => (maxLength === undefined ? text : [text, text.slice(0, maxLength)]));
+}
+
+/** Texts that match a pattern, short ones first, always the same; none where it uses look-arounds or back-references. */
+export function textsLike(pattern: string, size: 'small' | 'medium'): string[] {
   try {
-    const arbitrary = fc.stringMatching(new RegExp(pattern, 'u'), { size: minLength > 10 ? 'medium' : 'small' });
-    const samples = fc.sample(arbitrary, { seed: 1, numRuns: 200 });
-    return samples
-      .sort((a, b) => a.length - b.length)
-      .flatMap((text) => (maxLength ? [text, text.slice(0, maxLength)] : text));
+    const texts = fc.sample(fc.stringMatching(new RegExp(pattern, 'u'), { size }), { seed: 1, numRuns: 200 });
+    return texts.filter((text) => text !== '').sort((a, b) => a.length - b.length);
   } catch {
-    // The generator knows no look-arounds and no back-references.
     return [];
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { deadline } from './deadline.ts';
 import { fetchPage, readWebUrl } from './fetch-page.ts';
 import { guardedAgent, type Resolve } from './guarded-agent.ts';
 import type { PageReader } from './page-reader.ts';
@@ -42,7 +43,7 @@ const notPages = /\.(pdf|jpe?g|png|gif|webp|svg|ico|css|js|json|xml|zip|gz|mp[34
 export async function crawlSite(startUrl: string, options: CrawlOptions): Promise<ScrapedPage[]> {
   const { limits, maxPages } = options;
   const agent = guardedAgent(options.allowedHosts, options.resolve);
-  const signal = AbortSignal.any([options.stop, AbortSignal.timeout(limits.jobMs)]);
+  const { signal, clear } = deadline(limits.jobMs, options.stop);
   const common = { agent, signal, timeoutMs: limits.pageMs };
   const robots = readRobots(async (url) => {
     const { body } = await fetchPage(url, { ...common, maxBytes: robotsBytes, truncate: true });
@@ -88,6 +89,7 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
   } catch (error) {
     throw toScrapeError(error, new URL(startUrl));
   } finally {
+    clear();
     await agent.destroy();
   }
 }

@@ -1,10 +1,12 @@
 import { type Agent, fetch, type Response } from 'undici';
+import { within } from './deadline.ts';
 import { ScrapeError, toScrapeError } from './scrape-error.ts';
 
 /** The name this scraper gives to sites and looks for in their robots.txt. */
 export const userAgent = 'MillraceScraper';
 
 const maxRedirects = 5;
+const longestUrl = 2048;
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
 export interface FetchOptions {
@@ -34,6 +36,9 @@ export function readWebUrl(text: string, base?: URL): URL {
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || !url.hostname) {
     throw new ScrapeError('invalid_url', `"${text.slice(0, 200)}" is no http or https URL`);
   }
+  if (url.href.length > longestUrl) {
+    throw new ScrapeError('invalid_url', `a URL of ${url.host} is longer than ${longestUrl} characters`);
+  }
   if (url.username || url.password) {
     throw new ScrapeError('invalid_url', `the URL of ${url.host} carries a user name or password; leave them out`);
   }
@@ -43,7 +48,14 @@ export function readWebUrl(text: string, base?: URL): URL {
 
 /** Gets one URL, following at most five redirects by hand. Rejects with a ScrapeError. */
 export async function fetchPage(start: URL, options: FetchOptions): Promise<FetchedPage> {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
+  try {
+    return await within(options.timeoutMs, options.signal, (signal) => follow(start, options, signal));
+  } catch (error) {
+    throw toScrapeError(error, start);
+  }
+}
+
+async function follow(start: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchedPage> {
   let url = start;
   for (let hops = 0; hops <= maxRedirects; hops++) {
     await options.check?.(url);

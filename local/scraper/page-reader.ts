@@ -1,14 +1,17 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { FetchedPage } from './fetch-page.ts';
-import type { ReadOutcome, ReadPage } from './read-page.ts';
+import { type ReadOutcome, type ReadPage, readPage } from './read-page.ts';
 import { ScrapeError } from './scrape-error.ts';
 
 const memoryMb = 512;
+const smallBytes = 32 * 1024;
+const smallTags = 150;
 
 /**
  * Reads pages in a thread of its own, one after the other: a page may be large or built to be slow,
- * and whatever else lives in this process must not wait for it.
+ * and whatever else lives in this process must not wait for it. The thread takes a second to start,
+ * so small and plain pages are read at once.
  */
 export class PageReader {
   readonly #limitMs: number;
@@ -20,7 +23,8 @@ export class PageReader {
   }
 
   /** Reads a page as `readPage` does. A page that takes too long or too much memory has `no_content`. */
-  read(page: FetchedPage): Promise<ReadPage> {
+  async read(page: FetchedPage): Promise<ReadPage> {
+    if (isSmall(page.body)) return readPage(page);
     const reading = this.#last.then(() => this.#readNow(page));
     this.#last = reading.catch(() => {});
     return reading;
@@ -44,6 +48,12 @@ export class PageReader {
     const { code, message } = outcome?.fault ?? { code: 'no_content', message: '' };
     throw new ScrapeError(code, message || `${url.href}: its HTML is too tangled to be read`);
   }
+}
+
+function isSmall(body: Buffer): boolean {
+  let tags = 0;
+  for (let at = body.indexOf('<'); at >= 0 && tags <= smallTags; at = body.indexOf('<', at + 1)) tags++;
+  return body.length <= smallBytes && tags <= smallTags;
 }
 
 async function answerOf(worker: Worker, limitMs: number): Promise<ReadOutcome | undefined> {

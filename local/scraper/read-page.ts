@@ -18,6 +18,7 @@ export type ReadOutcome = { page: ReadPage } | { fault: { code: ScrapeErrorCode;
 
 // Below this share of the page's whole text, the article found is taken for a mere part of the page.
 const smallestArticleShare = 0.3;
+const mostLinks = 500;
 
 const notText = 'script, style, noscript, template, svg, img, picture, video, audio, iframe, form, button, nav, footer';
 
@@ -75,7 +76,7 @@ function readHtml(html: string, url: URL): ReadPage {
 function readLinks(document: Document, url: URL): string[] {
   const href = document.querySelector('base')?.getAttribute('href') ?? '';
   const base = URL.canParse(href, url.href) ? new URL(href, url.href) : url;
-  return [...document.querySelectorAll('a[href]')].flatMap((anchor) => {
+  return [...document.querySelectorAll('a[href]')].slice(0, mostLinks).flatMap((anchor) => {
     const target = anchor.getAttribute('href') ?? '';
     return URL.canParse(target, base) ? [new URL(target, base).href] : [];
   });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
+import { within } from './deadline.ts';
 
 /** One signed message: where it goes, its id (the same at every try) and what it says. */
 export interface SignedCallback {
@@ -48,21 +49,18 @@ export async function deliverSigned(callback: SignedCallback, delaysMs: number[]
 
 async function postOnce(callback: SignedCallback, body: string, stop: AbortSignal): Promise<boolean> {
   const now = new Date();
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': callback.id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': callback.secrets.map((secret) => secret.sign(callback.id, now, body)).join(' '),
+  };
   try {
-    const response = await fetch(callback.url, {
-      method: 'POST',
-      redirect: 'manual',
-      signal: AbortSignal.any([stop, AbortSignal.timeout(tryTimeoutMs)]),
-      headers: {
-        'content-type': 'application/json',
-        'webhook-id': callback.id,
-        'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-        'webhook-signature': callback.secrets.map((secret) => secret.sign(callback.id, now, body)).join(' '),
-      },
-      body,
+    return await within(tryTimeoutMs, stop, async (signal) => {
+      const response = await fetch(callback.url, { method: 'POST', redirect: 'manual', signal, headers, body });
+      await response.body?.cancel();
+      return response.ok;
     });
-    await response.body?.cancel();
-    return response.ok;
   } catch {
     return false;
   }
