@@ -1,0 +1,286 @@
+// A whole stack with the leads pipeline and sites to read: leads go in, and a test waits for what becomes of them.
+// The engine's clock can be moved on, so that nobody waits for a lease, a backoff or a deadline to pass.
+import pg from 'pg';
+import { expect } from 'vitest';
+import { type Sites, startSites } from '../../local/sites/server.ts';
+import { type Stack, type StackOptions, startStack } from '../../local/stack.ts';
+import type { Row } from './engine.ts';
+import { startTestSite, type TestSite } from './test-site.ts';
+import { until } from './until.ts';
+
+export const stages = ['scrape', 'intel', 'strategy', 'subject', 'messaging'] as const;
+export type StageName = (typeof stages)[number];
+
+/** The account of all leads that a test does not give another. */
+export const account = '5f0a1b5e-8a34-4c39-9a11-0d6d8f2f7f01';
+
+const patienceMs = 60_000;
+
+export interface Attempt extends Row {
+  attempt_id: string;
+  stage: StageName;
+  number: number;
+  state: string;
+  retry_count: number;
+  service: string | null;
+  job_id: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  usage: Row | null;
+}
+
+export interface LeadsStackOptions {
+  /** As for startStack(). */
+  env?: Record<string, string>;
+  functionsDir?: string;
+  services?: boolean;
+  dataDir?: string;
+}
+
+/** The environment that lets a scraper read the given sites. */
+export function allowSites(...urls: string[]): { SCRAPER_ALLOW_HOSTS: string } {
+  return { SCRAPER_ALLOW_HOSTS: urls.map((url) => new URL(url).host).join(',') };
+}
+
+export class LeadsStack {
+  readonly stack: Stack;
+  /** The project's sample sites. */
+  readonly samples: Sites;
+  /** A site whose pages the test writes. */
+  readonly site: TestSite;
+  readonly #pool: pg.Pool;
+  readonly #sessions: pg.Client[] = [];
+
+  private constructor(stack: Stack, samples: Sites, site: TestSite) {
+    this.stack = stack;
+    this.samples = samples;
+    this.site = site;
+    this.#pool = new pg.Pool({ connectionString: stack.dbUrl, max: 3 });
+    this.#pool.on('error', () => {});
+  }
+
+  /** Starts sites and a stack that may read them. */
+  static async start(options: LeadsStackOptions = {}): Promise<LeadsStack> {
+    const [samples, site] = await Promise.all([startSites(), startTestSite()]);
+    const env = { ...allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url)), ...options.env };
+    try {
+      return await LeadsStack.#over(await startStack({ ...options, env } satisfies StackOptions), samples, site);
+    } catch (error) {
+      await Promise.all([samples.stop(), site.stop()]);
+      throw error;
+    }
+  }
+
+  static async #over(stack: Stack, samples: Sites, site: TestSite): Promise<LeadsStack> {
+    const leads = new LeadsStack(stack, samples, site);
+    await leads.rows(`
+      create table if not exists pipeline.test_clock (ahead interval not null);
+      insert into pipeline.test_clock select '0' where not exists (select from pipeline.test_clock);
+      create or replace function pipeline.now() returns timestamptz
+      language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from pipeline.test_clock c'`);
+    return leads;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.end().catch(() => {})));
+    await this.#pool.end();
+    await this.stack.stop();
+    await Promise.all([this.samples.stop(), this.site.stop()]);
+  }
+
+  /** Rows of a statement, as postgres. */
+  async rows<T extends Row = Row>(statement: string, values?: unknown[]): Promise<T[]> {
+    return (await this.#pool.query<T>(statement, values)).rows;
+  }
+
+  /** First column of a statement's first row. */
+  async value<T = unknown>(statement: string, values: unknown[] = []): Promise<T> {
+    const [row] = await this.rows(statement, values);
+    return Object.values(row ?? {})[0] as T;
+  }
+
+  /** A session of its own, as postgres. */
+  async session(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.stack.dbUrl });
+    client.on('error', () => {});
+    await client.connect();
+    this.#sessions.push(client);
+    return client;
+  }
+
+  /** Inserts one lead for each URL; returns their ids in that order. */
+  async insert(urls: string[], accountId = account): Promise<string[]> {
+    const rows = await this.rows<{ id: string }>(
+      `insert into public.leads (email, company_url, account_id)
+       select 'someone@example.com', u.url, $2 from unnest($1::text[]) with ordinality u(url, place) order by u.place
+       returning id`,
+      [urls, accountId],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Queues a stage of leads, as a user does. */
+  async queue(ids: string[], stage: StageName = 'scrape'): Promise<void> {
+    await this.rows(`update public.leads set ${stage}_status = 'queued' where id = any ($1)`, [ids]);
+  }
+
+  /** Inserts a lead for each URL and queues them. */
+  async queued(...urls: string[]): Promise<string[]> {
+    const ids = await this.insert(urls);
+    await this.queue(ids);
+    return ids;
+  }
+
+  async lead(id: string | undefined): Promise<Row> {
+    const [row] = await this.rows('select * from public.leads where id = $1', [id]);
+    if (!row) throw new Error(`there is no lead ${id}`);
+    return row;
+  }
+
+  /** The statuses of a lead's stages, in the order of the stages. */
+  async statuses(id: string | undefined): Promise<string[]> {
+    const lead = await this.lead(id);
+    return stages.map((stage) => lead[`${stage}_status`] as string);
+  }
+
+  /** The newest run of a lead. */
+  async run(id: string | undefined): Promise<{ id: string; status: string }> {
+    const [run] = await this.rows<{ id: string; status: string }>(
+      'select id, status from pipeline.runs where entity_id = $1 order by id desc limit 1',
+      [id],
+    );
+    if (!run) throw new Error(`lead ${id} has no run`);
+    return run;
+  }
+
+  /** The attempts of a lead's newest run, in order. */
+  async timeline(id: string | undefined): Promise<Attempt[]> {
+    return this.rows<Attempt>('select * from pipeline.timeline($1)', [(await this.run(id)).id]);
+  }
+
+  /** Those attempts as `stage number state`, with the code of a failure. */
+  async attempts(id: string | undefined): Promise<string[]> {
+    return (await this.timeline(id)).map(describeAttempt);
+  }
+
+  /** Moves the engine's clock on, for all sessions. */
+  async advance(interval: string): Promise<void> {
+    await this.rows('update pipeline.test_clock set ahead = ahead + $1::interval', [interval]);
+  }
+
+  async sweep(): Promise<void> {
+    await this.rows('select pipeline.sweep()');
+  }
+
+  /** Waits for a condition on the database; when it is not met, tells all there is to know about the leads. */
+  async until<T>(what: string, probe: () => Promise<T>, timeoutMs = patienceMs): Promise<void> {
+    try {
+      await until(probe, timeoutMs, 50);
+    } catch {
+      throw new Error(`Not within ${timeoutMs} ms: ${what}\n\n${await this.#diagnosis()}`);
+    }
+  }
+
+  /** Waits until a stage of so many leads is in a state (of attempts). */
+  async untilAttempts(stage: StageName, state: string, count: number): Promise<void> {
+    const probe = () =>
+      this.value<boolean>(
+        `select count(*) >= $3 from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+         where s.name = $1 and a.state = $2::pipeline.attempt_state`,
+        [stage, state, count],
+      );
+    await this.until(`${count} attempts of ${stage} are ${state}`, probe);
+  }
+
+  /**
+   * Waits until no run of these leads is under way. Where all that is left are retries that fall due later, the clock
+   * is moved on to them.
+   */
+  async finished(ids: string[]): Promise<void> {
+    await this.until('all leads are finished', async () => {
+      await this.#skipBackoff();
+      return this.value<boolean>(
+        `select not exists (select from pipeline.runs r where r.entity_id = any ($1) and r.status = 'running')`,
+        [ids],
+      );
+    });
+  }
+
+  async #skipBackoff(): Promise<void> {
+    const moved = await this.rows(
+      `with live as (select a.state, a.queue_at from pipeline.attempts a where a.state in ('queued', 'started', 'waiting'))
+       update pipeline.test_clock set ahead = ahead + (select max(l.queue_at) - pipeline.now() from live l)
+       where exists (select from live l)
+         and not exists (select from live l where l.state <> 'queued' or l.queue_at <= pipeline.now())
+       returning ahead`,
+    );
+    if (moved.length > 0) await this.sweep();
+  }
+
+  /** Fails the test unless leads have completed every stage, with each result recorded once and shown on the row. */
+  async expectCompleted(ids: string[]): Promise<void> {
+    const rows = await this.rows<{ id: string; current_stage: string }>(
+      'select id, current_stage from public.lead_pipeline_status where id = any ($1)',
+      [ids],
+    );
+    const lagging = rows.filter((row) => row.current_stage !== 'completed').map((row) => row.id);
+    if (lagging.length > 0) throw new Error(`${lagging.length} leads are not completed\n\n${await this.#diagnosis()}`);
+    expect(rows).toHaveLength(ids.length);
+  }
+
+  /** Fails the test when anything is stuck, recorded twice, or shown otherwise than it was recorded. */
+  async expectSound(): Promise<void> {
+    expect(await this.rows('select * from pipeline.check_invariants()')).toEqual([]);
+    expect(await this.rows(`select entity_id from pipeline.runs where status = 'running'`)).toEqual([]);
+    for (const stage of stages) {
+      expect(
+        await this.rows(
+          `select l.id, count(o.attempt_id) from public.leads l
+           join lateral (select r.id from pipeline.runs r where r.entity_id = l.id::text order by r.id desc limit 1) r on true
+           join pipeline.stages s on s.name = $1
+           left join pipeline.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state = 'completed' and not a.superseded
+           left join pipeline.results o on o.attempt_id = a.id
+           group by l.id, l.${stage}_status, l.${stage}_result
+           having count(o.attempt_id) > 1
+             or (l.${stage}_status = 'completed') <> (count(o.attempt_id) = 1)
+             or l.${stage}_result is distinct from (array_agg(o.output))[1]`,
+          [stage],
+        ),
+      ).toEqual([]);
+    }
+  }
+
+  /** All there is to know when something did not come about. */
+  async #diagnosis(): Promise<string> {
+    const attempts = await this.rows<Attempt & { entity_id: string }>(
+      `select r.entity_id, t.* from pipeline.runs r, pipeline.timeline(r.id) t
+       where r.status <> 'completed' order by r.id desc, t.attempt_id limit 60`,
+    );
+    const table = (title: string, rows: Row[]) => [`${title}:`, ...rows.map((row) => `  ${JSON.stringify(row)}`)];
+    return [
+      'attempts of runs that are not completed:',
+      ...attempts.map((a) => `  ${a.entity_id.slice(0, 8)} ${describeAttempt(a)} ${a.error_message ?? ''}`),
+      ...table('pipeline.log', await this.rows('select at, level, code, message from pipeline.log order by id')),
+      ...table('violated', await this.rows('select * from pipeline.check_invariants()')),
+      ...table('health', await this.rows('select * from pipeline.stage_health')),
+      ...table('unsent', await this.rows('select id, url from net.http_request_queue order by id')),
+      ...table(
+        'answers to rings',
+        await this.rows(
+          'select id, status_code, content, error_msg from net._http_response order by created desc limit 10',
+        ),
+      ),
+      ...[...stages.map((stage) => `leads-${stage}`), 'job-complete', 'job-poll'].flatMap((name) => [
+        `${name} wrote:`,
+        ...this.stack.functions
+          .logs(name)
+          .slice(-15)
+          .map((line) => `  ${line}`),
+      ]),
+    ].join('\n');
+  }
+}
+
+function describeAttempt({ stage, number, state, error_code }: Attempt): string {
+  return [stage, number, state, error_code].filter((part) => part !== null).join(' ');
+}
