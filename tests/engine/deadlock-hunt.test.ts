@@ -67,16 +67,16 @@ test('sessions that claim, complete, cancel, requeue, delete and sweep at random
   const ids = await engine.insert(entities);
   await engine.queue('first', ids);
 
-  const mischief = new Mischief(engine, seed, pipelines, entities);
+  const sessions = Array.from({ length: 8 }, (_, n) => new Mischief(engine, seed + n, pipelines, entities));
   let over = false;
   const checks = async () => {
     while (!over) await engine.expectSound();
   };
-  const sessions = Promise.all(Array.from({ length: 8 }, () => mischief.run(100))).finally(() => {
+  const running = Promise.all(sessions.map((session) => session.run(100))).finally(() => {
     over = true;
   });
-  await Promise.all([sessions, checks()]);
-  expect(mischief.troubles).toEqual([]);
+  await Promise.all([running, checks()]);
+  expect(sessions.flatMap((session) => session.troubles)).toEqual([]);
 
   await finishAll(engine);
   await engine.expectSound();
