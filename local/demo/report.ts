@@ -21,6 +21,7 @@ export async function printMessages(client: pg.Client, print: (line: string) => 
        messaging_result ->> 'call_to_action' as call_to_action
      from public.leads where messaging_status = 'completed' order by email, company_url`,
   );
+  if (rows.length === 0) print('  none');
   for (const message of rows) {
     print('');
     print(`  ${pc.bold(message.company)}  ${pc.dim(message.company_url)}`);
@@ -85,20 +86,20 @@ export async function printTotals(client: pg.Client, print: (line: string) => vo
   );
   const totals = rows[0] as Totals;
   const number = (value: number) => value.toLocaleString('en-US');
-  const cost =
-    totals.cost_usd === null
-      ? 'unknown (set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT)'
-      : totals.cost_usd === 0
-        ? 'nothing: the local model is free'
-        : `$${totals.cost_usd.toFixed(4)}`;
   const facts = {
     Leads: `${totals.leads}, ${totals.finished} with a message`,
     Time: `${(totals.seconds ?? 0).toFixed(1)} s from the update to the last lead`,
     Attempts: `${totals.attempts}, ${totals.retries} of them retries`,
     Tokens: `${number(totals.input_tokens)} in, ${number(totals.output_tokens)} out`,
-    Cost: cost,
+    Cost: describeCost(totals),
   };
   for (const [name, value] of Object.entries(facts)) print(`  ${pc.dim(name.padEnd(11))}${value}`);
+}
+
+function describeCost({ cost_usd: cost, input_tokens: tokens }: Totals): string {
+  if (tokens === 0) return 'nothing: no model was asked';
+  if (cost === null) return 'unknown: set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT';
+  return cost === 0 ? 'nothing: the local model is free' : `$${cost.toFixed(4)}`;
 }
 
 /** Prints what check_invariants() says; returns the number of violations. */
