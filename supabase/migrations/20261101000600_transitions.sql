@@ -29,17 +29,17 @@ create type pipeline.ready as (run_id bigint, stage_id int);
 
 -- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
 create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_group record;
   v_entities text[];
-  v_wanted bigint[];
+  v_wanted bigint[] := '{}';
   v_runs bigint[];
   v_locked bigint[] := '{}';
 begin
   for v_group in
-    select p.name, p.projection, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids
+    select p.name, p.projection, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids
     from pipeline.attempts a
     join pipeline.runs r on r.id = a.run_id
     join pipeline.pipelines p on p.id = r.pipeline_id
@@ -49,14 +49,14 @@ begin
     if v_group.projection <> 'none' then
       execute format('select pipeline.%I($1)', v_group.name || '__lock') into v_entities using v_group.entity_ids;
       if cardinality(v_entities) < cardinality(v_group.entity_ids) then
-        v_group.attempt_ids := array(
-          select a.id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-          where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities));
+        select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}') into v_group.attempt_ids, v_group.run_ids
+        from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+        where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities);
       end if;
     end if;
     v_locked := v_locked || v_group.attempt_ids;
+    v_wanted := v_wanted || v_group.run_ids;
   end loop;
-  v_wanted := array(select distinct a.run_id from pipeline.attempts a where a.id = any (v_locked));
   v_runs := array(select r.id from pipeline.runs r where r.id = any (v_wanted) order by r.id for no key update skip locked);
   if cardinality(v_runs) < cardinality(v_wanted) then
     v_locked := array(select a.id from pipeline.attempts a where a.id = any (v_locked) and a.run_id = any (v_runs));
@@ -123,7 +123,7 @@ comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attemp
 
 -- Followers of a stage that this completion readies: all their other needs are completed already.
 create function pipeline.advance(p_stage_id int, p_run_ids bigint[]) returns pipeline.ready[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -151,7 +151,7 @@ $$;
 comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies, and returns them.';
 
 create function pipeline.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 begin
   -- Only the end of a sink can end a run; with one sink nothing else needs a look.
@@ -167,7 +167,7 @@ $$;
 comment on function pipeline.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
 
 create function pipeline.complete(p_stage_id int, p_items pipeline.work[]) returns int[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -211,7 +211,7 @@ $$;
 comment on function pipeline.apply_results(int, pipeline.work[]) is 'Calls the stage''s apply function, if it has one, with a jsonb list of {attempt, run, entity_id, result}.';
 
 create function pipeline.fail(p_stage_id int, p_items pipeline.work[]) returns int[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -248,7 +248,7 @@ $$;
 comment on function pipeline.fail(int, pipeline.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails. Returns the stage when a retry is due at once.';
 
 create function pipeline.wait(p_stage_id int, p_items pipeline.work[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -267,7 +267,7 @@ $$;
 comment on function pipeline.wait(int, pipeline.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
 
 create function pipeline.release(p_stage_id int, p_items pipeline.work[]) returns int[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -297,7 +297,7 @@ comment on function pipeline.release(int, pipeline.work[]) is 'started → queue
 
 -- Cancels live attempts of locked runs: all of them, or those of some stages.
 create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_stage record;
@@ -356,7 +356,7 @@ $$;
 comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work.';
 
 create function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[]
-language plpgsql volatile set search_path = '' set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 begin
   return array(select a.id from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where i.verdict is null and a.state <> i.was);

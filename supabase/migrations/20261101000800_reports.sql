@@ -49,35 +49,38 @@ comment on function pipeline.items_of(json) is 'The list of reports as jsonb, it
 create function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[]
 language plpgsql set search_path = ''
 as $$
+declare
+  v_items jsonb := pipeline.items_of(p_items);
 begin
+  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
+    v_items := (select jsonb_agg(case when jsonb_typeof(i.value) = 'object' then i.value else jsonb_build_object('strange', jsonb_typeof(i.value)) end order by i.ordinality)
+                from jsonb_array_elements(v_items) with ordinality i);
+  end if;
   return array(
-    select row(i.ordinality, k.id, null, f.token, f.outcome, i.value -> 'result',
+    select row(f.ordinality, k.id, null, f.token, f.outcome, case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
       case when jsonb_typeof(f.usage) = 'object' then f.usage end,
       case when f.outcome = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
         || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end end,
       f.service, f.job_id, null, null, null, null,
       case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused))::pipeline.work
-    from jsonb_array_elements(pipeline.items_of(p_items)) with ordinality i
-    cross join lateral jsonb_to_record(case when jsonb_typeof(i.value) = 'object' then i.value else '{}' end)
-      f(attempt text, submission text, token text, outcome text, usage jsonb, error jsonb, service text, job_id text, refused text)
+    from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, refused text, strange text))
+      with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, refused, strange, ordinality)
     cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
-    cross join lateral (
-      select case when n.id ~ '^[0-9]{1,18}$' then n.id::bigint end as id
-    ) k
+    cross join lateral (select case when n.id ~ '^[0-9]{1,18}$' then n.id::bigint end as id) k
     cross join lateral (
       select case
-        when jsonb_typeof(i.value) <> 'object' then format('an item must be an object, this is %s', jsonb_typeof(i.value))
+        when f.strange is not null then format('an item must be an object, this is %s', f.strange)
         when k.id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(n.id, 'null'))
         when p_key = 'attempt' and f.token is null then 'token must be the one that the claim handed over, this is null'
         when f.outcome is null or f.outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and f.outcome in ('waiting', 'released'))
           then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(f.outcome, 'null'))
-        when f.outcome = 'completed' and not i.value ? 'result' then 'a completed item must have a result'
+        when f.outcome = 'completed' and f.result is null and not v_items -> (f.ordinality - 1)::int ? 'result' then 'a completed item must have a result'
         when (f.outcome = 'waiting' or p_key = 'submission') and (f.service is null or f.job_id is null) then 'service and job_id must name the external job'
         when f.outcome = 'failed' and jsonb_typeof(f.error -> 'retry_after_ms') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
         when f.outcome = 'failed' and jsonb_typeof(f.error -> 'permanent') not in ('boolean', 'null') then 'error.permanent must be true or false'
       end as reason
     ) v
-    order by i.ordinality);
+    order by f.ordinality);
 end
 $$;
 comment on function pipeline.parse_items(json, text) is 'Reports as work items; one that is malformed carries the verdict rejected and the reason.';
@@ -98,7 +101,7 @@ comment on function pipeline.stale_reason(pipeline.attempt_state, jsonb) is 'Why
 
 -- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
 create function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[]
-language plpgsql volatile set search_path = '' set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 begin
   return array(
@@ -161,7 +164,7 @@ comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and
 
 -- The attempt that a submission stands for today: the newest that carries its id.
 create function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 begin
   for v_i in 1 .. cardinality(p_items) loop
@@ -174,7 +177,7 @@ $$;
 comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
 
 create function public.pipeline_resume(p_items json) returns jsonb
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done record;
@@ -186,7 +189,7 @@ $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, service, job_id, outcome, result | error, usage}.';
 
 create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();

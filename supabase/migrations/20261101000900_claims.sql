@@ -3,7 +3,11 @@
 -- A worker signs on with its first claim, then says complete again and again (each call records results and claims the
 -- next batch, in one commit), renews on a timer, and leaves. Its calls carry a sequence number, so that a call repeated
 -- after a lost answer gets the same batch again. The public functions here are the whole surface of the engine for
--- Edge Functions; only service_role may call them, and each returns one jsonb.
+-- Edge Functions; only service_role may call them, and each returns one JSON value.
+--
+-- The planner settings in their headers hold for all that they call: every look-up goes by an index, row by row, and plans
+-- are made once a connection. Left to itself the planner reads a queue's tables by statistics that are minutes old, and
+-- now and then walks a whole index where it wants fifty rows.
 
 create function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages
 language plpgsql stable set search_path = ''
@@ -34,7 +38,7 @@ $$;
 comment on function pipeline.live_workers(int) is 'Number of live workers of a stage, in a snapshot of its own.';
 
 create function pipeline.has_ready_work(p_stage_id int) returns boolean
-language plpgsql volatile set search_path = '' set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -48,7 +52,7 @@ comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this 
 
 -- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
 create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[])
-language plpgsql set search_path = '' set enable_seqscan = off set enable_bitmapscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -90,7 +94,7 @@ comment on function pipeline.claim(pipeline.stages, uuid, uuid, int) is 'queued 
 
 -- Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt leaves the lease alone.
 create function pipeline.drop_claims(p_worker_id uuid) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 begin
   delete from pipeline.claims c
@@ -124,7 +128,7 @@ comment on function pipeline.project_started(pipeline.pipelines, text, text[]) i
 
 -- Built as json, not jsonb: it is read once, as text, by the function at the other end.
 create function pipeline.batch_of(p_pipeline pipeline.pipelines, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_keys text[];
@@ -248,7 +252,7 @@ $$;
 comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
 
 create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage pipeline.stages := pipeline.stage_named(p_pipeline, p_stage);
@@ -281,7 +285,7 @@ $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
 create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;
@@ -304,7 +308,7 @@ $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
 
 create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -324,7 +328,7 @@ $$;
 comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;

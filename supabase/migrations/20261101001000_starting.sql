@@ -5,7 +5,7 @@
 
 -- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
 create function pipeline.take_over(p_run_ids bigint[], p_keep int[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 begin
   with source as (
@@ -28,7 +28,7 @@ comment on function pipeline.take_over(bigint[], int[]) is 'Copies the results o
 
 -- Queues one stage of locked runs; raises when a run lacks the result of one of its needs.
 create function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -97,7 +97,7 @@ $$;
 comment on function pipeline.new_runs(int, text[], int) is 'Starts new runs of held entities at a stage, with the results of earlier stages taken over.';
 
 create function pipeline.enqueue_open(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 begin
   perform pipeline.enqueue_stage(array(
@@ -113,7 +113,7 @@ comment on function pipeline.enqueue_open(bigint[], int) is 'Queues a stage in t
 
 -- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
 create function pipeline.start_over(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_version record;
@@ -144,7 +144,7 @@ comment on function pipeline.start_over(bigint[], int) is 'Starts a stage and it
 
 -- Stages beside this one that new runs have queued too must show it, and ring. Returns them.
 create function pipeline.show_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_other record;
@@ -168,7 +168,7 @@ comment on function pipeline.show_beside(int, int, bigint[]) is 'Projects what n
 
 -- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
 create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
@@ -204,7 +204,7 @@ $$;
 comment on function pipeline.hold_entities(int, text[]) is 'Locks entities, waiting for whoever holds them; returns those that exist.';
 
 create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null) returns bigint
-language plpgsql set search_path = ''
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline pipeline.pipelines;
@@ -267,7 +267,7 @@ $$;
 comment on function pipeline.hold_runs(bigint[]) is 'Locks runs and their entities in the lock order.';
 
 create function pipeline.cancel(p_run bigint) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status pipeline.run_status;
@@ -297,7 +297,7 @@ where r.status = 'failed'
 comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
 
 create function pipeline.is_latest_run(p_run_id bigint) returns boolean
-language plpgsql volatile set search_path = '' set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 begin
   return not exists (
@@ -309,7 +309,7 @@ comment on function pipeline.is_latest_run(bigint) is 'Whether the run''s entity
 
 -- All stages that failed or were cancelled go on together, or the run could never end.
 create function pipeline.retry_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -343,7 +343,7 @@ $$;
 comment on function pipeline.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
 
 create function pipeline.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run pipeline.runs;
@@ -405,7 +405,7 @@ $$;
 comment on function pipeline.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
 
 create function pipeline.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
-language plpgsql set search_path = ''
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];

@@ -67,7 +67,7 @@ comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether t
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -86,7 +86,7 @@ $$;
 comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];
@@ -99,7 +99,7 @@ $$;
 comment on function pipeline.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
 
 create function pipeline.delete_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off
+language plpgsql set search_path = ''
 as $$
 begin
   delete from pipeline.results o using pipeline.attempts a where a.run_id = any (p_run_ids) and o.attempt_id = a.id;
@@ -163,7 +163,7 @@ as $write$
 begin
   execute format($f$
 create or replace function pipeline.%1$I(p_ids text[], p_wait boolean default false) returns text[]
-language plpgsql set search_path = '' set enable_seqscan = off as $$
+language plpgsql set search_path = '' as $$
 begin
   if p_wait then
     return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update);
@@ -172,7 +172,7 @@ begin
 end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
   execute format($f$
 create or replace function pipeline.%1$I(p_ids text[], out keys text[], out rows json[])
-language plpgsql set search_path = '' set enable_seqscan = off as $$
+language plpgsql set search_path = '' as $$
 begin
   select array_agg(x.%2$I::text), array_agg(to_json(x)) into keys, rows from (
     select %5$s from %3$s e where e.%2$I = any (p_ids::%4$s[])) x;
@@ -212,7 +212,7 @@ as $write$
 begin
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_changes pipeline.change[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off as $$
+language plpgsql set search_path = '' as $$
 begin
   case p_stage%2$s
   else null;
@@ -221,7 +221,7 @@ end $$$f$, p_pipeline.name || '__settle',
     (select string_agg(pipeline.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_now timestamptz, p_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off as $$
+language plpgsql set search_path = '' as $$
 begin
   case p_stage%2$s
   else null;
@@ -235,7 +235,7 @@ end $$$f$, p_pipeline.name || '__started',
      from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_dependents text[], p_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off as $$
+language plpgsql set search_path = '' as $$
 begin
   update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]);
 end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,

@@ -18,9 +18,9 @@ const columns = stageNames
 export async function defineChain(client: pg.Client, projection: string): Promise<void> {
   const { rows } = await client.query('select from pipeline.pipelines where name = $1', [`bench_${projection}`]);
   if (rows.length > 0) return;
-  await client.query(
-    `create table public.bench_${projection} (id bigint primary key, label text not null,\n${columns}) with (fillfactor = 50)`,
-  );
+  const stageColumns = projection === 'columns' ? `, ${columns}` : '';
+  const table = `create table public.bench_${projection} (id bigint primary key, label text not null${stageColumns})`;
+  await client.query(`${table} with (fillfactor = 50)`);
   await client.query('select pipeline.define($1)', [
     JSON.stringify({
       pipeline: `bench_${projection}`,
