@@ -30,14 +30,26 @@ export function createSender(signal: AbortSignal) {
   async function send(queued: QueuedRequest): Promise<Record<string, unknown>> {
     const { id, method, url, body, timeout_milliseconds: timeout } = queued;
     const started = performance.now();
-    const expired = AbortSignal.timeout(Math.max(timeout, 1));
+    // One controller of our own: Node may collect a signal made by AbortSignal.any before it fires.
+    const ending = new AbortController();
+    let expired = false;
+    const timer = setTimeout(
+      () => {
+        expired = true;
+        ending.abort();
+      },
+      Math.max(timeout, 1),
+    );
+    const stop = () => ending.abort();
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
     try {
       const response = await request(url, {
         method,
         dispatcher,
         body,
         headers: requestHeaders(queued.headers),
-        signal: AbortSignal.any([signal, expired]),
+        signal: ending.signal,
       });
       // A NUL byte cannot be stored as text; the real one stores what stands before it.
       const content = (await response.body.text()).split('\0', 1)[0];
@@ -50,12 +62,15 @@ export function createSender(signal: AbortSignal) {
         timed_out: false,
       };
     } catch (error) {
-      if (expired.aborted) {
+      if (expired) {
         const total = (performance.now() - started).toFixed(6);
         const message = `Timeout of ${timeout} ms reached. Total time: ${total} ms`;
         return { id, timed_out: true, error_msg: message };
       }
       return { id, timed_out: false, error_msg: errorMessage(error) };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
     }
   }
 

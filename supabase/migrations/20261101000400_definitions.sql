@@ -99,12 +99,30 @@ end
 $$;
 comment on function pipeline.check_type(jsonb, text[], text) is 'Raises MR001 unless the value at this path of a stage is absent or of this JSON type.';
 
+create function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_unknown text;
+begin
+  if jsonb_typeof(p_stage #> p_path) = 'object' then
+    select k into v_unknown from jsonb_object_keys(p_stage #> p_path) k where k <> all (p_known) order by k limit 1;
+    if found then
+      raise exception 'stage %: % is not known', coalesce(p_stage ->> 'name', '?'), array_to_string(p_path || v_unknown, '.')
+        using errcode = 'MR001', hint = 'Known here: ' || array_to_string(p_known, ', ') || '.';
+    end if;
+  end if;
+end
+$$;
+comment on function pipeline.check_keys(jsonb, text[], text[]) is 'Raises MR001 when an object of a stage''s definition has a field that nobody reads.';
+
 create function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_backoff jsonb := p_stage #> p_path;
 begin
+  perform pipeline.check_keys(p_stage, p_path, array['kind', 'seconds', 'base_seconds', 'factor', 'cap_seconds', 'jitter']);
   if v_backoff is null then
     return;
   elsif v_backoff ->> 'kind' = 'list' and jsonb_typeof(v_backoff -> 'seconds') = 'array' and jsonb_array_length(v_backoff -> 'seconds') > 0
@@ -130,11 +148,13 @@ declare
   v_code text;
 begin
   perform pipeline.check_type(p_stage, '{retry}', 'object');
+  perform pipeline.check_keys(p_stage, '{retry}', array['max_attempts', 'backoff', 'by_code']);
   perform pipeline.check_type(p_stage, '{retry,by_code}', 'object');
   perform pipeline.check_number(p_stage, '{retry,max_attempts}', 1, 100, true);
   perform pipeline.check_backoff(p_stage, '{retry,backoff}');
   for v_code in select k from jsonb_object_keys(coalesce(p_stage #> '{retry,by_code}', '{}')) k loop
     perform pipeline.check_type(p_stage, array['retry', 'by_code', v_code], 'object');
+    perform pipeline.check_keys(p_stage, array['retry', 'by_code', v_code], array['max_attempts', 'backoff']);
     perform pipeline.check_number(p_stage, array['retry', 'by_code', v_code, 'max_attempts'], 1, 100, true);
     perform pipeline.check_backoff(p_stage, array['retry', 'by_code', v_code, 'backoff']);
   end loop;
@@ -147,6 +167,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   perform pipeline.check_type(p_stage, '{completion}', 'object');
+  perform pipeline.check_keys(p_stage, '{completion}', array['callback', 'poll_seconds', 'deadline_seconds']);
   perform pipeline.check_type(p_stage, '{completion,callback}', 'boolean');
   perform pipeline.check_number(p_stage, '{completion,poll_seconds}', 1, 3600);
   perform pipeline.check_number(p_stage, '{completion,deadline_seconds}', 1, 604800);
@@ -191,6 +212,7 @@ begin
   if coalesce(p_stage ->> 'kind', 'function') not in ('function', 'external') then
     perform pipeline.refuse_value(p_stage, '{kind}', 'function or external', 'A stage that hands work to a job service is external, any other is a function.');
   end if;
+  perform pipeline.check_keys(p_stage, '{}', array['name', 'kind', 'function', 'needs', 'batch_size', 'max_workers', 'lease_seconds', 'timeout_seconds', 'retry', 'completion', 'apply', 'enabled', 'result_limit_bytes']);
   perform pipeline.check_needs(p_stage, p_names);
   perform pipeline.check_type(p_stage, '{function}', 'string');
   perform pipeline.check_type(p_stage, '{enabled}', 'boolean');
@@ -291,12 +313,16 @@ as $$
     coalesce((s #>> '{completion,callback}')::boolean, false),
     make_interval(secs => (s #>> '{completion,poll_seconds}')::float8),
     case when s ? 'completion' then make_interval(secs => coalesce((s #>> '{completion,deadline_seconds}')::float8, 600)) end,
-    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576), coalesce((s ->> 'enabled')::boolean, true)
+    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576), true
   from jsonb_array_elements(p_definition -> 'stages') s
   on conflict on constraint stages_name_key do update set
     kind = excluded.kind, function_name = excluded.function_name, batch_size = excluded.batch_size, max_workers = excluded.max_workers,
     lease = excluded.lease, timeout = excluded.timeout, retry = excluded.retry, callback = excluded.callback, poll_every = excluded.poll_every,
-    deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes, enabled = excluded.enabled;
+    deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes;
+  -- What somebody switched off by hand stays off, unless the definition says otherwise.
+  update pipeline.stages t set enabled = (s ->> 'enabled')::boolean
+  from jsonb_array_elements(p_definition -> 'stages') s
+  where t.pipeline_id = p_pipeline_id and t.name = s ->> 'name' and s ->> 'enabled' is not null;
 $$;
 comment on function pipeline.save_stages(int, jsonb) is 'Writes the settings of a definition''s stages.';
 
@@ -378,7 +404,8 @@ begin
   values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
     coalesce(p_definition #>> '{entity,projection}', 'columns'), coalesce((p_definition ->> 'enabled')::boolean, true))
   on conflict on constraint pipelines_name_key do update
-    set entity_table = excluded.entity_table, entity_key = excluded.entity_key, projection = excluded.projection, enabled = excluded.enabled
+    set entity_table = excluded.entity_table, entity_key = excluded.entity_key, projection = excluded.projection,
+        enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id into v_pipeline_id;
   perform pipeline.check_dropped_stages(v_pipeline_id, p_definition);
   perform pipeline.save_stages(v_pipeline_id, p_definition);

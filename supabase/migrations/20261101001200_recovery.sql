@@ -9,6 +9,7 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_ids bigint[];
+  v_tokens uuid[];
   v_items pipeline.work[];
 begin
   v_ids := array(
@@ -19,14 +20,15 @@ begin
     return 0;
   end if;
   v_ids := pipeline.lock_attempts(v_ids);
-  -- A worker may have renewed meanwhile: the claims are locked too and read once more.
-  perform from pipeline.claims c where c.expires_at <= v_now order by c.token for update;
+  -- A worker may have renewed meanwhile: the claims are locked too and read once more. One that its worker is renewing or
+  -- dropping this very moment is not lost.
+  v_tokens := array(select c.token from pipeline.claims c where c.expires_at <= v_now for update skip locked);
   v_items := array(
     select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
       '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
       null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'started' and c.expires_at <= v_now);
+    where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens));
   perform pipeline.ring((select s.ready from pipeline.settle(v_items) s));
   return cardinality(v_items);
 end

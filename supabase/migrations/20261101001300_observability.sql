@@ -85,6 +85,19 @@ as $$
 $$;
 comment on function pipeline.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
 
+-- attach() wrote the table's columns into a function; one that was dropped or renamed since stops every claim.
+create function pipeline.fault_of(p_pipeline text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  execute format('select pipeline.%I(''{}'')', p_pipeline || '__rows');
+  return null;
+exception when others then
+  return sqlerrm;
+end
+$$;
+comment on function pipeline.fault_of(text) is 'Why the functions that attach() wrote no longer fit the entity table; null when they do.';
+
 create function pipeline.doctor() returns table (what text, ok boolean, detail text)
 language plpgsql stable set search_path = ''
 as $$
@@ -100,6 +113,8 @@ begin
   return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
     coalesce(string_agg(distinct coalesce(n.status_code::text, n.error_msg, 'no answer'), ', '), 'no rings yet')
     from (select h.status_code, h.error_msg from net._http_response h order by h.id desc limit 20) n;
+  return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select pipeline.attach(%L)', p.name), p.entity_table::text)
+    from pipeline.pipelines p, lateral pipeline.fault_of(p.name) f(fault);
   return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');
   return query select 'no errors in the last hour', not exists (select from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'),
     coalesce((select string_agg(distinct l.message, '; ') from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'), 'none');

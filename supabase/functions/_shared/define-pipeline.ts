@@ -30,7 +30,8 @@ const stageSchema = z.strictObject({
   completion: z
     .strictObject({ callback: z.boolean(), pollSeconds: positive.nullable(), deadlineSeconds: positive })
     .optional(),
-  enabled: z.boolean().default(true),
+  /** Left out, a stage stays switched on or off as it was. */
+  enabled: z.boolean().optional(),
   resultLimitBytes: positive.default(1_048_576),
 });
 

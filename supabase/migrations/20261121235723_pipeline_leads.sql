@@ -55,7 +55,6 @@ select pipeline.define($pipeline${
         "poll_seconds": 2,
         "deadline_seconds": 600
       },
-      "enabled": true,
       "result_limit_bytes": 1048576
     },
     {
@@ -116,7 +115,6 @@ select pipeline.define($pipeline${
         "poll_seconds": 2,
         "deadline_seconds": 600
       },
-      "enabled": true,
       "result_limit_bytes": 1048576
     },
     {
@@ -177,7 +175,6 @@ select pipeline.define($pipeline${
         "poll_seconds": 2,
         "deadline_seconds": 600
       },
-      "enabled": true,
       "result_limit_bytes": 1048576
     },
     {
@@ -238,7 +235,6 @@ select pipeline.define($pipeline${
         "poll_seconds": 2,
         "deadline_seconds": 600
       },
-      "enabled": true,
       "result_limit_bytes": 1048576
     },
     {
@@ -300,7 +296,6 @@ select pipeline.define($pipeline${
         "poll_seconds": 2,
         "deadline_seconds": 600
       },
-      "enabled": true,
       "result_limit_bytes": 1048576
     }
   ]
