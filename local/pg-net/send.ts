@@ -1,5 +1,7 @@
 // One HTTP request as pg_net's libcurl makes it, and its outcome as a row of net._http_response.
+
 import { Agent, interceptors, request } from 'undici';
+import { deadline } from '../scraper/deadline.ts';
 
 export interface QueuedRequest {
   id: string;
@@ -30,19 +32,7 @@ export function createSender(signal: AbortSignal) {
   async function send(queued: QueuedRequest): Promise<Record<string, unknown>> {
     const { id, method, url, body, timeout_milliseconds: timeout } = queued;
     const started = performance.now();
-    // One controller of our own: Node may collect a signal made by AbortSignal.any before it fires.
-    const ending = new AbortController();
-    let expired = false;
-    const timer = setTimeout(
-      () => {
-        expired = true;
-        ending.abort();
-      },
-      Math.max(timeout, 1),
-    );
-    const stop = () => ending.abort();
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
+    const ending = deadline(Math.max(timeout, 1), signal);
     try {
       const response = await request(url, {
         method,
@@ -62,15 +52,14 @@ export function createSender(signal: AbortSignal) {
         timed_out: false,
       };
     } catch (error) {
-      if (expired) {
+      if (ending.signal.reason?.name === 'TimeoutError') {
         const total = (performance.now() - started).toFixed(6);
         const message = `Timeout of ${timeout} ms reached. Total time: ${total} ms`;
         return { id, timed_out: true, error_msg: message };
       }
       return { id, timed_out: false, error_msg: errorMessage(error) };
     } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
+      ending.clear();
     }
   }
 
