@@ -11,5 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // What a passing test prints on the way would bury what a failing one says.
+    silent: 'passed-only',
   },
 });

@@ -1,0 +1,24 @@
+// Counts what passed and failed: node .ci/count.mjs <Vitest's JSON report> <exit code of check> <exit code of the tests>
+// Prints the closing line of .ci/run and exits with 1 on any failure.
+import { existsSync, readFileSync } from 'node:fs';
+
+const [report, checkStatus, testStatus] = process.argv.slice(2);
+
+/** What Vitest reports; a file that broke before its tests ran counts as one failure, as does a run without a report. */
+function countTests() {
+  if (!existsSync(report)) return { passed: 0, failed: 1 };
+  const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'));
+  const broken = testResults.filter(
+    (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
+  );
+  const failed = numFailedTests + broken.length;
+  // Errors outside of any test fail the run without failing a test.
+  return { passed: numPassedTests, failed: failed === 0 && testStatus !== '0' ? 1 : failed };
+}
+
+const tests = countTests();
+const checked = checkStatus === '0';
+const passed = tests.passed + (checked ? 1 : 0);
+const failed = tests.failed + (checked ? 0 : 1);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
