@@ -30,6 +30,11 @@ const stageSchema = z.strictObject({
   completion: z
     .strictObject({ callback: z.boolean(), pollSeconds: positive.nullable(), deadlineSeconds: positive })
     .optional(),
+  /** A function of yours, schema.name(jsonb), called with [{ attempt, run, entity_id, result }] in the completion's transaction. */
+  apply: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/, 'must be schema.function')
+    .optional(),
   /** Left out, a stage stays switched on or off as it was. */
   enabled: z.boolean().optional(),
   resultLimitBytes: positive.default(1_048_576),
