@@ -1,5 +1,6 @@
 import { createClient } from '@supabase/supabase-js';
 import type { z } from 'zod';
+import type { Database, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
 import type { Log } from './log.ts';
 import type { Platform } from './platform.ts';
@@ -11,6 +12,14 @@ export interface RpcAnswer {
   status: number;
 }
 export type Rpc = (name: string, args: Record<string, unknown>, signal: AbortSignal) => PromiseLike<RpcAnswer>;
+
+type EngineFunctions = Database['public']['Functions'];
+/** The arguments of a database function. What travels as JSON is checked by the engine's own contract instead. */
+type EngineArgs<N extends keyof EngineFunctions> = {
+  [A in keyof EngineFunctions[N]['Args']]: Json extends EngineFunctions[N]['Args'][A]
+    ? unknown
+    : EngineFunctions[N]['Args'][A];
+};
 
 /** The engine could not be reached, or answered 5xx, for as long as the caller was willing to try. */
 export class EngineUnavailable extends Error {}
@@ -54,10 +63,10 @@ const LONGEST_PAUSE_MS = 2_000;
 export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
   const { rpc, retryUntil, log } = options;
 
-  async function call<S extends z.ZodType>(
+  async function call<S extends z.ZodType, N extends keyof EngineFunctions>(
     schema: S,
-    name: string,
-    args: Record<string, unknown>,
+    name: N,
+    args: EngineArgs<N>,
     once = false,
   ): Promise<z.output<S>> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {

@@ -1,0 +1,285 @@
+// The types of the schema public, written by `npm run check -- --write` from the migrated database.
+
+export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[];
+
+export type Database = {
+  public: {
+    Tables: {
+      leads: {
+        Row: {
+          account_id: string;
+          company_url: string;
+          created_at: string;
+          email: string;
+          id: string;
+          intel_completed_at: string | null;
+          intel_error: string | null;
+          intel_job_id: string | null;
+          intel_result: Json | null;
+          intel_retry_count: number;
+          intel_started_at: string | null;
+          intel_status: string;
+          messaging_completed_at: string | null;
+          messaging_error: string | null;
+          messaging_job_id: string | null;
+          messaging_result: Json | null;
+          messaging_retry_count: number;
+          messaging_started_at: string | null;
+          messaging_status: string;
+          scrape_completed_at: string | null;
+          scrape_error: string | null;
+          scrape_job_id: string | null;
+          scrape_result: Json | null;
+          scrape_retry_count: number;
+          scrape_started_at: string | null;
+          scrape_status: string;
+          strategy_completed_at: string | null;
+          strategy_error: string | null;
+          strategy_job_id: string | null;
+          strategy_result: Json | null;
+          strategy_retry_count: number;
+          strategy_started_at: string | null;
+          strategy_status: string;
+          subject_completed_at: string | null;
+          subject_error: string | null;
+          subject_job_id: string | null;
+          subject_result: Json | null;
+          subject_retry_count: number;
+          subject_started_at: string | null;
+          subject_status: string;
+        };
+        ComputedFields: never;
+        Insert: {
+          account_id: string;
+          company_url: string;
+          created_at?: string;
+          email: string;
+          id?: string;
+          intel_completed_at?: string | null;
+          intel_error?: string | null;
+          intel_job_id?: string | null;
+          intel_result?: Json | null;
+          intel_retry_count?: number;
+          intel_started_at?: string | null;
+          intel_status?: string;
+          messaging_completed_at?: string | null;
+          messaging_error?: string | null;
+          messaging_job_id?: string | null;
+          messaging_result?: Json | null;
+          messaging_retry_count?: number;
+          messaging_started_at?: string | null;
+          messaging_status?: string;
+          scrape_completed_at?: string | null;
+          scrape_error?: string | null;
+          scrape_job_id?: string | null;
+          scrape_result?: Json | null;
+          scrape_retry_count?: number;
+          scrape_started_at?: string | null;
+          scrape_status?: string;
+          strategy_completed_at?: string | null;
+          strategy_error?: string | null;
+          strategy_job_id?: string | null;
+          strategy_result?: Json | null;
+          strategy_retry_count?: number;
+          strategy_started_at?: string | null;
+          strategy_status?: string;
+          subject_completed_at?: string | null;
+          subject_error?: string | null;
+          subject_job_id?: string | null;
+          subject_result?: Json | null;
+          subject_retry_count?: number;
+          subject_started_at?: string | null;
+          subject_status?: string;
+        };
+        Update: {
+          account_id?: string;
+          company_url?: string;
+          created_at?: string;
+          email?: string;
+          id?: string;
+          intel_completed_at?: string | null;
+          intel_error?: string | null;
+          intel_job_id?: string | null;
+          intel_result?: Json | null;
+          intel_retry_count?: number;
+          intel_started_at?: string | null;
+          intel_status?: string;
+          messaging_completed_at?: string | null;
+          messaging_error?: string | null;
+          messaging_job_id?: string | null;
+          messaging_result?: Json | null;
+          messaging_retry_count?: number;
+          messaging_started_at?: string | null;
+          messaging_status?: string;
+          scrape_completed_at?: string | null;
+          scrape_error?: string | null;
+          scrape_job_id?: string | null;
+          scrape_result?: Json | null;
+          scrape_retry_count?: number;
+          scrape_started_at?: string | null;
+          scrape_status?: string;
+          strategy_completed_at?: string | null;
+          strategy_error?: string | null;
+          strategy_job_id?: string | null;
+          strategy_result?: Json | null;
+          strategy_retry_count?: number;
+          strategy_started_at?: string | null;
+          strategy_status?: string;
+          subject_completed_at?: string | null;
+          subject_error?: string | null;
+          subject_job_id?: string | null;
+          subject_result?: Json | null;
+          subject_retry_count?: number;
+          subject_started_at?: string | null;
+          subject_status?: string;
+        };
+        Relationships: [];
+      };
+    };
+    Views: {
+      lead_pipeline_status: {
+        Row: {
+          account_id: string;
+          company_url: string;
+          completed_at: string | null;
+          created_at: string;
+          current_error: string | null;
+          current_stage: string | null;
+          current_status: string | null;
+          email: string;
+          id: string;
+          intel_status: string;
+          messaging_status: string;
+          scrape_status: string;
+          strategy_status: string;
+          subject_status: string;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
+    };
+    Functions: {
+      pipeline_claim: {
+        Args: { p_host: string; p_limit: number; p_pipeline: string; p_seq: number; p_stage: string; p_worker: string };
+        Returns: Json;
+      };
+      pipeline_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
+      pipeline_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+      pipeline_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
+      pipeline_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
+      pipeline_resume: { Args: { p_items: Json }; Returns: Json };
+      pipeline_ring: { Args: { p_stages: Json }; Returns: Json };
+    };
+    Enums: {
+      [_ in never]: never;
+    };
+    CompositeTypes: {
+      [_ in never]: never;
+    };
+  };
+};
+
+type DatabaseWithoutInternals = Omit<Database, '__InternalSupabase'>;
+
+type DefaultSchema = DatabaseWithoutInternals[Extract<keyof Database, 'public'>];
+
+export type Tables<
+  DefaultSchemaTableNameOrOptions extends
+    | keyof (DefaultSchema['Tables'] & DefaultSchema['Views'])
+    | { schema: keyof DatabaseWithoutInternals },
+  TableName extends DefaultSchemaTableNameOrOptions extends {
+    schema: keyof DatabaseWithoutInternals;
+  }
+    ? keyof (DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Tables'] &
+        DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Views'])
+    : never = never,
+> = DefaultSchemaTableNameOrOptions extends { schema: keyof DatabaseWithoutInternals }
+  ? (DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Tables'] &
+      DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Views'])[TableName] extends {
+      Row: infer R;
+    }
+    ? R
+    : never
+  : DefaultSchemaTableNameOrOptions extends keyof (DefaultSchema['Tables'] & DefaultSchema['Views'])
+    ? (DefaultSchema['Tables'] & DefaultSchema['Views'])[DefaultSchemaTableNameOrOptions] extends {
+        Row: infer R;
+      }
+      ? R
+      : never
+    : never;
+
+export type TablesInsert<
+  DefaultSchemaTableNameOrOptions extends keyof DefaultSchema['Tables'] | { schema: keyof DatabaseWithoutInternals },
+  TableName extends DefaultSchemaTableNameOrOptions extends {
+    schema: keyof DatabaseWithoutInternals;
+  }
+    ? keyof DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Tables']
+    : never = never,
+> = DefaultSchemaTableNameOrOptions extends { schema: keyof DatabaseWithoutInternals }
+  ? DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Tables'][TableName] extends {
+      Insert: infer I;
+    }
+    ? I
+    : never
+  : DefaultSchemaTableNameOrOptions extends keyof DefaultSchema['Tables']
+    ? DefaultSchema['Tables'][DefaultSchemaTableNameOrOptions] extends {
+        Insert: infer I;
+      }
+      ? I
+      : never
+    : never;
+
+export type TablesUpdate<
+  DefaultSchemaTableNameOrOptions extends keyof DefaultSchema['Tables'] | { schema: keyof DatabaseWithoutInternals },
+  TableName extends DefaultSchemaTableNameOrOptions extends {
+    schema: keyof DatabaseWithoutInternals;
+  }
+    ? keyof DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Tables']
+    : never = never,
+> = DefaultSchemaTableNameOrOptions extends { schema: keyof DatabaseWithoutInternals }
+  ? DatabaseWithoutInternals[DefaultSchemaTableNameOrOptions['schema']]['Tables'][TableName] extends {
+      Update: infer U;
+    }
+    ? U
+    : never
+  : DefaultSchemaTableNameOrOptions extends keyof DefaultSchema['Tables']
+    ? DefaultSchema['Tables'][DefaultSchemaTableNameOrOptions] extends {
+        Update: infer U;
+      }
+      ? U
+      : never
+    : never;
+
+export type Enums<
+  DefaultSchemaEnumNameOrOptions extends keyof DefaultSchema['Enums'] | { schema: keyof DatabaseWithoutInternals },
+  EnumName extends DefaultSchemaEnumNameOrOptions extends {
+    schema: keyof DatabaseWithoutInternals;
+  }
+    ? keyof DatabaseWithoutInternals[DefaultSchemaEnumNameOrOptions['schema']]['Enums']
+    : never = never,
+> = DefaultSchemaEnumNameOrOptions extends { schema: keyof DatabaseWithoutInternals }
+  ? DatabaseWithoutInternals[DefaultSchemaEnumNameOrOptions['schema']]['Enums'][EnumName]
+  : DefaultSchemaEnumNameOrOptions extends keyof DefaultSchema['Enums']
+    ? DefaultSchema['Enums'][DefaultSchemaEnumNameOrOptions]
+    : never;
+
+export type CompositeTypes<
+  PublicCompositeTypeNameOrOptions extends
+    | keyof DefaultSchema['CompositeTypes']
+    | { schema: keyof DatabaseWithoutInternals },
+  CompositeTypeName extends PublicCompositeTypeNameOrOptions extends {
+    schema: keyof DatabaseWithoutInternals;
+  }
+    ? keyof DatabaseWithoutInternals[PublicCompositeTypeNameOrOptions['schema']]['CompositeTypes']
+    : never = never,
+> = PublicCompositeTypeNameOrOptions extends { schema: keyof DatabaseWithoutInternals }
+  ? DatabaseWithoutInternals[PublicCompositeTypeNameOrOptions['schema']]['CompositeTypes'][CompositeTypeName]
+  : PublicCompositeTypeNameOrOptions extends keyof DefaultSchema['CompositeTypes']
+    ? DefaultSchema['CompositeTypes'][PublicCompositeTypeNameOrOptions]
+    : never;
+
+export const Constants = {
+  public: {
+    Enums: {},
+  },
+} as const;
