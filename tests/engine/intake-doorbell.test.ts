@@ -44,7 +44,7 @@ test('a stage that is switched off takes work in and rings for it once it is on 
   const [id] = await engine.queued('one');
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
   expect(await engine.rings()).toEqual([]);
-  await engine.define({ ...definition, stages: chain(['one']) });
+  await engine.define({ ...definition, stages: chain(['one'], { enabled: true }) });
   await engine.sql.query('select pipeline.sweep()');
   expect(await engine.rings()).toHaveLength(1);
 });
