@@ -13,11 +13,12 @@ create table floor.jobs (
   entity_id bigint not null,
   stage smallint not null,
   state smallint not null default 0,
+  due_at timestamptz not null default now(),
   started_at timestamptz,
   finished_at timestamptz,
   result jsonb
 );
-create index jobs_ready on floor.jobs (stage, id) where state = 0;
+create index jobs_ready on floor.jobs (stage, due_at) where state = 0;
 create function floor.step(p_ids bigint[], p_results jsonb[], p_stage smallint, p_limit int) returns table (id bigint, entity_id bigint)
 language plpgsql as $$
 begin
@@ -28,20 +29,21 @@ begin
   )
   insert into floor.jobs (entity_id, stage) select d.entity_id, d.stage + 1 from done d where d.stage < ${stageNames.length};
   return query
-    with picked as (
-      select j.id from floor.jobs j where j.stage = p_stage and j.state = 0 order by j.id limit p_limit for update skip locked
-    )
-    update floor.jobs j set state = 1, started_at = clock_timestamp() from picked where j.id = picked.id
+    update floor.jobs j set state = 1, started_at = clock_timestamp()
+    where j.id = any (array(
+      select q.id from floor.jobs q where q.stage = p_stage and q.state = 0 order by q.due_at limit p_limit for update skip locked
+    ))
     returning j.id, j.entity_id;
 end $$;
 `;
 
+// By `any (array(…))` the rows are fetched by key, whatever the planner believes of a table that grows by the second.
 const claim = `
-with picked as (
-  select id from floor.jobs where stage = $1 and state = 0 order by id limit $2 for update skip locked
-)
-update floor.jobs j set state = 1, started_at = clock_timestamp() from picked where j.id = picked.id
-returning j.id, j.entity_id`;
+update floor.jobs set state = 1, started_at = clock_timestamp()
+where id = any (array(
+  select id from floor.jobs where stage = $1 and state = 0 order by due_at limit $2 for update skip locked
+))
+returning id, entity_id`;
 
 const complete = `
 with done as (
