@@ -8,6 +8,7 @@ import { withMigratedDatabase } from './check/migrated-database.ts';
 
 const usage = `npm run check -- [--write]
   --write  correct the format, and bring the schema snapshot and the generated types up to date`;
+const shownLines = 60;
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
 interface Check {
@@ -53,7 +54,9 @@ async function report(checks: Check[]): Promise<number> {
     }
     failed += 1;
     console.log(`${pc.red('FAILED')}  ${name}: ${remedy}`);
-    console.log(found.replaceAll(/^/gm, '        '));
+    const lines = found.split('\n');
+    for (const line of lines.slice(0, shownLines)) console.log(`        ${line}`);
+    if (lines.length > shownLines) console.log(`        … and ${lines.length - shownLines} lines more`);
   }
   return failed;
 }

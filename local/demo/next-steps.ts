@@ -5,8 +5,9 @@ const queries: [string, string][] = [
   ['select * from lead_pipeline_status;', 'where each lead stands'],
   ['select * from pipeline.stage_health;', 'what is ready, in work and failed'],
   ['select * from pipeline.timeline(1);', 'attempts of a run, tokens, errors'],
-  ["update leads set intel_status = 'queued';", 'start over from the middle'],
+  ['select * from pipeline.doctor();', 'is it configured, is it healthy'],
 ];
+const startOver = "update leads set intel_status = 'queued' where scrape_status = 'completed';";
 
 /** Prints where to look next: addresses while the stack stays up, the way to keep it up otherwise. */
 export function printNextSteps(keep: boolean, stack: Stack, sitesUrl: string, print: (line: string) => void): void {
@@ -25,7 +26,8 @@ export function printNextSteps(keep: boolean, stack: Stack, sitesUrl: string, pr
     print(`  ${pc.cyan('npm run demo -- --keep')} stays up and prints the database’s address, for SQL such as:`);
   }
   for (const [query, meaning] of queries) print(`    ${pc.cyan(query.padEnd(width))}${pc.dim(meaning)}`);
+  print(`    ${pc.cyan(startOver)}`);
   print(`  ${pc.cyan('npm run demo -- --url https://…')} does the same for web sites of your choice.`);
-  print('  README.md: how to add a stage, the settings, deploying to Supabase.');
+  print('  README.md: Add a stage in ten lines, Deploy to Supabase, Settings.');
   if (keep) print(pc.bold('\nIt stays up until Ctrl-C.'));
 }

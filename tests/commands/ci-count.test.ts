@@ -1,0 +1,45 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { runNode } from './run-command.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'count-test-'));
+});
+afterEach(() => {
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+const file = (status: string, ...tests: string[]) => ({
+  status,
+  assertionResults: tests.map((test) => ({ status: test })),
+});
+
+/** The closing line and exit code of continuous integration after these outcomes. */
+async function count(testResults: ReturnType<typeof file>[] | null, checkStatus: number, testStatus: number) {
+  const report = path.join(folder, 'tests.json');
+  fs.rmSync(report, { force: true });
+  const tests = testResults?.flatMap((result) => result.assertionResults.map(({ status }) => status)) ?? [];
+  const numbers = {
+    numPassedTests: tests.filter((status) => status === 'passed').length,
+    numFailedTests: tests.filter((status) => status === 'failed').length,
+  };
+  if (testResults) fs.writeFileSync(report, JSON.stringify({ ...numbers, testResults }));
+  const { code, stdout } = await runNode(['.ci/count.mjs', report, String(checkStatus), String(testStatus)]);
+  return [stdout, code];
+}
+
+it('counts the tests, and the checks as one', async () => {
+  expect(await count([file('passed', 'passed', 'passed', 'skipped')], 0, 0)).toEqual(['3 passed, 0 failed\n', 0]);
+  expect(await count([file('passed', 'passed')], 1, 0)).toEqual(['1 passed, 1 failed\n', 1]);
+  expect(await count([file('failed', 'passed', 'failed')], 0, 1)).toEqual(['2 passed, 1 failed\n', 1]);
+});
+
+it('counts as a failure what keeps tests from running', async () => {
+  expect(await count([file('failed'), file('passed', 'passed')], 0, 1)).toEqual(['2 passed, 1 failed\n', 1]);
+  expect(await count([file('passed', 'passed')], 0, 1)).toEqual(['2 passed, 1 failed\n', 1]);
+  expect(await count(null, 0, 1)).toEqual(['1 passed, 1 failed\n', 1]);
+});

@@ -1,0 +1,105 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isRunning } from '../../local/child-processes.ts';
+import { readArguments } from '../../local/demo/read-arguments.ts';
+import { listen } from '../../local/scraper/listen.ts';
+import { startSites } from '../../local/sites/server.ts';
+import { runNode } from './run-command.ts';
+
+let temporary: string;
+
+beforeEach(() => {
+  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-test-'));
+  // Postgres may run as another user, who must get through to its own folder in here.
+  fs.chmodSync(temporary, 0o711);
+});
+afterEach(() => {
+  fs.rmSync(temporary, { recursive: true, force: true });
+});
+
+/** Runs `npm run demo` with a folder of its own for temporary files, with no settings but the defaults. */
+function runDemo(...args: string[]) {
+  const env = { TMPDIR: temporary, LLM_URL: '', LLM_MODEL: '', SCRAPER_ALLOW_HOSTS: '' };
+  return runNode(['local/bootstrap.mjs', 'local/demo.ts', ...args], { env, timeoutMs: 110_000 });
+}
+
+/** What the demo has left in its folder: data of the stack, and processes that were started with it. */
+function leftovers(): string[] {
+  const folders = fs.readdirSync(temporary).filter((name) => name.startsWith('millrace'));
+  const processes = fs.readdirSync('/proc').filter((name) => {
+    try {
+      return isRunning(Number(name)) && fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(temporary);
+    } catch {
+      return false;
+    }
+  });
+  return [...folders, ...processes];
+}
+
+describe.runIf(process.platform === 'linux')('npm run demo', () => {
+  it('writes a message for each sample site, says why the broken ones have none, and leaves nothing behind', async () => {
+    const sites = await startSites();
+    const companies = sites.hosts.length;
+    await sites.stop();
+    const { code, stdout, stderr } = await runDemo();
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toContain("update leads set scrape_status = 'queued';");
+    expect(stdout).toMatch(new RegExp(`messaging +${companies} completed`));
+    expect(stdout.match(/^ +→ /gm)).toHaveLength(companies);
+    expect(stdout).toMatch(/no-such-company\.invalid.*\n.*scrape failed: .*does not exist/);
+    expect(stdout).toMatch(/faults\/404.*\n.*scrape failed: [\s\S]*?status\s+404/);
+    expect(stdout).toMatch(/Leads +9, 7 with a message/);
+    expect(stdout).toMatch(/Tokens +[1-9][\d,]* in, [1-9][\d,]* out/);
+    expect(stdout).toContain('pipeline.check_invariants(): no violation');
+    expect(stdout).not.toContain('\x1b[');
+    expect(leftovers()).toEqual([]);
+  }, 120_000);
+
+  it('runs on a site named with --url though it is in the own network, and fails when such a lead has no message', async () => {
+    const paragraph = '<p>Our nets are knotted by hand in the harbour, and mended for life at no charge.</p>';
+    const site = await listen((request: Request) =>
+      new URL(request.url).pathname === '/'
+        ? new Response(`<title>Netmakers</title><main><h1>Nets that last</h1>${paragraph.repeat(5)}</main>`, {
+            headers: { 'content-type': 'text/html' },
+          })
+        : new Response('', { status: 404 }),
+    );
+    try {
+      const { code, stdout, stderr } = await runDemo('--url', `${site.url}/`, `${site.url}/gone`);
+      expect(code, `${stdout}${stderr}`).toBe(1);
+      expect(stdout).toMatch(/Leads +2, 1 with a message/);
+      expect(stdout).toMatch(/✗ .*\/gone\n.*scrape failed: .*status 404/);
+      expect(stdout).not.toContain('broken on purpose');
+      expect(leftovers()).toEqual([]);
+    } finally {
+      await site.stop();
+    }
+  }, 120_000);
+
+  it('ends with 2 at arguments it does not understand, before it starts anything', async () => {
+    const { code, stdout, stderr } = await runDemo('--url', 'example.com');
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('--url got "example.com", which is no web address: write it in full');
+    expect(stderr).toContain('npm run demo -- [--keep] [--url URL …]');
+  });
+});
+
+describe('the arguments', () => {
+  it.each([
+    [['https://example.com'], 'to run on a web site write --url https://example.com'],
+    [['--url', 'ftp://example.com'], '--url got "ftp://example.com"'],
+    [['--url', 'https://example.com', 'nonsense'], '--url got "nonsense"'],
+    [['--fast'], '--fast'],
+  ])('%j are refused, naming the one at fault', (args, message) => {
+    expect(() => readArguments(args)).toThrow(message);
+  });
+
+  it('take several URLs after --url', () => {
+    const { urls, keep } = readArguments(['--keep', '--url', 'https://example.com', 'http://127.0.0.1:8080/shop']);
+    expect(urls.map(String)).toEqual(['https://example.com/', 'http://127.0.0.1:8080/shop']);
+    expect(keep).toBe(true);
+  });
+});
