@@ -4,6 +4,7 @@ import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { chain } from './chain/chain.ts';
 import { startBenchDatabase } from './database.ts';
+import { hop } from './hop/hop.ts';
 import { intake } from './intake/intake.ts';
 import { installPeers, workerNode } from './node-program.ts';
 import { type Result, table } from './results.ts';
@@ -38,6 +39,8 @@ if (works.includes('chain') || works.includes('intake')) {
     await database.stop();
   }
 }
+
+if (works.includes('hop')) report(await hop(progress));
 
 if (!json) {
   const memory = Math.round(os.totalmem() / 2 ** 30);

@@ -14,27 +14,29 @@ const columns = stageNames
   )
   .join(',\n');
 
+/** Makes an entity table: a key, a label and, for the projection `columns`, seven columns a stage. */
+export async function createEntityTable(client: pg.Client, name: string, projection: string): Promise<void> {
+  const projected = projection === 'columns' ? `, ${columns}` : '';
+  const table = `create table public.${name} (id bigint primary key, label text not null${projected})`;
+  await client.query(`${table} with (fillfactor = 50)`);
+}
+
 /** Makes the entity table and the pipeline of a projection, unless they are there. */
 export async function defineChain(client: pg.Client, projection: string): Promise<void> {
-  const { rows } = await client.query('select from pipeline.pipelines where name = $1', [`bench_${projection}`]);
+  const name = `bench_${projection}`;
+  const { rows } = await client.query('select from pipeline.pipelines where name = $1', [name]);
   if (rows.length > 0) return;
-  const stageColumns = projection === 'columns' ? `, ${columns}` : '';
-  const table = `create table public.bench_${projection} (id bigint primary key, label text not null${stageColumns})`;
-  await client.query(`${table} with (fillfactor = 50)`);
-  await client.query('select pipeline.define($1)', [
-    JSON.stringify({
-      pipeline: `bench_${projection}`,
-      entity: { table: `public.bench_${projection}`, key: 'id', projection },
-      stages: stageNames.map((name, index) => ({
-        name,
-        kind: 'function',
-        function: `bench-${name}`,
-        needs: stageNames.slice(Math.max(0, index - 1), index),
-        batch_size: 50,
-        max_workers: 8,
-      })),
-    }),
-  ]);
+  await createEntityTable(client, name, projection);
+  const stages = stageNames.map((stage, index) => ({
+    name: stage,
+    kind: 'function',
+    function: `bench-${stage}`,
+    needs: stageNames.slice(Math.max(0, index - 1), index),
+    batch_size: 50,
+    max_workers: 8,
+  }));
+  const definition = { pipeline: name, entity: { table: `public.${name}`, key: 'id', projection }, stages };
+  await client.query('select pipeline.define($1)', [JSON.stringify(definition)]);
 }
 
 async function seed({ urls, entities, variant }: Task): Promise<void> {

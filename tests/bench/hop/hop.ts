@@ -1,0 +1,127 @@
+// How long the way from one stage to the next takes through the whole stack: functions in Deno, the Data API, the
+// doorbell. Then the same with every ring left to pg_net, which is what a chain of triggers would do.
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { startStack } from '../../../local/stack.ts';
+import { stageNames } from '../engine.ts';
+import { createEntityTable } from '../engines/millrace.ts';
+import { percentile, type Result, round } from '../results.ts';
+import { hop as pipeline } from './functions/_no-op.ts';
+
+const warmUps = 5;
+const measured = { millrace: 30, pgNet: 6 };
+// pg_net sleeps a second after each batch. On an idle system a user's update does not fall into that second.
+const idleMs = 1_200;
+const patienceMs = 60_000;
+
+// Every ring goes to pg_net in the transaction that has the work, and the worker is told of none.
+const ringByPgNet = `
+create or replace function pipeline.ring_list(p_stage_ids int[]) returns jsonb
+language plpgsql set search_path = ''
+as $$
+begin
+  perform pipeline.post(s.function_name, jsonb_build_object('stage', s.name)) from pipeline.stages s where s.id = any (p_stage_ids);
+  return '[]';
+end
+$$`;
+
+interface Times {
+  /** From the user's update to the first handler, in milliseconds. */
+  first: number[];
+  /** From a stage's completion to the next stage's handler. */
+  hops: number[];
+}
+
+/** Measures hops of warm functions on an idle stack, one entity at a time. */
+export async function hop(progress: (message: string) => void): Promise<Result[]> {
+  const stack = await startStack({
+    functionsDir: path.join(import.meta.dirname, 'functions'),
+    services: false,
+    // The platform retires a process after a second of CPU; the next one's start is no hop of a warm function.
+    limits: { cpuSoftMs: 60_000, cpuHardMs: 120_000 },
+    progress: (message) => progress(`hop: ${message}`),
+  });
+  const client = new pg.Client({ connectionString: stack.dbUrl });
+  try {
+    await client.connect();
+    await createEntityTable(client, 'bench_hop', 'columns');
+    await client.query('select pipeline.define($1)', [JSON.stringify(pipeline.toJson())]);
+    const millrace = await measure(client, warmUps, measured.millrace);
+    progress(`hop: millrace, median ${round(percentile(millrace.hops, 50))} ms; now by pg_net alone`);
+    await client.query(ringByPgNet);
+    const pgNet = await measure(client, 1, measured.pgNet);
+    return [...report('millrace', millrace), ...report('pg_net', pgNet)];
+  } finally {
+    await client.end();
+    await stack.stop();
+  }
+}
+
+function report(engine: string, { first, hops }: Times): Result[] {
+  const lines = { 'hop to the next stage': hops, 'hop from update to first stage': first };
+  return Object.entries(lines).flatMap(([work, times]) =>
+    [50, 95].map((share) => ({
+      work,
+      engine,
+      variant: `p${share}`,
+      value: round(percentile(times, share)),
+      unit: 'ms',
+    })),
+  );
+}
+
+async function measure(client: pg.Client, unmeasured: number, entities: number): Promise<Times> {
+  const times: Times = { first: [], hops: [] };
+  for (let number = 1; number <= unmeasured + entities; number += 1) {
+    const { first, hops } = await passage(client);
+    if (number <= unmeasured) continue;
+    times.first.push(first);
+    times.hops.push(...hops);
+  }
+  return times;
+}
+
+/** One entity through all stages. */
+async function passage(client: pg.Client): Promise<{ first: number; hops: number[] }> {
+  const inserted = await client.query<{ id: string }>(
+    `insert into public.bench_hop (id, label) select coalesce(max(id), 0) + 1, 'one' from public.bench_hop returning id`,
+  );
+  const id = inserted.rows[0]?.id;
+  // A worker that is still about to leave would take the work without a ring.
+  await until(
+    client,
+    'every worker has left',
+    `select not exists (select from pipeline.workers where left_at is null) as met`,
+  );
+  await delay(idleMs);
+  const updated = performance.timeOrigin + performance.now();
+  await client.query(`update public.bench_hop set one_status = 'queued' where id = $1`, [id]);
+  await until(
+    client,
+    'the entity is through',
+    `select five_status = 'completed' as met from public.bench_hop where id = $1`,
+    [id],
+  );
+  const { rows } = await client.query<{ started: number; finished: number }>(
+    `select (o.output ->> 'started')::float8 as started, extract(epoch from a.finished_at)::float8 * 1000 as finished
+     from pipeline.runs r join pipeline.attempts a on a.run_id = r.id join pipeline.results o on o.attempt_id = a.id
+     join pipeline.pipelines p on p.id = r.pipeline_id
+     where p.name = 'bench_hop' and r.entity_id = $1 order by a.id`,
+    [id],
+  );
+  if (rows.length !== stageNames.length) throw new Error(`Entity ${id} has ${rows.length} results.`);
+  const hops = rows.slice(1).map(({ started }, index) => started - (rows[index] as { finished: number }).finished);
+  return { first: (rows[0] as { started: number }).started - updated, hops };
+}
+
+async function until(client: pg.Client, what: string, statement: string, values: unknown[] = []): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    const { rows } = await client.query<{ met: boolean }>(statement, values);
+    if (rows[0]?.met) return;
+    if (Date.now() > deadline) throw new Error(`Not within ${patienceMs / 1000} s: ${what}.`);
+    await delay(20);
+  }
+}
