@@ -37,9 +37,10 @@ declare
   v_wanted bigint[] := '{}';
   v_runs bigint[];
   v_locked bigint[] := '{}';
+  v_queued boolean := false;
 begin
   for v_group in
-    select p.name, p.projection, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids
+    select p.id, p.projection, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
     from pipeline.attempts a
     join pipeline.runs r on r.id = a.run_id
     join pipeline.pipelines p on p.id = r.pipeline_id
@@ -47,7 +48,7 @@ begin
     group by p.id order by p.id
   loop
     if v_group.projection <> 'none' then
-      execute format('select pipeline.%I($1)', v_group.name || '__lock') into v_entities using v_group.entity_ids;
+      v_entities := pipeline.lock_entities(v_group.id, v_group.entity_ids, false);
       if cardinality(v_entities) < cardinality(v_group.entity_ids) then
         select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}') into v_group.attempt_ids, v_group.run_ids
         from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
@@ -56,12 +57,15 @@ begin
     end if;
     v_locked := v_locked || v_group.attempt_ids;
     v_wanted := v_wanted || v_group.run_ids;
+    v_queued := v_queued or v_group.any_queued;
   end loop;
   v_runs := array(select r.id from pipeline.runs r where r.id = any (v_wanted) order by r.id for no key update skip locked);
   if cardinality(v_runs) < cardinality(v_wanted) then
     v_locked := array(select a.id from pipeline.attempts a where a.id = any (v_locked) and a.run_id = any (v_runs));
   end if;
-  perform from pipeline.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
+  if v_queued then
+    perform from pipeline.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
+  end if;
   return v_locked;
 end
 $$;
@@ -71,19 +75,15 @@ create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) re
 language plpgsql set search_path = ''
 as $$
 declare
-  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
-  v_stage record;
+  v_stage pipeline.stages;
 begin
-  select s.name, p.name as pipeline, p.projection into v_stage
-  from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.id = p_stage_id;
-  if v_stage.projection <> 'none' and cardinality(p_changes) > 0 and current_setting('pipeline.projection_off', true) is distinct from 'on' then
-    perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-    execute format('select pipeline.%I($1, $2)', v_stage.pipeline || '__settle') using v_stage.name, p_changes;
-    perform set_config('pipeline.projecting', v_outer, true);
+  if cardinality(p_changes) > 0 and current_setting('pipeline.projection_off', true) is distinct from 'on' then
+    select s.* into v_stage from pipeline.stages s where s.id = p_stage_id;
+    perform pipeline.write_entities(v_stage.pipeline_id, 'settle', v_stage.name, p_changes, null, null);
   end if;
 end
 $$;
-comment on function pipeline.project(int, pipeline.change[]) is 'Writes a batch of changes of one stage into its entities'' columns.';
+comment on function pipeline.project(int, pipeline.change[]) is 'Writes a batch of changes of one stage into its entities'' columns, where the pipeline has a projection.';
 
 -- Seconds to wait before the retry with this count (0: the first), by a policy of the definition.
 create function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count int) returns float8
@@ -173,6 +173,7 @@ declare
   v_now timestamptz := pipeline.now();
   v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
   v_ready pipeline.ready[];
+  v_stages int[];
   v_changes pipeline.change[];
 begin
   perform pipeline.apply_results(p_stage_id, p_items);
@@ -188,9 +189,13 @@ begin
   select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, n.queued)::pipeline.change) into v_changes
   from done d
   left join (select r.run_id, array_agg(s.name) as queued from unnest(v_ready) r join pipeline.stages s on s.id = r.stage_id group by r.run_id) n on n.run_id = d.run_id;
-  perform pipeline.finish_runs(p_stage_id, v_runs);
+  v_stages := array(select distinct r.stage_id from unnest(v_ready) r);
+  -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
+  if cardinality(v_stages) <> 1 or cardinality(v_ready) < cardinality(v_runs) then
+    perform pipeline.finish_runs(p_stage_id, v_runs);
+  end if;
   perform pipeline.project(p_stage_id, v_changes);
-  return array(select distinct r.stage_id from unnest(v_ready) r);
+  return v_stages;
 end
 $$;
 comment on function pipeline.complete(int, pipeline.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
@@ -405,12 +410,15 @@ as $$
 declare
   v_half int := cardinality(p_items) / 2;
   v_error jsonb;
+  v_done record;
   v_left record;
   v_right record;
   v_rest pipeline.work[];
 begin
   begin
-    select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
+    v_done := pipeline.settle(p_items);
+    items := v_done.items;
+    ready := v_done.ready;
     return;
   exception
     when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then

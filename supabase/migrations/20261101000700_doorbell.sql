@@ -32,10 +32,13 @@ $$;
 comment on function pipeline.take_rings(int[], int) is 'Of these stages, those to be rung now; each is noted as rung. A worker that scales its own stage out names it, since it is itself alive.';
 
 create function pipeline.ring_list(p_stage_ids int[]) returns jsonb
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(jsonb_agg(jsonb_build_object('pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
-  from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.id = any (p_stage_ids)
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object('pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
+    from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.id = any (p_stage_ids));
+end
 $$;
 comment on function pipeline.ring_list(int[]) is 'Rings as the functions read them: pipeline, stage, function.';
 

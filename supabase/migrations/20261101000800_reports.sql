@@ -153,7 +153,7 @@ begin
     return;
   end if;
   v_items := pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null)));
-  select s.items, s.ready into v_done from pipeline.settle_guarded(v_items) s;
+  v_done := pipeline.settle_guarded(v_items);
   ready := v_done.ready;
   select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'reason', i.reason,
       'verdict', coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)) order by i.ord)

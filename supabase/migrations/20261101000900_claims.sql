@@ -108,14 +108,8 @@ comment on function pipeline.drop_claims(uuid) is 'Deletes the leases of a worke
 create function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void
 language plpgsql set search_path = ''
 as $$
-declare
-  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
 begin
-  if p_pipeline.projection <> 'none' then
-    perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-    execute format('select pipeline.%I($1, $2, $3)', p_pipeline.name || '__started') using p_stage, pipeline.now(), p_entity_ids;
-    perform set_config('pipeline.projecting', v_outer, true);
-  end if;
+  perform pipeline.write_entities(p_pipeline.id, 'started', p_stage, null, p_entity_ids, null);
 exception
   when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
     raise;
@@ -131,11 +125,10 @@ create function pipeline.batch_of(p_pipeline pipeline.pipelines, p_token uuid, p
 language plpgsql set search_path = ''
 as $$
 declare
-  v_keys text[];
-  v_rows json[];
+  v_entities record;
   v_batch json;
 begin
-  execute format('select * from pipeline.%I($1)', p_pipeline.name || '__rows') into v_keys, v_rows using p_entity_ids;
+  v_entities := pipeline.rows_of_entities(p_pipeline.id, p_entity_ids);
   select json_agg(json_build_object(
       'attempt', a.id, 'token', a.token, 'run', a.run_id, 'trace_id', r.trace_id, 'version', v.number, 'entity_id', r.entity_id,
       'entity', coalesce(e.row, '{}'), 'retry_count', a.retry_count, 'submission', coalesce(a.submission_id, a.id), 'alone', a.alone,
@@ -148,7 +141,7 @@ begin
   join pipeline.runs r on r.id = a.run_id
   join pipeline.versions v on v.id = r.version_id
   join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  left join unnest(v_keys, v_rows) e(key, row) on e.key = r.entity_id
+  left join unnest(v_entities.keys, v_entities.rows) e(key, row) on e.key = r.entity_id
   where a.id = any (p_attempt_ids) and a.token = p_token and a.state = 'started';
   return coalesce(v_batch, '[]');
 end
@@ -190,7 +183,7 @@ declare
 begin
   select p.* into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
   v_open := p_stage.enabled and v_pipeline.enabled;
-  select c.* into v_claim from pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end) c;
+  v_claim := pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
   if v_claim.token is not null then
     perform pipeline.project_started(v_pipeline, p_stage.name, v_claim.entity_ids);
     v_batch := pipeline.batch_of(v_pipeline, v_claim.token, v_claim.attempt_ids, v_claim.entity_ids);
@@ -300,7 +293,7 @@ begin
     raise exception 'there is no worker %', coalesce(p_worker::text, 'null') using errcode = 'MR006', hint = 'Call pipeline_claim first; it signs the worker on.';
   end if;
   select s.* into v_stage from pipeline.stages s where s.id = v_worker.stage_id;
-  select r.verdicts, r.ready into v_done from pipeline.record_items(pipeline.parse_items(p_items, 'attempt')) r;
+  v_done := pipeline.record_items(pipeline.parse_items(p_items, 'attempt'));
   perform pipeline.drop_claims(p_worker);
   return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
 end

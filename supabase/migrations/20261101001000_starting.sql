@@ -191,18 +191,6 @@ end
 $$;
 comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
 
-create function pipeline.hold_entities(p_pipeline_id int, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = ''
-as $$
-declare
-  v_held text[];
-begin
-  execute format('select pipeline.%I($1, true)', (select p.name from pipeline.pipelines p where p.id = p_pipeline_id) || '__lock') into v_held using p_entity_ids;
-  return v_held;
-end
-$$;
-comment on function pipeline.hold_entities(int, text[]) is 'Locks entities, waiting for whoever holds them; returns those that exist.';
-
 create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null) returns bigint
 language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
 as $$
@@ -216,7 +204,7 @@ begin
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it: npm run pipelines:sync, then push the migrations.';
   end if;
   -- The row's own spelling of its key goes on, however the caller wrote it.
-  v_held := pipeline.hold_entities(v_pipeline.id, array[p_entity_id]);
+  v_held := pipeline.lock_entities(v_pipeline.id, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
     raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
@@ -234,16 +222,10 @@ comment on function pipeline.start(text, text, text) is 'Starts a run of an enti
 create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
 language plpgsql set search_path = ''
 as $$
-declare
-  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
-  v_pipeline pipeline.pipelines;
 begin
-  select p.* into v_pipeline from pipeline.pipelines p where p.id = p_pipeline_id;
-  if v_pipeline.projection <> 'none' and cardinality(p_entity_ids) > 0 then
-    perform set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-    execute format('select pipeline.%I($1, $2, $3)', v_pipeline.name || '__queued')
-      using (select s.name from pipeline.stages s where s.id = p_stage_id), array(select s.name from pipeline.stages s where s.id = any (p_dependents)), p_entity_ids;
-    perform set_config('pipeline.projecting', v_outer, true);
+  if cardinality(p_entity_ids) > 0 then
+    perform pipeline.write_entities(p_pipeline_id, 'queued', (select s.name from pipeline.stages s where s.id = p_stage_id), null, p_entity_ids,
+      array(select s.name from pipeline.stages s where s.id = any (p_dependents)));
   end if;
 end
 $$;
@@ -259,7 +241,7 @@ begin
   for v_group in
     select r.pipeline_id, array_agg(r.entity_id) as entity_ids from pipeline.runs r where r.id = any (p_run_ids) group by r.pipeline_id order by r.pipeline_id
   loop
-    perform pipeline.hold_entities(v_group.pipeline_id, v_group.entity_ids);
+    perform pipeline.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
   end loop;
   perform from pipeline.runs r where r.id = any (p_run_ids) order by r.id for no key update;
 end

@@ -308,6 +308,57 @@ end
 $$;
 comment on function pipeline.detach_old(pipeline.pipelines) is 'Drops the triggers of a pipeline that its present definition has no use for.';
 
+-- The ways from the engine into these functions, static as well: one branch a pipeline.
+create function pipeline.write_dispatch() returns void
+language plpgsql set search_path = ''
+as $write$
+begin
+  execute format($f$
+create or replace function pipeline.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]
+language plpgsql set search_path = '' as $$
+begin
+  case p_pipeline_id%s
+  else return null;
+  end case;
+end $$;
+comment on function pipeline.lock_entities(int, text[], boolean) is 'Written by attach(): locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys got.'$f$,
+    (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids, p_wait);', p.id, p.name || '__lock'), '' order by p.id) from pipeline.pipelines p));
+  execute format($f$
+create or replace function pipeline.rows_of_entities(p_pipeline_id int, p_ids text[], out keys text[], out rows json[])
+language plpgsql set search_path = '' as $$
+declare
+  v_rows record;
+begin
+  case p_pipeline_id%s
+  else return;
+  end case;
+  keys := v_rows.keys;
+  rows := v_rows.rows;
+end $$;
+comment on function pipeline.rows_of_entities(int, text[]) is 'Written by attach(): rows of a pipeline''s entities, without the engine''s columns.'$f$,
+    (select string_agg(format(E'\n  when %s then v_rows := pipeline.%I(p_ids);', p.id, p.name || '__rows'), '' order by p.id) from pipeline.pipelines p));
+  execute format($f$
+create or replace function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
+  v_said text;
+begin
+  v_said := set_config('pipeline.projecting', pg_trigger_depth()::text, true);
+  case p_pipeline_id || p_how%s
+  else null;
+  end case;
+  v_said := set_config('pipeline.projecting', v_outer, true);
+end $$;
+comment on function pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) is 'Written by attach(): the projecting statements of all pipelines, announced to their intake triggers.'$f$,
+    (select string_agg(format(E'\n  when ''%1$ssettle'' then perform pipeline.%2$I(p_stage, p_changes);\n  when ''%1$sstarted'' then perform pipeline.%3$I(p_stage, pipeline.now(), p_ids);\n  when ''%1$squeued'' then perform pipeline.%4$I(p_stage, p_dependents, p_ids);',
+       p.id, p.name || '__settle', p.name || '__started', p.name || '__queued'), '' order by p.id) from pipeline.pipelines p where p.projection = 'columns'));
+  revoke all on function pipeline.lock_entities(int, text[], boolean), pipeline.rows_of_entities(int, text[]),
+    pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) from public;
+end
+$write$;
+comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities and write_entities, which lead to the functions of each pipeline.';
+
 create function pipeline.attach(p_pipeline text) returns void
 language plpgsql set search_path = ''
 as $$
@@ -331,6 +382,7 @@ begin
     perform pipeline.write_projection(v_pipeline, v_key_type);
     perform pipeline.write_intake(v_pipeline);
   end if;
+  perform pipeline.write_dispatch();
   for v_function in select p.oid from pg_proc p where p.pronamespace = 'pipeline'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
     execute format('revoke all on function %s from public', v_function);
     execute format('comment on function %s is %L', v_function, format('Written by pipeline.attach(%L); see chapter 11.', v_pipeline.name));
