@@ -8,12 +8,6 @@ interface Finding {
   remediation: string;
 }
 
-/** Findings that stand, by the advisor's key, each with the reason. */
-const justified: Record<string, string> = {
-  auth_rls_init_plan_public_leads_leads_of_own_account:
-    'The whole right side is one sub-select, evaluated once a query; the advisor knows the form (select auth.jwt()) alone.',
-};
-
 /** Asks Supabase's advisors about the database at `url`. Resolves to their warnings and errors, empty when none. */
 export async function checkAdvisors(url: string): Promise<string> {
   const target = `--remote=${url}?sslmode=disable`;
@@ -22,7 +16,6 @@ export async function checkAdvisors(url: string): Promise<string> {
   if (!answer.ok) return answer.output;
   const { results } = JSON.parse(answer.stdout) as { results: Finding[] };
   return results
-    .filter((finding) => !justified[finding.cacheKey])
     .map(({ cacheKey, level, title, detail, remediation }) =>
       [`${level} ${title} (${cacheKey})`, detail, remediation].join('\n  '),
     )

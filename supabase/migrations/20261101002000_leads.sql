@@ -56,8 +56,8 @@ comment on table public.leads is 'Write ''queued'' to scrape_status (or a later 
 
 alter table public.leads enable row level security;
 create policy leads_of_own_account on public.leads for all to authenticated
-  using (account_id = (select (auth.jwt() -> 'app_metadata' ->> 'account_id')::uuid))
-  with check (account_id = (select (auth.jwt() -> 'app_metadata' ->> 'account_id')::uuid));
+  using (account_id = ((select auth.jwt()) -> 'app_metadata' ->> 'account_id')::uuid)
+  with check (account_id = ((select auth.jwt()) -> 'app_metadata' ->> 'account_id')::uuid);
 comment on policy leads_of_own_account on public.leads is 'The account is the claim app_metadata.account_id of the user''s token, which users cannot write themselves.';
 
 revoke all on public.leads from anon, authenticated;

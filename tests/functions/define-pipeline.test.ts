@@ -48,7 +48,6 @@ describe('leads', () => {
       lease_seconds: 60,
       timeout_seconds: 30,
       completion: { callback: true, poll_seconds: 2, deadline_seconds: 600 },
-      enabled: true,
       result_limit_bytes: 1_048_576,
       retry: { max_attempts: 4, backoff: { kind: 'exponential', base_seconds: 5, cap_seconds: 300 } },
     });
