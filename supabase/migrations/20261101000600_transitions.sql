@@ -40,15 +40,14 @@ declare
   v_queued boolean := false;
 begin
   for v_group in
-    select p.id, p.projection, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
+    select r.pipeline_id, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
     from pipeline.attempts a
     join pipeline.runs r on r.id = a.run_id
-    join pipeline.pipelines p on p.id = r.pipeline_id
     where a.id = any (p_attempt_ids)
-    group by p.id order by p.id
+    group by r.pipeline_id order by r.pipeline_id
   loop
-    if v_group.projection <> 'none' then
-      v_entities := pipeline.lock_entities(v_group.id, v_group.entity_ids, false);
+    if (select p.projection <> 'none' from pipeline.pipelines p where p.id = v_group.pipeline_id) then
+      v_entities := pipeline.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
       if cardinality(v_entities) < cardinality(v_group.entity_ids) then
         select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}') into v_group.attempt_ids, v_group.run_ids
         from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
@@ -174,11 +173,17 @@ declare
   v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
   v_ready pipeline.ready[];
   v_stages int[];
+  v_queued text[];
+  v_alike boolean;
   v_changes pipeline.change[];
 begin
   perform pipeline.apply_results(p_stage_id, p_items);
   insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from unnest(p_items) i;
   v_ready := pipeline.advance(p_stage_id, v_runs);
+  v_stages := array(select distinct r.stage_id from unnest(v_ready) r);
+  v_queued := array(select s.name from pipeline.stages s where s.id = any (v_stages));
+  -- Mostly every run readied the same stages.
+  v_alike := cardinality(v_ready) = cardinality(v_stages) * cardinality(v_runs);
   with done as (
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null,
@@ -186,12 +191,11 @@ begin
     from unnest(p_items) i where a.id = i.attempt_id
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )
-  select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, n.queued)::pipeline.change) into v_changes
-  from done d
-  left join (select r.run_id, array_agg(s.name) as queued from unnest(v_ready) r join pipeline.stages s on s.id = r.stage_id group by r.run_id) n on n.run_id = d.run_id;
-  v_stages := array(select distinct r.stage_id from unnest(v_ready) r);
+  select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_queued else (
+      select array_agg(s.name) from unnest(v_ready) r join pipeline.stages s on s.id = r.stage_id where r.run_id = d.run_id) end)::pipeline.change) into v_changes
+  from done d;
   -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
-  if cardinality(v_stages) <> 1 or cardinality(v_ready) < cardinality(v_runs) then
+  if cardinality(v_stages) = 0 or not v_alike then
     perform pipeline.finish_runs(p_stage_id, v_runs);
   end if;
   perform pipeline.project(p_stage_id, v_changes);

@@ -6,7 +6,7 @@
 -- Edge Functions; only service_role may call them, and each returns one JSON value.
 --
 -- The planner settings in their headers hold for all that they call: every look-up goes by an index, row by row, and plans
--- are made once a connection. Left to itself the planner reads a queue's tables by statistics that are minutes old, and
+-- are made once a connection, and never compiled (what must scan a small table looks dear enough for that). Left to itself the planner reads a queue's tables by statistics that are minutes old, and
 -- now and then walks a whole index where it wants fifty rows.
 
 create function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages
@@ -68,17 +68,17 @@ begin
     return;
   end if;
   with picked as materialized (
-    select a.id, a.alone, row_number() over () as place from (
-      select a.id, a.alone from pipeline.attempts a
+    select a.id, a.ctid, a.alone, row_number() over () as place from (
+      select a.id, a.ctid, a.alone from pipeline.attempts a
       where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
       order by a.queue_at, a.id limit p_limit for update skip locked) a
   ), chosen as (
     -- One that must be alone waits at the head until its host is idle; it never rides along behind others.
-    select p.id from picked p
+    select p.id, p.ctid from picked p
     where case when (select f.alone from picked f where f.place = 1) then p.place = 1 and not v_busy else not p.alone end
   ), taken as (
     update pipeline.attempts a set state = 'started', token = v_token, started_at = v_now
-    from chosen c where a.id = c.id
+    from chosen c where a.ctid = c.ctid
     returning a.id, a.run_id, a.alone
   )
   select array_agg(t.id), array_agg(r.entity_id), bool_or(t.alone) into attempt_ids, entity_ids, v_alone
@@ -120,33 +120,37 @@ end
 $$;
 comment on function pipeline.project_started(pipeline.pipelines, text, text[]) is 'Projects a claim onto those of its entities that nobody holds.';
 
--- Built as json, not jsonb: it is read once, as text, by the function at the other end.
-create function pipeline.batch_of(p_pipeline pipeline.pipelines, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json
+-- Built as json, not jsonb: it is read once, as text, by the function at the other end. What all or most of a batch have in
+-- common, the version and its needs, is looked up once.
+create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json
 language plpgsql set search_path = ''
 as $$
 declare
-  v_entities record;
+  v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, p_entity_ids);
+  v_version record;
   v_batch json;
 begin
-  v_entities := pipeline.rows_of_entities(p_pipeline.id, p_entity_ids);
+  select v.id, v.number, vs.needs into v_version
+  from pipeline.version_stages vs join pipeline.versions v on v.id = vs.version_id where vs.stage_id = p_stage.id order by v.id desc limit 1;
   select json_agg(json_build_object(
-      'attempt', a.id, 'token', a.token, 'run', a.run_id, 'trace_id', r.trace_id, 'version', v.number, 'entity_id', r.entity_id,
+      'attempt', a.id, 'token', a.token, 'run', a.run_id, 'trace_id', r.trace_id, 'entity_id', r.entity_id,
+      'version', case when r.version_id = v_version.id then v_version.number else (select v.number from pipeline.versions v where v.id = r.version_id) end,
       'entity', coalesce(e.row, '{}'), 'retry_count', a.retry_count, 'submission', coalesce(a.submission_id, a.id), 'alone', a.alone,
-      'needs', case when cardinality(vs.needs) = 0 then '{}' else (
+      'needs', coalesce((
         select json_object_agg(s.name, o.output)
-        from pipeline.attempts n join pipeline.results o on o.attempt_id = n.id join pipeline.stages s on s.id = n.stage_id
-        where n.run_id = a.run_id and n.stage_id = any (vs.needs) and n.state = 'completed' and not n.superseded) end
+        from unnest(case when r.version_id = v_version.id then v_version.needs
+                    else (select vs.needs from pipeline.version_stages vs where vs.version_id = r.version_id and vs.stage_id = a.stage_id) end) need
+        join pipeline.attempts n on n.run_id = a.run_id and n.stage_id = need and n.state = 'completed' and not n.superseded
+        join pipeline.results o on o.attempt_id = n.id
+        join pipeline.stages s on s.id = need), '{}')
     ) order by a.queue_at, a.id) into v_batch
-  from pipeline.attempts a
-  join pipeline.runs r on r.id = a.run_id
-  join pipeline.versions v on v.id = r.version_id
-  join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  left join unnest(v_entities.keys, v_entities.rows) e(key, row) on e.key = r.entity_id
-  where a.id = any (p_attempt_ids) and a.token = p_token and a.state = 'started';
+  from unnest(p_attempt_ids, v_rows) e(id, row)
+  join pipeline.attempts a on a.id = e.id and a.token = p_token and a.state = 'started'
+  join pipeline.runs r on r.id = a.run_id;
   return coalesce(v_batch, '[]');
 end
 $$;
-comment on function pipeline.batch_of(pipeline.pipelines, uuid, bigint[], text[]) is 'The attempts of a claim that are still under it, each with its entity''s row and the results of its needs.';
+comment on function pipeline.batch_of(pipeline.stages, uuid, bigint[], text[]) is 'The attempts of a claim that are still under it, each with its entity''s row and the results of its needs.';
 
 -- The answer to claim and complete alike: the batch, and the functions that the worker should ring now.
 create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items jsonb) returns json
@@ -186,7 +190,7 @@ begin
   v_claim := pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
   if v_claim.token is not null then
     perform pipeline.project_started(v_pipeline, p_stage.name, v_claim.entity_ids);
-    v_batch := pipeline.batch_of(v_pipeline, v_claim.token, v_claim.attempt_ids, v_claim.entity_ids);
+    v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.attempt_ids, v_claim.entity_ids);
     -- A full claim with more behind it: that is how a stage scales out.
     if cardinality(v_claim.attempt_ids) >= p_limit and pipeline.live_workers(p_stage.id) < p_stage.max_workers and pipeline.has_ready_work(p_stage.id) then
       v_ring := v_ring || p_stage.id;
@@ -207,13 +211,14 @@ create function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipelin
 language plpgsql set search_path = ''
 as $$
 declare
-  v_pipeline pipeline.pipelines;
-  v_ids bigint[] := (select c.attempt_ids from pipeline.claims c where c.token = p_worker.last_token);
+  v_claim record;
 begin
-  select p.* into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
+  select array_agg(a.id) as attempt_ids, array_agg(r.entity_id) as entity_ids into v_claim
+  from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id
+  where c.token = p_worker.last_token;
   update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
-  return pipeline.claim_answer(p_stage, case when v_ids is null then 'empty' else 'working' end, 'repeated answer',
-    pipeline.batch_of(v_pipeline, p_worker.last_token, v_ids, array(select r.entity_id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id where a.id = any (v_ids))),
+  return pipeline.claim_answer(p_stage, case when v_claim.attempt_ids is null then 'empty' else 'working' end, 'repeated answer',
+    pipeline.batch_of(p_stage, p_worker.last_token, v_claim.attempt_ids, v_claim.entity_ids),
     pipeline.followers_with_work(p_stage.id), p_done.verdicts);
 end
 $$;
@@ -245,7 +250,7 @@ $$;
 comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
 
 create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage pipeline.stages := pipeline.stage_named(p_pipeline, p_stage);
@@ -278,7 +283,7 @@ $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
 create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;
@@ -301,7 +306,7 @@ $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
 
 create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -321,7 +326,7 @@ $$;
 comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;

@@ -67,7 +67,7 @@ comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether t
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -86,7 +86,7 @@ $$;
 comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];
@@ -171,11 +171,12 @@ begin
   return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked);
 end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
   execute format($f$
-create or replace function pipeline.%1$I(p_ids text[], out keys text[], out rows json[])
+create or replace function pipeline.%1$I(p_ids text[]) returns json[]
 language plpgsql set search_path = '' as $$
 begin
-  select array_agg(x.%2$I::text), array_agg(to_json(x)) into keys, rows from (
-    select %5$s from %3$s e where e.%2$I = any (p_ids::%4$s[])) x;
+  return array(
+    select (select to_json(x) from (select %5$s from %3$s e where e.%2$I = i.id::%4$s) x)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
 end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
     (select string_agg(format('e.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
      where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));
@@ -229,8 +230,8 @@ begin
 end $$$f$, p_pipeline.name || '__started',
     (select string_agg(format($b$
   when %1$L then
-    with free as (select e.%2$I from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked)
-    update %3$s e set %5$I = 'started', %6$I = p_now from free where e.%2$I = free.%2$I;$b$,
+    with free as (select e.ctid from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked)
+    update %3$s e set %5$I = 'started', %6$I = p_now from free where e.ctid = free.ctid;$b$,
       s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, s.name || '_status', s.name || '_started_at'), '' order by s.id)
      from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
@@ -324,19 +325,15 @@ end $$;
 comment on function pipeline.lock_entities(int, text[], boolean) is 'Written by attach(): locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys got.'$f$,
     (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids, p_wait);', p.id, p.name || '__lock'), '' order by p.id) from pipeline.pipelines p));
   execute format($f$
-create or replace function pipeline.rows_of_entities(p_pipeline_id int, p_ids text[], out keys text[], out rows json[])
+create or replace function pipeline.rows_of_entities(p_pipeline_id int, p_ids text[]) returns json[]
 language plpgsql set search_path = '' as $$
-declare
-  v_rows record;
 begin
   case p_pipeline_id%s
-  else return;
+  else return null;
   end case;
-  keys := v_rows.keys;
-  rows := v_rows.rows;
 end $$;
-comment on function pipeline.rows_of_entities(int, text[]) is 'Written by attach(): rows of a pipeline''s entities, without the engine''s columns.'$f$,
-    (select string_agg(format(E'\n  when %s then v_rows := pipeline.%I(p_ids);', p.id, p.name || '__rows'), '' order by p.id) from pipeline.pipelines p));
+comment on function pipeline.rows_of_entities(int, text[]) is 'Written by attach(): rows of a pipeline''s entities in the order of their keys, without the engine''s columns.'$f$,
+    (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids);', p.id, p.name || '__rows'), '' order by p.id) from pipeline.pipelines p));
   execute format($f$
 create or replace function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
 language plpgsql set search_path = '' as $$

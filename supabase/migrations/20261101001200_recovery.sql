@@ -61,7 +61,7 @@ $$;
 comment on function pipeline.sweep_deadlines(int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
 
 create function pipeline.sweep() returns jsonb
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_leases int := pipeline.sweep_leases(5000);
@@ -79,7 +79,7 @@ $$;
 comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings. Harmless at any time.';
 
 create function pipeline.ring_polls() returns boolean
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -93,7 +93,7 @@ $$;
 comment on function pipeline.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
 create function pipeline.prune() returns jsonb
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_before timestamptz := pipeline.now() - make_interval(days => pipeline.setting('retention_days')::int);
