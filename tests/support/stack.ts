@@ -1,9 +1,10 @@
 // A whole stack with the leads pipeline and sites to read: leads go in, and a test waits for what becomes of them.
 // The engine's clock can be moved on, so that nobody waits for a lease, a backoff or a deadline to pass.
 import pg from 'pg';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { type Sites, startSites } from '../../local/sites/server.ts';
-import { type Stack, type StackOptions, startStack } from '../../local/stack.ts';
+import { type Stack, startStack } from '../../local/stack.ts';
+import { type DetouredServices, startDetouredServices } from './detoured-services.ts';
 import type { Row } from './engine.ts';
 import { startTestSite, type TestSite } from './test-site.ts';
 import { until } from './until.ts';
@@ -15,6 +16,8 @@ export type StageName = (typeof stages)[number];
 export const account = '5f0a1b5e-8a34-4c39-9a11-0d6d8f2f7f01';
 
 const patienceMs = 60_000;
+// Longer than the patience, so that what is told at its end is seen.
+vi.setConfig({ testTimeout: 2 * patienceMs, hookTimeout: 2 * patienceMs });
 
 export interface Attempt extends Row {
   attempt_id: string;
@@ -35,6 +38,8 @@ export interface LeadsStackOptions {
   functionsDir?: string;
   services?: boolean;
   dataDir?: string;
+  /** Puts a detour before the scraper, the model and the project. */
+  detours?: boolean;
 }
 
 /** The environment that lets a scraper read the given sites. */
@@ -48,44 +53,61 @@ export class LeadsStack {
   readonly samples: Sites;
   /** A site whose pages the test writes. */
   readonly site: TestSite;
+  readonly #services: DetouredServices | undefined;
   readonly #pool: pg.Pool;
   readonly #sessions: pg.Client[] = [];
 
-  private constructor(stack: Stack, samples: Sites, site: TestSite) {
+  private constructor(stack: Stack, samples: Sites, site: TestSite, services: DetouredServices | undefined) {
     this.stack = stack;
     this.samples = samples;
     this.site = site;
+    this.#services = services;
     this.#pool = new pg.Pool({ connectionString: stack.dbUrl, max: 3 });
     this.#pool.on('error', () => {});
   }
 
   /** Starts sites and a stack that may read them. */
-  static async start(options: LeadsStackOptions = {}): Promise<LeadsStack> {
-    const [samples, site] = await Promise.all([startSites(), startTestSite()]);
-    const env = { ...allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url)), ...options.env };
+  static async start({ detours = false, ...options }: LeadsStackOptions = {}): Promise<LeadsStack> {
+    const started: { stop(): Promise<void> }[] = [];
+    const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
+      started.push(part);
+      return part;
+    };
     try {
-      return await LeadsStack.#over(await startStack({ ...options, env } satisfies StackOptions), samples, site);
+      const samples = keep(await startSites());
+      const site = keep(await startTestSite());
+      const allowed = allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url));
+      const services = detours ? keep(await startDetouredServices(allowed)) : undefined;
+      const stack = keep(await startStack({ ...options, env: { ...allowed, ...services?.env, ...options.env } }));
+      services?.connect(stack.apiUrl);
+      const leads = new LeadsStack(stack, samples, site, services);
+      await leads.#takeClock();
+      return leads;
     } catch (error) {
-      await Promise.all([samples.stop(), site.stop()]);
+      for (const part of started.reverse()) await part.stop();
       throw error;
     }
   }
 
-  static async #over(stack: Stack, samples: Sites, site: TestSite): Promise<LeadsStack> {
-    const leads = new LeadsStack(stack, samples, site);
-    await leads.rows(`
+  async #takeClock(): Promise<void> {
+    await this.rows(`
       create table if not exists pipeline.test_clock (ahead interval not null);
       insert into pipeline.test_clock select '0' where not exists (select from pipeline.test_clock);
       create or replace function pipeline.now() returns timestamptz
       language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from pipeline.test_clock c'`);
-    return leads;
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#sessions.map((session) => session.end().catch(() => {})));
     await this.#pool.end();
     await this.stack.stop();
-    await Promise.all([this.samples.stop(), this.site.stop()]);
+    await Promise.all([this.#services, this.samples, this.site].map((part) => part?.stop()));
+  }
+
+  /** The detours of a stack that was started with them. */
+  get detours(): DetouredServices {
+    if (!this.#services) throw new Error('this stack was started without detours');
+    return this.#services;
   }
 
   /** Rows of a statement, as postgres. */
@@ -158,9 +180,10 @@ export class LeadsStack {
     return this.rows<Attempt>('select * from pipeline.timeline($1)', [(await this.run(id)).id]);
   }
 
-  /** Those attempts as `stage number state`, with the code of a failure. */
-  async attempts(id: string | undefined): Promise<string[]> {
-    return (await this.timeline(id)).map(describeAttempt);
+  /** Those from a stage on as `stage number state`, with the code of a failure. */
+  async attempts(id: string | undefined, from: StageName = 'scrape'): Promise<string[]> {
+    const attempts = await this.timeline(id);
+    return attempts.filter(({ stage }) => stages.indexOf(stage) >= stages.indexOf(from)).map(describeAttempt);
   }
 
   /** Moves the engine's clock on, for all sessions. */
@@ -181,24 +204,23 @@ export class LeadsStack {
     }
   }
 
-  /** Waits until a stage of so many leads is in a state (of attempts). */
-  async untilAttempts(stage: StageName, state: string, count: number): Promise<void> {
-    const probe = () =>
-      this.value<boolean>(
-        `select count(*) >= $3 from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-         where s.name = $1 and a.state = $2::pipeline.attempt_state`,
-        [stage, state, count],
-      );
-    await this.until(`${count} attempts of ${stage} are ${state}`, probe);
+  /** How many attempts of a stage are in a state. */
+  async count(stage: StageName, state: string): Promise<number> {
+    return this.value<number>(
+      `select count(*)::int from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+       where s.name = $1 and a.state = $2::pipeline.attempt_state`,
+      [stage, state],
+    );
   }
 
   /**
    * Waits until no run of these leads is under way. Where all that is left are retries that fall due later, the clock
-   * is moved on to them.
+   * is moved on to them. `meanwhile` is called at every look.
    */
-  async finished(ids: string[]): Promise<void> {
+  async finished(ids: string[], meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
     await this.until('all leads are finished', async () => {
       await this.#skipBackoff();
+      await meanwhile();
       return this.value<boolean>(
         `select not exists (select from pipeline.runs r where r.entity_id = any ($1) and r.status = 'running')`,
         [ids],

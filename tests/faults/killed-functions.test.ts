@@ -1,0 +1,80 @@
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { gate } from '../support/detour.ts';
+import { functionsFolder } from '../support/functions-folder.ts';
+import { account, LeadsStack } from '../support/stack.ts';
+
+const fatalLead = '0f41a1ab-7c51-4f3c-8b54-8f2f8a2f9d01';
+const withFatalRow = functionsFolder({
+  replace: { 'leads-messaging': path.join(import.meta.dirname, 'functions', 'fatal-messaging.ts') },
+});
+
+let leads: LeadsStack;
+beforeAll(async () => {
+  leads = await LeadsStack.start({
+    detours: true,
+    functionsDir: withFatalRow.path,
+    env: { FATAL_LEAD: fatalLead, QUEUE_BATCH_SIZE: '50' },
+  });
+});
+afterEach(() => leads.expectSound());
+afterAll(async () => {
+  await leads.stop();
+  withFatalRow.remove();
+});
+
+test('a batch whose function is killed is taken up by the next worker once its leases have expired', async () => {
+  const { passed, open } = gate();
+  leads.detours.toModel.decide = () => passed.then(() => 'pass');
+  const ids = await leads.queued(
+    ...Array.from({ length: 5 }, (_, n) => leads.site.add([`Ferry number ${n} to the isles`])),
+  );
+  await leads.until('all are in work', async () => (await leads.count('intel', 'started')) === 5);
+  await leads.stack.functions.kill('leads-intel');
+  open();
+  // Neither the lease nor the worker's heartbeat is worth anything by then.
+  await leads.advance('2 minutes');
+  await leads.sweep();
+  await leads.finished(ids);
+  await leads.expectCompleted(ids);
+  for (const id of ids) {
+    expect((await leads.attempts(id)).slice(0, 3)).toEqual([
+      'scrape 1 completed',
+      'intel 1 failed lost_lease',
+      'intel 2 completed',
+    ]);
+  }
+});
+
+test('a row that kills its function fails alone, and the 49 beside it in the batch are completed', async () => {
+  const url = leads.site.add(['Nets, ropes and cordage for harbours']);
+  const good = await leads.insert(Array.from({ length: 49 }, () => url));
+  await leads.rows(
+    `insert into public.leads (id, email, company_url, account_id) values ($1, 'someone@example.com', $2, $3)`,
+    [fatalLead, url, account],
+  );
+  await leads.rows(`update pipeline.stages set max_workers = 1, enabled = name <> 'messaging'`);
+  await leads.queue([...good, fatalLead]);
+  await leads.until('all wait for the last stage', async () => (await leads.count('messaging', 'queued')) === 50);
+  await leads.rows('update pipeline.stages set enabled = true');
+  await leads.sweep();
+  // Whenever the function is dead, time passes until nobody counts on it any more.
+  await leads.finished([...good, fatalLead], async () => {
+    const held = await leads.count('messaging', 'started');
+    if (held === 0 || leads.stack.functions.pids('leads-messaging').length > 0) return;
+    await leads.advance('2 minutes');
+    await leads.sweep();
+  });
+  await leads.expectCompleted(good);
+  for (const id of good) {
+    expect(await leads.attempts(id, 'messaging')).toEqual(['messaging 1 failed lost_lease', 'messaging 2 completed']);
+  }
+  expect(await leads.attempts(fatalLead, 'messaging')).toEqual(
+    [1, 2, 3, 4].map((number) => `messaging ${number} failed lost_lease`),
+  );
+  expect(await leads.lead(fatalLead)).toMatchObject({
+    messaging_status: 'failed',
+    messaging_error: expect.stringMatching(/lease expired/),
+    messaging_retry_count: 3,
+  });
+});

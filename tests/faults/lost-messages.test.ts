@@ -1,0 +1,65 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { functionsFolder } from '../support/functions-folder.ts';
+import { LeadsStack } from '../support/stack.ts';
+
+const functions = functionsFolder({ projectUrlFrom: 'PROJECT_DETOUR_URL' });
+
+let leads: LeadsStack;
+beforeAll(async () => {
+  leads = await LeadsStack.start({ detours: true, functionsDir: functions.path });
+});
+afterEach(async () => {
+  leads.detours.toProject.decide = () => 'pass';
+  await leads.expectSound();
+});
+afterAll(async () => {
+  await leads.stop();
+  functions.remove();
+});
+
+test('a doorbell that got lost on the way is made good by the sweep', async () => {
+  await leads.rows(`select cron.unschedule('millrace-sweep')`);
+  const ids = await leads.insert([leads.site.add(['Sails and awnings']), leads.site.add(['Oars of ash'])]);
+  const session = await leads.session();
+  await session.query('begin');
+  await session.query(`update public.leads set scrape_status = 'queued' where id = any ($1)`, [ids]);
+  // As after a crash of the server, which empties pg_net's queue.
+  expect((await session.query('delete from net.http_request_queue')).rowCount).toBe(1);
+  await session.query('commit');
+  await leads.advance('10 seconds');
+  await leads.sweep();
+  await leads.finished(ids);
+  await leads.expectCompleted(ids);
+  await leads.rows(`select cron.schedule('millrace-sweep', '10 seconds', 'select pipeline.sweep()')`);
+});
+
+test('rings between functions that fail are left to the database', async () => {
+  leads.detours.toProject.decide = ({ path }) =>
+    path.startsWith('/functions/v1/leads-') ? { status: 503, json: {} } : 'pass';
+  const ids = await leads.queued(leads.site.add(['Pumps for bilges']));
+  await leads.finished(ids);
+  await leads.expectCompleted(ids);
+  expect(leads.stack.functions.logs('leads-intel').join('\n')).toMatch(/the database rings instead/);
+});
+
+test.each(['pipeline_claim', 'pipeline_complete', 'pipeline_leave', 'pipeline_resume'])(
+  'when the answer of %s is lost, the call is repeated and counts once',
+  async (name) => {
+    const calls: string[] = [];
+    leads.detours.toProject.decide = ({ path, body }) => {
+      if (!path.endsWith(`/rpc/${name}`)) return 'pass';
+      calls.push(body);
+      // Every call is answered at its second try.
+      return calls.filter((call) => call === body).length === 1 ? 'lose answer' : 'pass';
+    };
+    const urls = Array.from({ length: 4 }, (_, n) => leads.site.add([`Charts of strait ${n}`]));
+    const ids = await leads.queued(...urls);
+    await leads.finished(ids);
+    await leads.expectCompleted(ids);
+    await leads.until('every call was repeated', async () =>
+      calls.every((body) => calls.filter((call) => call === body).length > 1),
+    );
+    expect(calls.length).toBeGreaterThan(0);
+    for (const id of ids) expect(await leads.attempts(id)).toHaveLength(5);
+  },
+);

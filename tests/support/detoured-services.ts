@@ -1,0 +1,62 @@
+// The scraper and the model behind detours, and detours for what comes back to the project.
+import { randomBytes } from 'node:crypto';
+import { startModel } from '../../local/model/server.ts';
+import { startScraper } from '../../local/scraper/server.ts';
+import { type Detour, startDetour } from './detour.ts';
+
+export interface DetouredServices {
+  /** Settings that lead the functions through the detours. */
+  env: Record<string, string>;
+  toScraper: Detour;
+  toModel: Detour;
+  /** What the services report. */
+  callbacks: Detour;
+  /** What functions ask of the project, where they take its URL from PROJECT_DETOUR_URL. */
+  toProject: Detour;
+  /** Leads the last two to a project. */
+  connect(apiUrl: string): void;
+  stop(): Promise<void>;
+}
+
+/** Starts the services; `env` as for their own settings. A callback is not tried again, unless asked for. */
+export async function startDetouredServices(
+  env: Record<string, string>,
+  callbackDelaysMs: number[] = [],
+): Promise<DetouredServices> {
+  const [toScraper, toModel, callbacks, toProject] = await Promise.all([
+    startDetour(),
+    startDetour(),
+    startDetour(),
+    startDetour(),
+  ]);
+  const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
+  const WEBHOOK_SECRET = `whsec_${randomBytes(24).toString('base64')}`;
+  const scraper = await startScraper({ env: { WEBHOOK_SECRET, ...env }, callbackDelaysMs });
+  const model = await startModel({
+    env: { WEBHOOK_SECRET, ...env, LLM_CALLBACK_URL: callbackUrl },
+    callbackDelaysMs,
+  });
+  toScraper.target = scraper.url;
+  toModel.target = model.url;
+  return {
+    env: {
+      WEBHOOK_SECRET,
+      SCRAPER_URL: toScraper.url,
+      LLM_URL: toModel.url,
+      LLM_MODEL: 'local',
+      JOB_CALLBACK_URL: callbackUrl,
+      PROJECT_DETOUR_URL: toProject.url,
+    },
+    toScraper,
+    toModel,
+    callbacks,
+    toProject,
+    connect(apiUrl) {
+      callbacks.target = apiUrl;
+      toProject.target = apiUrl;
+    },
+    async stop() {
+      await Promise.all([scraper, model, toScraper, toModel, callbacks, toProject].map((part) => part.stop()));
+    },
+  };
+}
