@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { bearerMatches } from './bearer.ts';
@@ -30,6 +31,8 @@ const bodyBytes = 256 * 1024;
 export async function startScraper(options: ScraperOptions): Promise<Service> {
   const { env, resolve = systemResolve } = options;
   const ending = new AbortController();
+  // Every job and callback under way listens for the end.
+  setMaxListeners(0, ending.signal);
   const allowedHosts = readAllowedHosts(env.SCRAPER_ALLOW_HOSTS);
   const secrets = readWebhookSecrets(env.WEBHOOK_SECRET);
   const limits = { ...defaultLimits, ...options.limits };
