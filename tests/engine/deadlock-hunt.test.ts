@@ -12,6 +12,10 @@ const options = {
 };
 const pipelines = { flow: ['first', 'left', 'right', 'last'], bare: ['left', 'right'] };
 const entities = 25;
+// More of both under `npm run soak`.
+const sessionCount = Number(process.env.SOAK_SESSIONS ?? 8);
+const steps = Number(process.env.SOAK_STEPS ?? 100);
+const timeLimit = Math.max(60_000, sessionCount * steps * 60);
 
 /** Brings every live run to its end. */
 async function finishAll(engine: Engine): Promise<void> {
@@ -53,32 +57,37 @@ const mismatches = (stage: string) => `
   where i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' then 'failed' else a.state::text end
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end`;
 
-test('sessions that claim, complete, cancel, requeue, delete and sweep at random never deadlock and stay sound', async ({
-  engine,
-}) => {
-  const seed = Date.now() % 1_000_000;
-  console.info(`seed ${seed}`);
-  await engine.pipeline(diamond(options));
-  const parallel = [
-    { name: 'left', ...options },
-    { name: 'right', ...options },
-  ];
-  await engine.pipeline(parallel, { projection: 'none' }, 'bare');
-  const ids = await engine.insert(entities);
-  await engine.queue('first', ids);
+test(
+  'sessions that claim, complete, cancel, requeue, delete and sweep at random never deadlock and stay sound',
+  async ({ engine }) => {
+    const seed = Date.now() % 1_000_000;
+    console.info(`seed ${seed}`);
+    await engine.pipeline(diamond(options));
+    const parallel = [
+      { name: 'left', ...options },
+      { name: 'right', ...options },
+    ];
+    await engine.pipeline(parallel, { projection: 'none' }, 'bare');
+    const ids = await engine.insert(entities);
+    await engine.queue('first', ids);
 
-  const sessions = Array.from({ length: 8 }, (_, n) => new Mischief(engine, seed + n, pipelines, entities));
-  let over = false;
-  const checks = async () => {
-    while (!over) await engine.expectSound();
-  };
-  const running = Promise.all(sessions.map((session) => session.run(100))).finally(() => {
-    over = true;
-  });
-  await Promise.all([running, checks()]);
-  expect(sessions.flatMap((session) => session.troubles)).toEqual([]);
+    const sessions = Array.from(
+      { length: sessionCount },
+      (_, n) => new Mischief(engine, seed + n, pipelines, entities),
+    );
+    let over = false;
+    const checks = async () => {
+      while (!over) await engine.expectSound();
+    };
+    const running = Promise.all(sessions.map((session) => session.run(steps))).finally(() => {
+      over = true;
+    });
+    await Promise.all([running, checks()]);
+    expect(sessions.flatMap((session) => session.troubles)).toEqual([]);
 
-  await finishAll(engine);
-  await engine.expectSound();
-  for (const stage of pipelines.flow) expect(await engine.rows(mismatches(stage))).toEqual([]);
-}, 60_000);
+    await finishAll(engine);
+    await engine.expectSound();
+    for (const stage of pipelines.flow) expect(await engine.rows(mismatches(stage))).toEqual([]);
+  },
+  timeLimit,
+);
