@@ -1,6 +1,7 @@
 // The scraper and the model behind detours, and detours for what comes back to the project.
 import { randomBytes } from 'node:crypto';
 import { startModel } from '../../local/model/server.ts';
+import type { ScrapeLimits } from '../../local/scraper/crawl-site.ts';
 import { startScraper } from '../../local/scraper/server.ts';
 import { type Detour, startDetour } from './detour.ts';
 
@@ -18,10 +19,10 @@ export interface DetouredServices {
   stop(): Promise<void>;
 }
 
-/** Starts the services; `env` as for their own settings. A callback is not tried again, unless asked for. */
+/** Starts the services; `env` as for their own settings. They try a callback once, since the poller is there too. */
 export async function startDetouredServices(
   env: Record<string, string>,
-  callbackDelaysMs: number[] = [],
+  limits: Partial<ScrapeLimits> = {},
 ): Promise<DetouredServices> {
   const [toScraper, toModel, callbacks, toProject] = await Promise.all([
     startDetour(),
@@ -31,11 +32,9 @@ export async function startDetouredServices(
   ]);
   const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
   const WEBHOOK_SECRET = `whsec_${randomBytes(24).toString('base64')}`;
-  const scraper = await startScraper({ env: { WEBHOOK_SECRET, ...env }, callbackDelaysMs });
-  const model = await startModel({
-    env: { WEBHOOK_SECRET, ...env, LLM_CALLBACK_URL: callbackUrl },
-    callbackDelaysMs,
-  });
+  const signed = { ...env, WEBHOOK_SECRET, LLM_CALLBACK_URL: callbackUrl };
+  const scraper = await startScraper({ env: signed, limits, callbackDelaysMs: [] });
+  const model = await startModel({ env: signed, callbackDelaysMs: [] });
   toScraper.target = scraper.url;
   toModel.target = model.url;
   return {

@@ -2,6 +2,7 @@
 // The engine's clock can be moved on, so that nobody waits for a lease, a backoff or a deadline to pass.
 import pg from 'pg';
 import { expect, vi } from 'vitest';
+import type { ScrapeLimits } from '../../local/scraper/crawl-site.ts';
 import { type Sites, startSites } from '../../local/sites/server.ts';
 import { type Stack, startStack } from '../../local/stack.ts';
 import { type DetouredServices, startDetouredServices } from './detoured-services.ts';
@@ -40,6 +41,8 @@ export interface LeadsStackOptions {
   dataDir?: string;
   /** Puts a detour before the scraper, the model and the project. */
   detours?: boolean;
+  /** Limits of the scraper behind its detour. */
+  scraperLimits?: Partial<ScrapeLimits>;
 }
 
 /** The environment that lets a scraper read the given sites. */
@@ -67,7 +70,7 @@ export class LeadsStack {
   }
 
   /** Starts sites and a stack that may read them. */
-  static async start({ detours = false, ...options }: LeadsStackOptions = {}): Promise<LeadsStack> {
+  static async start({ detours = false, scraperLimits, ...options }: LeadsStackOptions = {}): Promise<LeadsStack> {
     const started: { stop(): Promise<void> }[] = [];
     const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
       started.push(part);
@@ -77,8 +80,9 @@ export class LeadsStack {
       const samples = keep(await startSites());
       const site = keep(await startTestSite());
       const allowed = allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url));
-      const services = detours ? keep(await startDetouredServices(allowed)) : undefined;
-      const stack = keep(await startStack({ ...options, env: { ...allowed, ...services?.env, ...options.env } }));
+      const env = { ...allowed, ...options.env };
+      const services = detours ? keep(await startDetouredServices(env, scraperLimits)) : undefined;
+      const stack = keep(await startStack({ ...options, env: { ...services?.env, ...env } }));
       services?.connect(stack.apiUrl);
       const leads = new LeadsStack(stack, samples, site, services);
       await leads.#takeClock();
