@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { bearerMatches } from '../scraper/bearer.ts';
@@ -33,6 +34,8 @@ export async function startModel(options: ModelOptions): Promise<Service> {
   const { env, delayMs = 50, callbackDelaysMs = [500, 1000, 2000, 4000] } = options;
   readWebhookSecrets(env.WEBHOOK_SECRET);
   const ending = new AbortController();
+  // Every callback under way listens for the end.
+  setMaxListeners(0, ending.signal);
   const stored = new StoredResponses({ env, delayMs, callbackDelaysMs, stop: ending.signal });
   const service = await listen(modelApp(stored, env.LLM_AUTH_TOKEN).fetch, options.port);
   return {
