@@ -181,9 +181,14 @@ language plpgsql security definer set search_path = '' set enable_seqscan = off 
 as $$
 declare
   v_done record;
+  v_ring int[];
 begin
   v_done := pipeline.record_items(pipeline.attempts_of_submissions(pipeline.parse_items(p_items, 'submission')));
-  return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(pipeline.take_rings(v_done.ready)));
+  -- A duplicate may be the repeat of a call whose answer was lost, and its rings with it: rather a ring too many.
+  v_ring := pipeline.take_rings(v_done.ready) || array(
+    select f from (select distinct a.stage_id from jsonb_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
+      unnest(pipeline.followers_with_work(s.stage_id)) f);
+  return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring));
 end
 $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, service, job_id, outcome, result | error, usage}.';
