@@ -17,7 +17,7 @@ const entries: Entry[] = [
   entry('millrace', 'projection none, batch 50', 50, 4000),
   ...[10, 50, 200].map((batch) => entry('floor', `two calls, batch ${batch}`, batch, 4000)),
   ...[50, 200].map((batch) => entry('floor', `one call, batch ${batch}`, batch, 4000)),
-  entry('pg-boss', 'batch 200', 200, 4000),
+  ...[50, 200].map((batch) => entry('pg-boss', `batch ${batch}`, batch, 4000)),
   entry('graphile-worker', 'local queue', 8, 600),
 ];
 

@@ -9,10 +9,10 @@ declare module 'pg-boss' {
     on(event: 'error', listener: (error: Error) => void): void;
     start(): Promise<unknown>;
     stop(options: { graceful: boolean }): Promise<void>;
-    createQueue(name: string, options: { partition?: boolean }): Promise<void>;
+    createQueue(name: string): Promise<void>;
     insert(name: string, jobs: { data: object }[]): Promise<unknown>;
     fetch<T>(name: string, options: { batchSize: number }): Promise<{ id: string; data: T }[]>;
-    complete(name: string, ids: string[], output: object): Promise<unknown>;
+    complete(name: string, ids: string[], output: object | null): Promise<unknown>;
   }
 }
 
