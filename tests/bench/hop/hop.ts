@@ -53,6 +53,9 @@ export async function hop(progress: (message: string) => void): Promise<Result[]
     await client.query(ringByPgNet);
     const pgNet = await measure(client, 1, measured.pgNet);
     return [...report('millrace', millrace), ...report('pg_net', pgNet)];
+  } catch (error) {
+    const said = stageNames.flatMap((stage) => stack.functions.logs(`bench-${stage}`).slice(-3));
+    throw new Error(`${error instanceof Error ? error.message : error}\nThe functions wrote:\n${said.join('\n')}`);
   } finally {
     await client.end();
     await stack.stop();
