@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -37,6 +38,13 @@ test('each stage of leads has the function its definition names', async () => {
   const { leads } = await import('../../supabase/functions/_pipelines/leads.ts');
   for (const stage of Object.values(leads.stages)) expect(deployed).toContain(stage.function);
   expect(deployed).toEqual(expect.arrayContaining(['job-complete', 'job-poll']));
+});
+
+test('every function is deployed with the one import map, and checks its callers itself', () => {
+  const config = parse(readFileSync(path.join(root, 'supabase/config.toml'), 'utf8'));
+  const entry = { verify_jwt: false, import_map: './functions/deno.json' };
+  expect(config.functions).toEqual(Object.fromEntries(deployed.map((name) => [name, entry])));
+  expect(existsSync(path.join(root, 'supabase', entry.import_map))).toBe(true);
 });
 
 test('every function loads in Deno', async () => {
