@@ -53,6 +53,14 @@ describe('leads', () => {
     });
     expect(scrape?.retry).toHaveProperty('by_code.rate_limited.max_attempts', 8);
   });
+
+  test('keeps error codes as written, since they name what handlers throw', () => {
+    const policy = { maxAttempts: 9, backoff: { kind: 'list' as const, seconds: [1] } };
+    const retry = { ...stage.retry, byCode: { HTTP_500: policy, quotaExceeded: policy } };
+    const [a] = (define({ a: { ...stage, retry } }).toJson() as { stages: { retry: { by_code: object } }[] }).stages;
+    const written = { max_attempts: 9, backoff: policy.backoff };
+    expect(a?.retry.by_code).toEqual({ HTTP_500: written, quotaExceeded: written });
+  });
 });
 
 describe('a bad definition is refused with the field named', () => {

@@ -113,10 +113,14 @@ function checkNeeds(pipeline: string, stages: Record<string, StageDefinition>): 
   for (const stage of Object.keys(stages)) visit(stage, []);
 }
 
+/** Renames the options to the database's spelling. The keys of `byCode` are error codes: they stay as written. */
 function snakeKeys(value: object): Record<string, unknown> {
   const entries = Object.entries(value).map(([key, inner]): [string, unknown] => {
-    const isObject = inner !== null && typeof inner === 'object' && !Array.isArray(inner);
-    return [key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), isObject ? snakeKeys(inner) : inner];
+    const name = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return [name, inner];
+    if (key !== 'byCode') return [name, snakeKeys(inner)];
+    const policies = Object.entries(inner).map(([code, policy]): [string, unknown] => [code, snakeKeys(policy)]);
+    return [name, Object.fromEntries(policies)];
   });
   return Object.fromEntries(entries);
 }
