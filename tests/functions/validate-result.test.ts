@@ -37,8 +37,16 @@ test.each(['a\u0000b', 'a\ud83d', '\ude00b'])('a character Postgres cannot store
 });
 
 test('characters outside the basic plane are fine', () => {
-  expect(validateResult(schema, { title: '😀 漢字' }, 1_000).title).toBe('😀 漢字');
+  expect(validateResult(schema, { title: '😀 漢字' }, 1_000)).toHaveProperty('title', '😀 漢字');
 });
+
+test.each([undefined, () => 1, { toJSON: () => undefined }])(
+  'what JSON cannot hold is stored as null: %s',
+  (output) => {
+    expect(validateResult(z.any(), output, 1_000)).toBeNull();
+    expect(validateResult(z.void(), undefined, 1_000)).toBeNull();
+  },
+);
 
 test('a result over the limit is refused, with the way out', () => {
   const failure = failureOf({ title: 'é'.repeat(600) });

@@ -4,8 +4,13 @@ import { PermanentError, RetriableError, type StageError, storableText } from '.
 /**
  * Parses a stage's output by its schema and checks that Postgres can store it within `limitBytes`.
  * Throws `invalid_output` with the path of the first fault, or `result_too_large` with the remedy.
+ * An output that JSON cannot hold, such as undefined, is stored as null.
  */
-export function validateResult<S extends z.ZodType>(schema: S, output: unknown, limitBytes: number): z.output<S> {
+export function validateResult<S extends z.ZodType>(
+  schema: S,
+  output: unknown,
+  limitBytes: number,
+): z.output<S> | null {
   const parsed = schema.safeParse(output);
   if (!parsed.success) throw invalidOutput(parsed.error, output, { retriable: false });
   const fault = unstorablePath(parsed.data, 'output');
@@ -15,7 +20,9 @@ export function validateResult<S extends z.ZodType>(schema: S, output: unknown, 
       `${fault} holds a NUL character or half of a surrogate pair, which Postgres cannot store: remove it.`,
     );
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(parsed.data)).length;
+  const json: string | undefined = JSON.stringify(parsed.data);
+  if (json === undefined) return null;
+  const bytes = new TextEncoder().encode(json).length;
   if (bytes > limitBytes) {
     throw new PermanentError(
       'result_too_large',
