@@ -3,6 +3,7 @@ import {
   classify,
   errorFromStatus,
   MisconfiguredError,
+  messageOf,
   PermanentError,
   RetriableError,
   retryAfterMs,
@@ -93,6 +94,23 @@ describe('what a handler throws', () => {
       expect(classify(thrown)).toMatchObject({ code: 'unexpected_error', permanent: false });
     },
   );
+
+  const hostile = Object.defineProperty(new Error('x'), 'message', {
+    get: () => {
+      throw new Error('no message for you');
+    },
+  });
+  test.each([
+    ['without a prototype', Object.create(null)],
+    ['whose message throws', hostile],
+    ['with a symbol for a message', Object.assign(new Error('x'), { message: Symbol('s') })],
+    ['with a code that is no text', Object.assign(new Error('x'), { code: Object.create(null) })],
+  ])('even an object %s is classified, as retriable', (_, thrown) => {
+    const failure = classify(thrown);
+    expect(failure).toMatchObject({ code: 'unexpected_error', permanent: false });
+    expect(failure.message).toBeTypeOf('string');
+    expect(messageOf(thrown)).toBeTypeOf('string');
+  });
 
   test('a message that Postgres could not store is made storable', () => {
     const { message } = classify(new PermanentError('x', `a\u0000b\ud800c😀${'z'.repeat(5_000)}`));

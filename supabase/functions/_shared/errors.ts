@@ -38,6 +38,7 @@ export class MisconfiguredError extends RetriableError {
 }
 
 const MAX_MESSAGE_LENGTH = 2000;
+const UNDESCRIBED = 'Something was thrown that cannot be turned into text: throw an Error.';
 
 /**
  * Replaces what Postgres cannot store in a text or jsonb value: NUL and lone surrogates.
@@ -47,10 +48,18 @@ export function storableText(text: string): string {
 }
 
 /**
- * Turns whatever a handler threw into a failure the engine can record.
+ * Turns whatever a handler threw into a failure the engine can record. Never throws.
  * Network errors are sorted by their cause; what nobody foresaw is retriable with the code `unexpected_error`.
  */
 export function classify(error: unknown): Failure {
+  try {
+    return describe(error);
+  } catch {
+    return { code: 'unexpected_error', message: UNDESCRIBED, permanent: false };
+  }
+}
+
+function describe(error: unknown): Failure {
   const known = error instanceof StageError ? error : (classifyNetworkError(error) ?? unexpected(error));
   const failure: Failure = {
     code: known.code,
@@ -112,11 +121,15 @@ export function retryAfterMs(headers: Headers, now: number = Date.now()): number
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** The message of anything thrown, with the message of its cause, which is where `fetch` puts the reason. */
+/** The message of anything thrown, with the message of its cause, which is where `fetch` puts the reason. Never throws. */
 export function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-  return `${error.message}${cause}`;
+  try {
+    if (!(error instanceof Error)) return String(error);
+    const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    return `${error.message}${cause}`;
+  } catch {
+    return UNDESCRIBED;
+  }
 }
 
 function unexpected(error: unknown): StageError {
