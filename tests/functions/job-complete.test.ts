@@ -143,6 +143,16 @@ describe('the sender is asked to try again', () => {
     expect((await send(completed, { rpc: async () => failedAnswer(503) })).status).toBe(503);
   });
 
+  test('with 503 that names the setting when the model’s are missing, and the paid response is kept', async () => {
+    const { rpc } = jobEngine();
+    const server = await startModelServer(() => ({ json: modelResponse(samples.intel) }));
+    const env = { ...base, ...server.env, LLM_MODEL: undefined };
+    const answer = await send({ type: 'response.completed', data: { id: 'resp_1' } }, { rpc, env });
+    expect(answer).toMatchObject({ status: 503, body: { error: { code: 'misconfigured' } } });
+    expect(answer.body.error.message).toContain('LLM_MODEL is not set');
+    expect(rpc).not.toHaveBeenCalled();
+  });
+
   test('with 500 that names the setting when no secret is set', async () => {
     const { rpc } = jobEngine();
     const answer = await send(completed, { rpc, env: { ...base, WEBHOOK_SECRET: undefined } });

@@ -143,6 +143,13 @@ describe('scrape’s finished job', () => {
 });
 
 describe('each model stage', () => {
+  test.each([intel, strategy, subject, messaging])(
+    'keeps a finished response while a setting is missing ($name)',
+    (s) => {
+      expect(() => finishJob(s, modelResponse({}), { LLM_URL: 'http://m.test' })).toThrow(/LLM_MODEL is not set/);
+    },
+  );
+
   test.each([
     [intel, { scrape: samples.scrape }, samples.intel, 'We repair clocks.'],
     [strategy, { intel: samples.intel }, samples.strategy, 'Few apprentices'],

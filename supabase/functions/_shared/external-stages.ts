@@ -4,7 +4,7 @@ import { scrape } from '../leads-scrape/handler.ts';
 import { strategy } from '../leads-strategy/handler.ts';
 import { subject } from '../leads-subject/handler.ts';
 import type { JobOutcome, Usage } from './engine-contract.ts';
-import { classify, PermanentError } from './errors.ts';
+import { classify, MisconfiguredError, PermanentError } from './errors.ts';
 import type { Env } from './settings.ts';
 import type { Stage } from './stage.ts';
 import { validateResult } from './validate-result.ts';
@@ -22,7 +22,10 @@ export function externalStage(pipeline: string, name: string): Stage {
   );
 }
 
-/** Turns a finished job into the stage's checked output, or into its failure. Never throws. */
+/**
+ * Turns a finished job into the stage's checked output, or into its failure. Throws only a MisconfiguredError, when a
+ * setting is missing or wrong: the job itself is good and paid for, and can be finished once that is corrected.
+ */
 export function finishJob(stage: Stage, job: unknown, env: Env): JobOutcome {
   let usage: Usage | undefined;
   let outcome: JobOutcome;
@@ -35,6 +38,7 @@ export function finishJob(stage: Stage, job: unknown, env: Env): JobOutcome {
     const result = validateResult(stage.output, output, stage.definition.resultLimitBytes);
     outcome = { outcome: 'completed', result };
   } catch (error) {
+    if (error instanceof MisconfiguredError) throw error;
     outcome = { outcome: 'failed', error: classify(error) };
   }
   return usage ? { ...outcome, usage } : outcome;

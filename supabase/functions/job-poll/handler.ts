@@ -78,8 +78,8 @@ async function askAfter(waiting: WaitingJob, env: Env): Promise<JobOutcomeItem |
     const outcome = asked.state === 'lost' ? lost(service, job_id) : finishJob(stage, asked.job, env);
     return { submission, service, job_id, ...outcome };
   } catch (error) {
-    // No answer says nothing about the job: it is asked again at its next poll, until its deadline.
-    log.warn('a service gave no answer about a job', { submission, service, job_id, error: classify(error).message });
+    // This says nothing about the job: it is asked again at its next poll, until its deadline.
+    log.warn('a job could not be asked after', { submission, service, job_id, error: classify(error).message });
     return null;
   }
 }
