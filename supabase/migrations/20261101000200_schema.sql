@@ -8,12 +8,15 @@
 --   MR002  a call with a bad argument              MR005  a status written by hand that is not allowed
 --   MR003  something named that does not exist     MR006  a worker's call out of sequence
 
+-- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema. Not to '': then the
+-- session's temporary schema would come first for types, and what a low-privileged session puts there would run as owner.
+
 create schema pipeline;
 comment on schema pipeline is 'Millrace: multi-stage pipelines over your own tables. Start reading at pipeline.stage_health and pipeline.doctor().';
 revoke all on schema pipeline from public;
 
 create function pipeline.now() returns timestamptz
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return clock_timestamp();
@@ -33,7 +36,7 @@ create index log_by_code on pipeline.log (code, at);
 comment on table pipeline.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
 
 create function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb default '{}') returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- One row a minute and code is enough. Never an upsert: a user's transaction would wait for another's row.

@@ -61,7 +61,7 @@ comment on table pipeline.version_stages is 'One row a stage of a version: needs
 
 -- Checks one value of a stage's definition and names field, value and remedy when it will not do.
 create function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'stage %: % is %, but must be %', coalesce(p_stage ->> 'name', '?'), array_to_string(p_path, '.'), coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
@@ -72,7 +72,7 @@ comment on function pipeline.refuse_value(jsonb, text[], text, text) is 'Raises 
 
 -- The bounds of every number; all but seconds and factors are whole.
 create function pipeline.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean default false) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value jsonb := p_stage #> p_path;
@@ -89,7 +89,7 @@ $$;
 comment on function pipeline.check_number(jsonb, text[], numeric, numeric, boolean) is 'Raises MR001 unless the value at this path of a stage is absent or a number within bounds.';
 
 create function pipeline.check_type(p_stage jsonb, p_path text[], p_type text) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_stage #> p_path is not null and jsonb_typeof(p_stage #> p_path) not in (p_type, 'null') then
@@ -100,7 +100,7 @@ $$;
 comment on function pipeline.check_type(jsonb, text[], text) is 'Raises MR001 unless the value at this path of a stage is absent or of this JSON type.';
 
 create function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_unknown text;
@@ -117,7 +117,7 @@ $$;
 comment on function pipeline.check_keys(jsonb, text[], text[]) is 'Raises MR001 when an object of a stage''s definition has a field that nobody reads.';
 
 create function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_backoff jsonb := p_stage #> p_path;
@@ -142,7 +142,7 @@ $$;
 comment on function pipeline.check_backoff(jsonb, text[]) is 'Raises MR001 unless the backoff at this path of a stage is well formed or absent.';
 
 create function pipeline.check_retry(p_stage jsonb) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_code text;
@@ -163,7 +163,7 @@ $$;
 comment on function pipeline.check_retry(jsonb) is 'Raises MR001 unless a stage''s retry policy is well formed.';
 
 create function pipeline.check_completion(p_stage jsonb) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pipeline.check_type(p_stage, '{completion}', 'object');
@@ -180,7 +180,7 @@ $$;
 comment on function pipeline.check_completion(jsonb) is 'Raises MR001 unless the way in which a stage''s external jobs end is well formed.';
 
 create function pipeline.check_needs(p_stage jsonb, p_names text[]) returns void
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_need text;
@@ -202,7 +202,7 @@ $$;
 comment on function pipeline.check_needs(jsonb, text[]) is 'Raises MR001 unless the needs of a stage are known stages, each named once.';
 
 create function pipeline.check_stage(p_stage jsonb, p_names text[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce(p_stage ->> 'name', '') !~ '^[a-z][a-z0-9_]{0,40}$' then
@@ -236,7 +236,7 @@ comment on function pipeline.check_stage(jsonb, text[]) is 'Raises MR001 with th
 
 -- Topological positions by Kahn's method; what never becomes free is part of a cycle.
 create function pipeline.order_stages(p_stages jsonb) returns text[]
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ordered text[] := '{}';
@@ -261,7 +261,7 @@ $$;
 comment on function pipeline.order_stages(jsonb) is 'Names of the stages in a topological order; MR001 when there is a cycle.';
 
 create function pipeline.check_definition(p_definition jsonb) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_names text[];
@@ -301,7 +301,7 @@ $$;
 comment on function pipeline.check_definition(jsonb) is 'Raises MR001 when a definition is not valid.';
 
 create function pipeline.save_stages(p_pipeline_id int, p_definition jsonb) returns void
-language sql set search_path = ''
+language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into pipeline.stages as t (pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, enabled)
   select p_pipeline_id, s ->> 'name', coalesce(s ->> 'kind', 'function'),
@@ -327,7 +327,7 @@ $$;
 comment on function pipeline.save_stages(int, jsonb) is 'Writes the settings of a definition''s stages.';
 
 create function pipeline.graph_of(p_definition jsonb) returns jsonb
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_object_agg(s ->> 'name', coalesce((select jsonb_agg(n order by n) from jsonb_array_elements_text(s -> 'needs') n), '[]'))
   from jsonb_array_elements(p_definition -> 'stages') s
@@ -335,7 +335,7 @@ $$;
 comment on function pipeline.graph_of(jsonb) is 'The versioned part of a definition: stage name to the names of its needs.';
 
 create function pipeline.save_version(p_pipeline_id int, p_definition jsonb) returns int
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_graph jsonb := pipeline.graph_of(p_definition);
@@ -370,7 +370,7 @@ comment on function pipeline.save_version(int, jsonb) is 'The id of the version 
 
 -- A stage that the new graph drops may still be ahead of live runs, which finish on their own version with it.
 create function pipeline.check_dropped_stages(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_dropped record;
@@ -390,8 +390,25 @@ end
 $$;
 comment on function pipeline.check_dropped_stages(int, jsonb) is 'Raises MR001 with the number of live runs when a definition drops a stage that they still need.';
 
+create function pipeline.check_moved(p_pipeline text, p_table regclass, p_key text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_live record;
+begin
+  select p.entity_table, p.entity_key, count(*) as runs into v_live
+  from pipeline.pipelines p join pipeline.runs r on r.pipeline_id = p.id and r.status = 'running'
+  where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key) group by p.entity_table, p.entity_key;
+  if found then
+    raise exception 'pipeline % cannot move from %.% to %.%: % live runs are filed under the former', p_pipeline, v_live.entity_table, v_live.entity_key, p_table, p_key, v_live.runs
+      using errcode = 'MR001', hint = 'Let them finish, or cancel them: select pipeline.cancel(id) from pipeline.runs where status = ''running''.';
+  end if;
+end
+$$;
+comment on function pipeline.check_moved(text, regclass, text) is 'Raises MR001 when a pipeline with live runs is to change its table or key.';
+
 create function pipeline.define(p_definition jsonb) returns int
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline_id int;
@@ -400,6 +417,7 @@ declare
 begin
   perform pipeline.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
+  perform pipeline.check_moved(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, enabled)
   values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
     coalesce(p_definition #>> '{entity,projection}', 'columns'), coalesce((p_definition ->> 'enabled')::boolean, true))

@@ -15,9 +15,9 @@
 
 create type pipeline.work as (
   ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
-  run_id bigint, stage_id int, entity_id text, was pipeline.attempt_state, verdict text, reason text
+  run_id bigint, stage_id int, entity_id text, was pipeline.attempt_state, verdict text, reason text, claimed_stage text, claimed_trace text
 );
-comment on type pipeline.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on).';
+comment on type pipeline.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on); an external job also tells stage and trace it was submitted for.';
 
 create type pipeline.change as (
   entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
@@ -26,10 +26,13 @@ create type pipeline.change as (
 comment on type pipeline.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
 
 create type pipeline.ready as (run_id bigint, stage_id int);
+comment on type pipeline.ready is 'A stage of a run that became ready.';
+create type pipeline.cancelled as (stage_id int, change pipeline.change);
+comment on type pipeline.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
 
 -- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
 create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -71,7 +74,7 @@ $$;
 comment on function pipeline.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were free.';
 
 create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage pipeline.stages;
@@ -86,7 +89,7 @@ comment on function pipeline.project(int, pipeline.change[]) is 'Writes a batch 
 
 -- Seconds to wait before the retry with this count (0: the first), by a policy of the definition.
 create function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count int) returns float8
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_jitter float8;
@@ -104,7 +107,7 @@ $$;
 comment on function pipeline.backoff_seconds(jsonb, int) is 'Seconds until the next retry; retry_count 0 asks for the first.';
 
 create function pipeline.retry_due(p_stage_id int, p_error jsonb, p_retry_count int) returns timestamptz
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_retry jsonb := (select s.retry from pipeline.stages s where s.id = p_stage_id);
@@ -122,7 +125,7 @@ comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attemp
 
 -- Followers of a stage that this completion readies: all their other needs are completed already.
 create function pipeline.advance(p_stage_id int, p_run_ids bigint[]) returns pipeline.ready[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -150,7 +153,7 @@ $$;
 comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies, and returns them.';
 
 create function pipeline.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- Only the end of a sink can end a run; with one sink nothing else needs a look.
@@ -166,7 +169,7 @@ $$;
 comment on function pipeline.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
 
 create function pipeline.complete(p_stage_id int, p_items pipeline.work[]) returns int[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -177,7 +180,6 @@ declare
   v_alike boolean;
   v_changes pipeline.change[];
 begin
-  perform pipeline.apply_results(p_stage_id, p_items);
   insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from unnest(p_items) i;
   v_ready := pipeline.advance(p_stage_id, v_runs);
   v_stages := array(select distinct r.stage_id from unnest(v_ready) r);
@@ -188,7 +190,7 @@ begin
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null,
         service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
-    from unnest(p_items) i where a.id = i.attempt_id
+    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )
   select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_queued else (
@@ -205,27 +207,33 @@ $$;
 comment on function pipeline.complete(int, pipeline.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
 
 -- The user's own function for the stage, in the same transaction: rows it writes commit with the completion.
-create function pipeline.apply_results(p_stage_id int, p_items pipeline.work[]) returns void
-language plpgsql set search_path = ''
+create function pipeline.apply_results(p_stage_id int, p_items pipeline.work[]) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_apply text := (select s.apply from pipeline.stages s where s.id = p_stage_id);
 begin
   if v_apply is not null then
+    if to_regprocedure(v_apply || '(jsonb)') is null then
+      raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
+        using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; then replay the dead letters.';
+    end if;
     execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
       using (select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id, 'entity_id', i.entity_id, 'result', i.result) order by i.ord) from unnest(p_items) i);
   end if;
+  return v_apply is not null;
 end
 $$;
-comment on function pipeline.apply_results(int, pipeline.work[]) is 'Calls the stage''s apply function, if it has one, with a jsonb list of {attempt, run, entity_id, result}.';
+comment on function pipeline.apply_results(int, pipeline.work[]) is 'Calls the stage''s apply function with a jsonb list of {attempt, run, entity_id, result}; false when it has none.';
 
 create function pipeline.fail(p_stage_id int, p_items pipeline.work[]) returns int[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
   v_changes pipeline.change[];
   v_dead bigint[];
+  v_cancelled pipeline.cancelled[] := '{}';
   v_due_now boolean;
 begin
   insert into pipeline.results (attempt_id, usage) select i.attempt_id, i.usage from unnest(p_items) i where i.usage is not null;
@@ -233,7 +241,7 @@ begin
     update pipeline.attempts a
     set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, error = i.error,
         service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
-    from unnest(p_items) i where a.id = i.attempt_id
+    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning a.*, i.entity_id, i.was, i.job_id as reported_job, pipeline.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
@@ -246,18 +254,20 @@ begin
       f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::pipeline.change),
     coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false)
   into v_changes, v_dead, v_due_now from failed f;
-  perform pipeline.project(p_stage_id, v_changes);
+  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
   if cardinality(v_dead) > 0 then
     update pipeline.runs r set status = 'failed', finished_at = v_now where r.id = any (v_dead);
-    perform pipeline.cancel_attempts(v_dead, null);
+    v_cancelled := pipeline.cancel_attempts(v_dead, null);
   end if;
+  perform pipeline.project(p_stage_id, v_changes);
+  perform pipeline.project_cancelled(v_cancelled);
   return case when v_due_now then array[p_stage_id] else '{}' end;
 end
 $$;
 comment on function pipeline.fail(int, pipeline.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails. Returns the stage when a retry is due at once.';
 
 create function pipeline.wait(p_stage_id int, p_items pipeline.work[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -266,7 +276,7 @@ begin
   with waiting as (
     update pipeline.attempts a
     set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id, deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'), poll_at = v_now + s.poll_every
-    from unnest(p_items) i, pipeline.stages s where a.id = i.attempt_id and s.id = p_stage_id
+    from unnest(p_items) i, pipeline.stages s where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
     returning i.entity_id, a.job_id, a.retry_count, a.started_at
   )
   select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::pipeline.change) into v_changes from waiting w;
@@ -276,7 +286,7 @@ $$;
 comment on function pipeline.wait(int, pipeline.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
 
 create function pipeline.release(p_stage_id int, p_items pipeline.work[]) returns int[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -286,7 +296,7 @@ begin
   with released as (
     update pipeline.attempts a
     set state = 'queued', token = null, started_at = null, queue_at = v_now, releases = a.releases + 1
-    from unnest(p_items) i where a.id = i.attempt_id and a.releases < 2
+    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was and a.releases < 2
     returning i.entity_id, a.retry_count
   )
   select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::pipeline.change) into v_changes from released r;
@@ -294,7 +304,7 @@ begin
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
   v_tired := array(
     select row(i.ord, i.attempt_id, i.token, i.shown, 'failed', null, i.usage, '{"code": "released", "message": "released by three workers in a row without a result"}'::jsonb,
-      null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason)::pipeline.work
+      null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason, null, null)::pipeline.work
     from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where a.state = 'started');
   if cardinality(v_tired) > 0 then
     perform pipeline.fail(p_stage_id, v_tired);
@@ -304,35 +314,47 @@ end
 $$;
 comment on function pipeline.release(int, pipeline.work[]) is 'started → queued without costing an attempt; the third release in a row of one attempt fails it.';
 
--- Cancels live attempts of locked runs: all of them, or those of some stages.
-create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns void
-language plpgsql set search_path = ''
+-- Cancels live attempts of locked runs: all of them, or those of some stages. The caller projects them when it is done.
+create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns pipeline.cancelled[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_cancelled pipeline.cancelled[];
+begin
+  perform from pipeline.attempts a
+  where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
+  with cancelled as (
+    update pipeline.attempts a
+    set state = 'cancelled', finished_at = pipeline.now(), queue_at = null, poll_at = null, deadline_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
+    from pipeline.runs r
+    where a.run_id = any (p_run_ids) and r.id = a.run_id and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state in ('queued', 'started', 'waiting')
+    returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::pipeline.change as change
+  )
+  select coalesce(array_agg(row(c.stage_id, c.change)::pipeline.cancelled), '{}') into v_cancelled from cancelled c;
+  return v_cancelled;
+end
+$$;
+comment on function pipeline.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void. Returns what is left to project.';
+
+create function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
 begin
-  perform from pipeline.attempts a
-  where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
   for v_stage in
-    with cancelled as (
-      update pipeline.attempts a
-      set state = 'cancelled', finished_at = pipeline.now(), queue_at = null, poll_at = null, deadline_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
-      from pipeline.runs r
-      where a.run_id = any (p_run_ids) and r.id = a.run_id and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state in ('queued', 'started', 'waiting')
-      returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::pipeline.change as change
-    )
-    select c.stage_id, array_agg(c.change) as changes from cancelled c group by c.stage_id order by c.stage_id
+    select c.stage_id, array_agg(c.change) as changes from unnest(p_cancelled) c group by c.stage_id order by c.stage_id
   loop
     perform pipeline.project(v_stage.stage_id, v_stage.changes);
   end loop;
 end
 $$;
-comment on function pipeline.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void.';
+comment on function pipeline.project_cancelled(pipeline.cancelled[]) is 'Shows cancelled attempts on their entities.';
 
 -- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
 -- run and so cancel what other items of the batch are about, which is then too late for them.
 create function pipeline.settle(p_items pipeline.work[], out items pipeline.work[], out ready int[])
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -354,7 +376,15 @@ begin
       end if;
     end if;
     case v_group.outcome
-      when 'completed' then ready := ready || pipeline.complete(v_group.stage_id, v_group.items);
+      when 'completed' then
+        -- What apply writes counts: it may have started a stage over, or deleted the entity.
+        if pipeline.apply_results(v_group.stage_id, v_group.items) then
+          v_late := pipeline.late_attempts(v_group.items);
+          items := pipeline.mark_late(items, v_late);
+          v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
+          continue when cardinality(v_group.items) = 0;
+        end if;
+        ready := ready || pipeline.complete(v_group.stage_id, v_group.items);
       when 'failed' then ready := ready || pipeline.fail(v_group.stage_id, v_group.items);
       when 'released' then ready := ready || pipeline.release(v_group.stage_id, v_group.items);
       when 'waiting' then perform pipeline.wait(v_group.stage_id, v_group.items);
@@ -365,22 +395,22 @@ $$;
 comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work.';
 
 create function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[]
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select a.id from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where i.verdict is null and a.state <> i.was);
+  return array(select i.attempt_id from unnest(p_items) i left join pipeline.attempts a on a.id = i.attempt_id where i.verdict is null and a.state is distinct from i.was);
 end
 $$;
 comment on function pipeline.late_attempts(pipeline.work[]) is 'Attempts of unsettled items whose state is no longer what was judged.';
 
 create function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   for v_i in 1 .. cardinality(p_items) loop
     if p_items[v_i].attempt_id = any (p_late) then
       p_items[v_i].verdict := 'stale';
-      p_items[v_i].reason := 'the attempt was cancelled, since another stage of its run failed in the same call';
+      p_items[v_i].reason := 'the attempt was cancelled by what else the same call did';
     end if;
   end loop;
   return p_items;
@@ -390,7 +420,7 @@ comment on function pipeline.mark_late(pipeline.work[], bigint[]) is 'Marks item
 
 -- The engine's word counts, even where a user's own trigger refuses every write to the entity.
 create function pipeline.settle_unprojected(p_items pipeline.work[], out items pipeline.work[], out ready int[])
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
@@ -409,7 +439,7 @@ comment on function pipeline.settle_unprojected(pipeline.work[]) is 'settle() of
 -- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone,
 -- which then fails with the SQL error. Errors that say "try again" are raised to the caller.
 create function pipeline.settle_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_half int := cardinality(p_items) / 2;

@@ -7,7 +7,7 @@
 -- the queue again before it signs off. So either the worker sees the work, or the enqueuer sees that the worker has gone.
 
 create function pipeline.take_rings(p_stage_ids int[], p_scaling_out int default null) returns int[]
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage_id int;
@@ -32,7 +32,7 @@ $$;
 comment on function pipeline.take_rings(int[], int) is 'Of these stages, those to be rung now; each is noted as rung. A worker that scales its own stage out names it, since it is itself alive.';
 
 create function pipeline.ring_list(p_stage_ids int[]) returns jsonb
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -44,12 +44,15 @@ comment on function pipeline.ring_list(int[]) is 'Rings as the functions read th
 
 -- The one place that calls pg_net. A setting that is missing or wrong is reported, never raised: the user's own write goes on.
 create function pipeline.post(p_function text, p_body jsonb) returns boolean
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_url text := pipeline.setting('project_url');
-  v_key text := pipeline.setting('secret_key');
+  v_url text;
+  v_key text;
 begin
+  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
+  v_url := pipeline.setting('project_url');
+  v_key := pipeline.setting('secret_key');
   if v_url is null or v_key is null then
     perform pipeline.report('error', 'doorbell_not_configured', 'The doorbell cannot ring: project_url or secret_key is not set',
       jsonb_build_object('hint', 'select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url''); select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'');'));
@@ -69,7 +72,7 @@ $$;
 comment on function pipeline.post(text, jsonb) is 'Rings an Edge Function through pg_net at commit; false (and a line in pipeline.log) when it cannot.';
 
 create function pipeline.ring(p_stage_ids int[]) returns int
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage jsonb;
@@ -84,7 +87,7 @@ $$;
 comment on function pipeline.ring(int[]) is 'Rings those of the stages that have no live worker and no unanswered ring; returns how many.';
 
 create function public.pipeline_ring(p_stages jsonb) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage jsonb;

@@ -5,7 +5,7 @@
 -- a value that jsonb cannot hold then fails its own attempt and not the whole call.
 
 create function pipeline.storable_item(p_item json) returns jsonb
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_item json;
@@ -17,7 +17,7 @@ exception when others then
   v_why := sqlerrm;
   v_item := regexp_replace(p_item::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
   return jsonb_build_object('attempt', v_item ->> 'attempt', 'submission', v_item ->> 'submission', 'token', v_item ->> 'token',
-    'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id', 'outcome', case v_item ->> 'outcome' when 'completed' then 'failed' else v_item ->> 'outcome' end)
+    'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id', 'stage', v_item ->> 'stage', 'trace_id', v_item ->> 'trace_id', 'outcome', case v_item ->> 'outcome' when 'completed' then 'failed' else v_item ->> 'outcome' end)
     || case when v_item ->> 'outcome' = 'completed' then jsonb_build_object('refused', v_why, 'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
          'message', format('the result holds something that Postgres cannot store (%s); remove it before returning the result', v_why)))
        else jsonb_build_object('error', jsonb_build_object('code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
@@ -27,7 +27,7 @@ $$;
 comment on function pipeline.storable_item(json) is 'An item as jsonb; one that jsonb cannot hold becomes a failure that says so.';
 
 create function pipeline.items_of(p_items json) returns jsonb
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_items is null or json_typeof(p_items) <> 'array' then
@@ -47,7 +47,7 @@ comment on function pipeline.items_of(json) is 'The list of reports as jsonb, it
 
 -- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for an external job's end.
 create function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_items jsonb := pipeline.items_of(p_items);
@@ -62,9 +62,9 @@ begin
       case when f.outcome = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
         || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end end,
       f.service, f.job_id, null, null, null, null,
-      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused))::pipeline.work
-    from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, refused text, strange text))
-      with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, refused, strange, ordinality)
+      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused), f.stage, f.trace_id)::pipeline.work
+    from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, stage text, trace_id text, refused text, strange text))
+      with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, stage, trace_id, refused, strange, ordinality)
     cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
     cross join lateral (select case when n.id ~ '^[0-9]{1,18}$' then n.id::bigint end as id) k
     cross join lateral (
@@ -87,7 +87,7 @@ comment on function pipeline.parse_items(json, text) is 'Reports as work items; 
 
 -- What the attempt's state means for somebody who comes too late.
 create function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_state is null then 'there is no such attempt: its entity or its run was deleted'
@@ -101,24 +101,25 @@ comment on function pipeline.stale_reason(pipeline.attempt_state, jsonb) is 'Why
 
 -- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
 create function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[]
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
     select row(i.ord, i.attempt_id, a.token, i.shown,
-      case when l.too_large then 'failed' else i.outcome end, case when not l.too_large then i.result end, i.usage,
+      case when l.too_large then 'failed' else i.outcome end, case when l.too_large is not true then i.result end, i.usage,
       case when l.too_large then jsonb_build_object('code', 'result_too_large', 'permanent', true, 'message', l.message) else i.error end,
       i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
-      case v.verdict when 'stale' then pipeline.stale_reason(a.state, a.error) when 'busy' then 'the entity is locked by another transaction'
-        when 'rejected' then coalesce(i.reason, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end)::pipeline.work
+      case v.verdict when 'stale' then case when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text
+          then 'the job was submitted for another run' else pipeline.stale_reason(a.state, a.error) end when 'busy' then 'the entity is locked by another transaction'
+        when 'rejected' then coalesce(i.reason, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end, i.claimed_stage, i.claimed_trace)::pipeline.work
     from (select u.*, row_number() over (partition by u.attempt_id order by u.verdict is not null, u.ord) as copy from unnest(p_items) u) i
     left join pipeline.attempts a on a.id = i.attempt_id
     left join pipeline.runs r on r.id = a.run_id
     left join pipeline.stages s on s.id = a.stage_id
     cross join lateral (
-      select i.outcome = 'completed' and pg_column_size(i.result) > s.result_limit_bytes as too_large,
-        case when i.outcome = 'completed' and pg_column_size(i.result) > s.result_limit_bytes then
-          format('the result has %s bytes, but the limit of stage %s is %s; put it into Storage and return its location', pg_column_size(i.result), s.name, s.result_limit_bytes) end as message
+      select z.size > s.result_limit_bytes as too_large, case when z.size > s.result_limit_bytes then
+        format('the result has %s bytes, but the limit of stage %s is %s; put it into Storage and return its location', z.size, s.name, s.result_limit_bytes) end as message
+      from (select case when i.outcome = 'completed' then octet_length(i.result::text) else 0 end as size) z
     ) l
     cross join lateral (
       select case
@@ -130,6 +131,8 @@ begin
           when a.state = 'started' and a.token::text = i.shown then null
           when a.token::text = i.shown and a.state::text in (i.outcome, case when i.outcome = 'waiting' then 'completed' end) then 'duplicate'
           else 'stale' end
+        -- An external job of another project, or of a database that was since made anew, must not end this attempt.
+        when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text then 'stale'
         -- An external job: the waiting attempt must wait for this very job; one that is started or queued has not said yet.
         when a.state in ('started', 'queued') or (a.state = 'waiting' and a.service = i.service and a.job_id = i.job_id) then null
         when a.state::text = i.outcome and a.job_id = i.job_id then 'duplicate'
@@ -141,7 +144,7 @@ $$;
 comment on function pipeline.judge(pipeline.work[], bigint[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
 
 create function pipeline.record_items(p_items pipeline.work[], out verdicts jsonb, out ready int[])
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_items pipeline.work[];
@@ -164,7 +167,7 @@ comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and
 
 -- The attempt that a submission stands for today: the newest that carries its id.
 create function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   for v_i in 1 .. cardinality(p_items) loop
@@ -177,7 +180,7 @@ $$;
 comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
 
 create function public.pipeline_resume(p_items json) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done record;
@@ -191,10 +194,10 @@ begin
   return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring));
 end
 $$;
-comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, service, job_id, outcome, result | error, usage}.';
+comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';
 
 create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -214,7 +217,7 @@ begin
     from due, pipeline.stages s where a.id = due.id and s.id = a.stage_id
     returning a.*, s.name as stage, s.pipeline_id
   )
-  select jsonb_agg(jsonb_build_object('attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'pipeline', p.name, 'stage', t.stage,
+  select jsonb_agg(jsonb_build_object('attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'pipeline', p.name, 'stage', t.stage, 'trace_id', r.trace_id,
       'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id, 'deadline_at', t.deadline_at) order by t.id) into v_jobs
   from taken t join pipeline.pipelines p on p.id = t.pipeline_id join pipeline.runs r on r.id = t.run_id;
   return jsonb_build_object('jobs', coalesce(v_jobs, '[]'), 'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);

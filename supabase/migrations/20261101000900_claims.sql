@@ -10,7 +10,7 @@
 -- now and then walks a whole index where it wants fifty rows.
 
 create function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage pipeline.stages;
@@ -28,7 +28,7 @@ comment on function pipeline.stage_named(text, text) is 'The stage with this nam
 
 -- How many workers of a stage are alive: those that have not left and whose heartbeat is fresh.
 create function pipeline.live_workers(p_stage_id int) returns int
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (select count(*) from pipeline.workers w
@@ -38,7 +38,7 @@ $$;
 comment on function pipeline.live_workers(int) is 'Number of live workers of a stage, in a snapshot of its own.';
 
 create function pipeline.has_ready_work(p_stage_id int) returns boolean
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -52,7 +52,7 @@ comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this 
 
 -- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
 create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[])
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -94,7 +94,7 @@ comment on function pipeline.claim(pipeline.stages, uuid, uuid, int) is 'queued 
 
 -- Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt leaves the lease alone.
 create function pipeline.drop_claims(p_worker_id uuid) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from pipeline.claims c
@@ -106,7 +106,7 @@ comment on function pipeline.drop_claims(uuid) is 'Deletes the leases of a worke
 
 -- Shows a claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
 create function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pipeline.write_entities(p_pipeline.id, 'started', p_stage, null, p_entity_ids, null);
@@ -123,7 +123,7 @@ comment on function pipeline.project_started(pipeline.pipelines, text, text[]) i
 -- Built as json, not jsonb: it is read once, as text, by the function at the other end. What all or most of a batch have in
 -- common, the version and its needs, is looked up once.
 create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, p_entity_ids);
@@ -154,7 +154,7 @@ comment on function pipeline.batch_of(pipeline.stages, uuid, bigint[], text[]) i
 
 -- The answer to claim and complete alike: the batch, and the functions that the worker should ring now.
 create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items jsonb) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   return json_build_object(
@@ -166,7 +166,7 @@ $$;
 comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], jsonb) is 'Builds the answer to pipeline_claim and pipeline_complete.';
 
 create function pipeline.stage_open(p_stage pipeline.stages) returns boolean
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   return p_stage.enabled and (select p.enabled from pipeline.pipelines p where p.id = p_stage.pipeline_id);
@@ -176,7 +176,7 @@ comment on function pipeline.stage_open(pipeline.stages) is 'Whether the stage a
 
 -- Claims for a signed-on worker, remembers the claim for a repeat, and sees to scaling out.
 create function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_done record) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline pipeline.pipelines;
@@ -208,7 +208,7 @@ $$;
 comment on function pipeline.claim_next(pipeline.stages, pipeline.workers, int, int, record) is 'The claiming half of pipeline_claim and pipeline_complete.';
 
 create function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_claim record;
@@ -225,7 +225,7 @@ $$;
 comment on function pipeline.repeat_answer(pipeline.stages, pipeline.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a ring too many.';
 
 create function pipeline.followers_with_work(p_stage_id int) returns int[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(select distinct vs.stage_id from pipeline.version_stages vs where p_stage_id = any (vs.needs) and pipeline.has_ready_work(vs.stage_id));
@@ -235,7 +235,7 @@ comment on function pipeline.followers_with_work(int) is 'Stages right after thi
 
 -- The next number is a new call, the last one a repeat; anything else is an error.
 create function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq int, p_limit int, p_done record) returns json
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_seq = p_worker.last_seq then
@@ -250,7 +250,7 @@ $$;
 comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
 
 create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage pipeline.stages := pipeline.stage_named(p_pipeline, p_stage);
@@ -266,6 +266,10 @@ begin
   if not found then
     -- Signing on takes turns, so that two workers never both become the last one that the maximum allows.
     perform pg_advisory_xact_lock(hashtext('pipeline.sign_on'), v_stage.id);
+    -- The first try of this very call may have signed the worker on while this one waited.
+    select w.* into v_worker from pipeline.workers w where w.id = p_worker for update;
+  end if;
+  if v_worker.id is null then
     -- Its arrival answers every ring so far, also when it is sent home.
     delete from pipeline.rings r where r.id in (select u.id from pipeline.rings u where u.stage_id = v_stage.id for update skip locked);
     if pipeline.live_workers(v_stage.id) >= v_stage.max_workers then
@@ -283,7 +287,7 @@ $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
 create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;
@@ -306,7 +310,7 @@ $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
 
 create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -326,7 +330,7 @@ $$;
 comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
-language plpgsql security definer set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;
@@ -357,7 +361,7 @@ comment on function public.pipeline_leave(uuid, boolean) is 'Signs a worker off,
 -- Whoever enqueues holds the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is about
 -- to rely on this worker, and the look at the queue, a later statement, sees all that was committed before.
 create function pipeline.must_stay(p_worker pipeline.workers) returns boolean
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not (select pipeline.stage_open(s) from pipeline.stages s where s.id = p_worker.stage_id) then

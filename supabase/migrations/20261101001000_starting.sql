@@ -5,7 +5,7 @@
 
 -- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
 create function pipeline.take_over(p_run_ids bigint[], p_keep int[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   with source as (
@@ -28,7 +28,7 @@ comment on function pipeline.take_over(bigint[], int[]) is 'Copies the results o
 
 -- Queues one stage of locked runs; raises when a run lacks the result of one of its needs.
 create function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -55,7 +55,7 @@ comment on function pipeline.enqueue_stage(bigint[], int) is 'Queues a stage of 
 
 -- New runs of the current version for entities that the caller holds. Returns the runs; an entity with a live run gets none.
 create function pipeline.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -97,7 +97,7 @@ $$;
 comment on function pipeline.new_runs(int, text[], int) is 'Starts new runs of held entities at a stage, with the results of earlier stages taken over.';
 
 create function pipeline.enqueue_open(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pipeline.enqueue_stage(array(
@@ -113,7 +113,7 @@ comment on function pipeline.enqueue_open(bigint[], int) is 'Queues a stage in t
 
 -- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
 create function pipeline.start_over(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_version record;
@@ -132,6 +132,7 @@ begin
     where r.id = any (p_run_ids) group by r.pipeline_id, vs.version_id, vs.dependents order by vs.version_id
   loop
     v_closure := v_version.dependents || p_stage_id;
+    -- Not projected: what is shown next is the fresh start.
     perform pipeline.cancel_attempts(v_version.runs, v_closure);
     update pipeline.attempts a set superseded = true
     where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
@@ -144,7 +145,7 @@ comment on function pipeline.start_over(bigint[], int) is 'Starts a stage and it
 
 -- Stages beside this one that new runs have queued too must show it, and ring. Returns them.
 create function pipeline.show_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
@@ -168,7 +169,7 @@ comment on function pipeline.show_beside(int, int, bigint[]) is 'Projects what n
 
 -- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
 create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
@@ -192,7 +193,7 @@ $$;
 comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
 
 create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null) returns bigint
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline pipeline.pipelines;
@@ -220,7 +221,7 @@ $$;
 comment on function pipeline.start(text, text, text) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there.';
 
 create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(p_entity_ids) > 0 then
@@ -233,7 +234,7 @@ comment on function pipeline.project_queued(int, int, int[], text[]) is 'Shows a
 
 -- Locks the entities and the runs given, waiting for both.
 create function pipeline.hold_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -249,7 +250,7 @@ $$;
 comment on function pipeline.hold_runs(bigint[]) is 'Locks runs and their entities in the lock order.';
 
 create function pipeline.cancel(p_run bigint) returns void
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status pipeline.run_status;
@@ -260,8 +261,8 @@ begin
     raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
       using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run can be cancelled: select * from pipeline.runs where status = ''running''.';
   end if;
-  perform pipeline.cancel_attempts(array[p_run], null);
   update pipeline.runs r set status = 'cancelled', finished_at = pipeline.now() where r.id = p_run;
+  perform pipeline.project_cancelled(pipeline.cancel_attempts(array[p_run], null));
 end
 $$;
 comment on function pipeline.cancel(bigint) is 'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns failed with the error cancelled.';
@@ -279,7 +280,7 @@ where r.status = 'failed'
 comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
 
 create function pipeline.is_latest_run(p_run_id bigint) returns boolean
-language plpgsql volatile set search_path = ''
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return not exists (
@@ -291,7 +292,7 @@ comment on function pipeline.is_latest_run(bigint) is 'Whether the run''s entity
 
 -- All stages that failed or were cancelled go on together, or the run could never end.
 create function pipeline.retry_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -325,7 +326,7 @@ $$;
 comment on function pipeline.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
 
 create function pipeline.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run pipeline.runs;
@@ -353,7 +354,7 @@ $$;
 comment on function pipeline.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts, and with it what was cancelled beside it.';
 
 create function pipeline.check_condition(p_pipeline text, p_condition jsonb) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key text;
@@ -387,7 +388,7 @@ $$;
 comment on function pipeline.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
 
 create function pipeline.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];

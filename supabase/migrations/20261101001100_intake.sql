@@ -11,12 +11,12 @@
 -- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper.
 
 create function pipeline.stage_columns(p_stage text) returns text[]
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at'] $$;
 comment on function pipeline.stage_columns(text) is 'The seven columns that the projection keeps for a stage on its entity.';
 
 create function pipeline.stage_columns_ddl(p_table text, p_stage text) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select format($ddl$alter table %1$s
   add column if not exists %2$I text not null default 'pending',
@@ -31,7 +31,7 @@ $$;
 comment on function pipeline.stage_columns_ddl(text, text) is 'The statement that adds a stage''s seven columns to a table.';
 
 create function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_missing record;
@@ -46,6 +46,13 @@ begin
       using errcode = 'MR001', hint = 'Make it the primary key.';
   end if;
   if p_pipeline.projection = 'columns' then
+    select p.name, s.name as stage into v_missing
+    from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id join pipeline.stages s on s.id = vs.stage_id
+    where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id and p.projection = 'columns' and s.name = any (p_stages) limit 1;
+    if found then
+      raise exception 'stage % of pipeline % would share its columns with pipeline %, which has a stage of that name on the same table %', v_missing.stage, p_pipeline.name, v_missing.name, p_pipeline.entity_table
+        using errcode = 'MR001', hint = 'Give the stage another name, or use the projection none.';
+    end if;
     select s as stage, c as name into v_missing from unnest(p_stages) s, unnest(pipeline.stage_columns(s)) c
     where not exists (select from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = c and not a.attisdropped) limit 1;
     if found then
@@ -59,7 +66,7 @@ comment on function pipeline.check_columns(pipeline.pipelines, text[]) is 'Raise
 
 -- A stage that was dropped may have lost its columns since; the projection then leaves it out.
 create function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select 7 = (select count(*) from pg_attribute a where a.attrelid = p_pipeline.entity_table and not a.attisdropped and a.attname = any (pipeline.stage_columns(p_stage)))
 $$;
@@ -67,7 +74,7 @@ comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether t
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -86,7 +93,7 @@ $$;
 comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];
@@ -99,7 +106,7 @@ $$;
 comment on function pipeline.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
 
 create function pipeline.delete_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from pipeline.results o using pipeline.attempts a where a.run_id = any (p_run_ids) and o.attempt_id = a.id;
@@ -111,7 +118,7 @@ comment on function pipeline.delete_runs(bigint[]) is 'Deletes locked runs with 
 
 -- One assignment list a stage: what a transition of it writes.
 create function pipeline.settle_branch(p_pipeline pipeline.pipelines, p_stage_id int, p_stage text) returns text
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select format($branch$
   when %1$L then
@@ -121,13 +128,13 @@ as $$
     (select coalesce(string_agg(distinct format(', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end', n.name || '_status', n.name), ''), '')
      from pipeline.version_stages vs join pipeline.stages n on n.id = vs.stage_id where p_stage_id = any (vs.needs) and pipeline.has_columns(p_pipeline, n.name)),
     p_pipeline.entity_key,
-    (select format_type(a.atttypid, null) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
+    (select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
 $$;
 comment on function pipeline.settle_branch(pipeline.pipelines, int, text) is 'Source of one branch of a pipeline''s __settle function.';
 
 -- What starting over writes into one stage's columns, whichever stages a run's version lets start over.
 create function pipeline.queued_assignments(p_stage text) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select format('%1$I = case when p_stage = %2$L then ''queued'' when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ', p_stage || '_status', p_stage)
     || string_agg(format('%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end', c, p_stage, case when c = p_stage || '_retry_count' then '0' else 'null' end), ', ')
@@ -137,7 +144,7 @@ comment on function pipeline.queued_assignments(text) is 'Source of the assignme
 
 -- The statement by which intake takes in one stage. p_was is what the old status is read from.
 create function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text
-language sql immutable set search_path = ''
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select format($branch$
     for v_group in
@@ -158,12 +165,13 @@ $$;
 comment on function pipeline.intake_branch(pipeline.pipelines, text, text[], text[], text, text) is 'Source of what a pipeline''s __intake function does for one stage.';
 
 create function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
 create or replace function pipeline.%1$I(p_ids text[], p_wait boolean default false) returns text[]
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   if p_wait then
     return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update);
@@ -172,7 +180,8 @@ begin
 end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
   execute format($f$
 create or replace function pipeline.%1$I(p_ids text[]) returns json[]
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   return array(
     select (select to_json(x) from (select %5$s from %3$s e where e.%2$I = i.id::%4$s) x)
@@ -182,7 +191,8 @@ end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity
      where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   if tg_op = 'TRUNCATE' then
     perform pipeline.delete_runs(array(select r.id from pipeline.runs r where r.pipeline_id = %2$s order by r.id for update));
@@ -193,27 +203,29 @@ begin
 end $$;
 create or replace trigger %4$I after delete on %5$s referencing old table as deleted for each statement execute function pipeline.%1$I();
 create or replace trigger %6$I after truncate on %5$s for each statement execute function pipeline.%1$I()$f$,
-    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key, p_pipeline.name || '_deleted', p_pipeline.entity_table, p_pipeline.name || '_truncated');
+    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key, 'millrace_' || p_pipeline.name || '_deleted', p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_truncated');
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
-  raise exception 'the key of a row of %2$s cannot change from %% to %%: its runs are filed under it', old.%3$I, new.%3$I
+  raise exception 'the key of a row of %% cannot change from %% to %%: its runs are filed under it', tg_relid::regclass, old.%3$I, new.%3$I
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
 end $$;
 create or replace trigger %4$I before update of %3$I on %2$s for each row when (old.%3$I is distinct from new.%3$I) execute function pipeline.%1$I()$f$,
-    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.name || '_key');
+    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key, 'millrace_' || p_pipeline.name || '_key');
 end
 $write$;
 comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __deleted and __key functions of a pipeline.';
 
 create function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_changes pipeline.change[]) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   case p_stage%2$s
   else null;
@@ -222,7 +234,8 @@ end $$$f$, p_pipeline.name || '__settle',
     (select string_agg(pipeline.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_now timestamptz, p_ids text[]) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   case p_stage%2$s
   else null;
@@ -236,7 +249,8 @@ end $$$f$, p_pipeline.name || '__started',
      from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
   execute format($f$
 create or replace function pipeline.%1$I(p_stage text, p_dependents text[], p_ids text[]) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]);
 end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
@@ -248,7 +262,7 @@ comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Crea
 
 -- First one pass that finds which stages' statuses changed at all: mostly none, and a bulk update changes one.
 create function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select format(E'    select %s into v_changed from %s;', string_agg(format('bool_or(n.%I is distinct from %s) as %I', s.name || '_status', format(p_was, s.name || '_status'), s.name), ', ' order by vs.position), p_from)
     || string_agg(format(E'\n    if v_changed.%I then%s\n    end if;', s.name, pipeline.intake_branch(p_pipeline, s.name,
@@ -259,12 +273,12 @@ $$;
 comment on function pipeline.intake_body(pipeline.pipelines, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
 
 create function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_changed record;
   v_group record;
@@ -285,14 +299,14 @@ create or replace trigger %6$I after update on %5$s referencing old table as old
     pipeline.intake_body(p_pipeline, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
     -- A fresh row has no old statuses: they count as pending.
     pipeline.intake_body(p_pipeline, 'new_rows n', '''pending'''),
-    p_pipeline.name || '_inserted', p_pipeline.entity_table, p_pipeline.name || '_updated');
+    'millrace_' || p_pipeline.name || '_inserted', p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_updated');
 end
 $write$;
 comment on function pipeline.write_intake(pipeline.pipelines) is 'Creates the __intake function of a pipeline and its triggers.';
 
 -- A pipeline that moves to another table, or ends its projection, leaves no trigger behind.
 create function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_trigger record;
@@ -311,12 +325,13 @@ comment on function pipeline.detach_old(pipeline.pipelines) is 'Drops the trigge
 
 -- The ways from the engine into these functions, static as well: one branch a pipeline.
 create function pipeline.write_dispatch() returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
 create or replace function pipeline.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   case p_pipeline_id%s
   else return null;
@@ -326,7 +341,8 @@ comment on function pipeline.lock_entities(int, text[], boolean) is 'Written by 
     (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids, p_wait);', p.id, p.name || '__lock'), '' order by p.id) from pipeline.pipelines p));
   execute format($f$
 create or replace function pipeline.rows_of_entities(p_pipeline_id int, p_ids text[]) returns json[]
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 begin
   case p_pipeline_id%s
   else return null;
@@ -336,13 +352,14 @@ comment on function pipeline.rows_of_entities(int, text[]) is 'Written by attach
     (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids);', p.id, p.name || '__rows'), '' order by p.id) from pipeline.pipelines p));
   execute format($f$
 create or replace function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
   v_said text;
 begin
   v_said := set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-  case p_pipeline_id || p_how%s
+  case p_pipeline_id || p_how
+  when '' then null;%s
   else null;
   end case;
   v_said := set_config('pipeline.projecting', v_outer, true);
@@ -357,7 +374,7 @@ $write$;
 comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities and write_entities, which lead to the functions of each pipeline.';
 
 create function pipeline.attach(p_pipeline text) returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline pipeline.pipelines;
@@ -372,7 +389,7 @@ begin
   v_stages := array(select s.name from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = v_pipeline.current_version_id order by vs.position);
   perform pipeline.check_columns(v_pipeline, v_stages);
   perform pipeline.detach_old(v_pipeline);
-  select format_type(a.atttypid, null) into v_key_type from pg_attribute a where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key;
+  select format_type(a.atttypid, a.atttypmod) into v_key_type from pg_attribute a where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key;
   perform pipeline.write_common_functions(v_pipeline, v_key_type, case when v_pipeline.projection = 'columns'
     then array(select c from pipeline.stages s, unnest(pipeline.stage_columns(s.name)) c where s.pipeline_id = v_pipeline.id) else '{}' end);
   if v_pipeline.projection = 'columns' then

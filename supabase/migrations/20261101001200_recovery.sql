@@ -3,20 +3,20 @@
 -- pg_cron calls sweep() every ten seconds. It makes good whatever got lost: leases of dead workers, jobs that never
 -- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
 
-create function pipeline.sweep_leases(p_limit int) returns int
-language plpgsql set search_path = ''
+create function pipeline.sweep_leases(p_pipeline_id int, p_limit int) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
+  v_stages int[] := array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id);
   v_ids bigint[];
   v_tokens uuid[];
   v_items pipeline.work[];
 begin
   v_ids := array(
     select i from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i
-    where c.expires_at <= v_now and a.token = c.token and a.state = 'started' limit p_limit);
+    where c.expires_at <= v_now and a.token = c.token and a.state = 'started' and a.stage_id = any (v_stages) limit p_limit);
   if cardinality(v_ids) = 0 then
-    delete from pipeline.claims c where c.token in (select o.token from pipeline.claims o where o.expires_at <= v_now for update skip locked);
     return 0;
   end if;
   v_ids := pipeline.lock_attempts(v_ids);
@@ -26,24 +26,25 @@ begin
   v_items := array(
     select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
       '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
+      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens));
-  perform pipeline.ring((select s.ready from pipeline.settle(v_items) s));
+  perform pipeline.ring((select s.ready from pipeline.settle_guarded(v_items) s));
   return cardinality(v_items);
 end
 $$;
-comment on function pipeline.sweep_leases(int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
+comment on function pipeline.sweep_leases(int, int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
 
-create function pipeline.sweep_deadlines(p_limit int) returns int
-language plpgsql set search_path = ''
+create function pipeline.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
+  v_stages int[] := array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id);
   v_ids bigint[];
   v_items pipeline.work[];
 begin
-  v_ids := array(select a.id from pipeline.attempts a where a.deadline_at <= v_now order by a.deadline_at limit p_limit);
+  v_ids := array(select a.id from pipeline.attempts a where a.deadline_at <= v_now and a.stage_id = any (v_stages) order by a.deadline_at limit p_limit);
   if cardinality(v_ids) = 0 then
     return 0;
   end if;
@@ -51,35 +52,53 @@ begin
   v_items := array(
     select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
       '{"code": "deadline", "message": "the external job did not end before its deadline"}'::jsonb,
-      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null)::pipeline.work
+      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now);
-  perform pipeline.ring((select s.ready from pipeline.settle(v_items) s));
+  perform pipeline.ring((select s.ready from pipeline.settle_guarded(v_items) s));
   return cardinality(v_items);
 end
 $$;
-comment on function pipeline.sweep_deadlines(int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
+comment on function pipeline.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
+
+-- A fault of one pipeline, such as a table that was dropped, must not end the recovery of the others.
+create function pipeline.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out rung int)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  leases := pipeline.sweep_leases(p_pipeline_id, 5000);
+  deadlines := pipeline.sweep_deadlines(p_pipeline_id, 5000);
+  rung := pipeline.ring(array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.enabled and pipeline.has_ready_work(s.id)));
+exception
+  when query_canceled then raise;
+  when others then
+    perform pipeline.report('error', 'sweep_failed', format('The sweep of pipeline %s failed: %s', (select p.name from pipeline.pipelines p where p.id = p_pipeline_id), sqlerrm));
+end
+$$;
+comment on function pipeline.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in pipeline.log.';
 
 create function pipeline.sweep() returns jsonb
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_leases int := pipeline.sweep_leases(5000);
-  v_deadlines int := pipeline.sweep_deadlines(5000);
-  v_rung int;
+  v_done jsonb;
 begin
   delete from pipeline.rings r where r.id in (select o.id from pipeline.rings o where o.rung_at < pipeline.now() - interval '10 seconds' for update skip locked);
-  v_rung := pipeline.ring(array(select s.id from pipeline.stages s where s.enabled and pipeline.has_ready_work(s.id)));
+  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
+  from pipeline.pipelines p, pipeline.sweep_pipeline(p.id) s;
+  delete from pipeline.claims c where c.token in (
+    select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
+      select from unnest(o.attempt_ids) i join pipeline.attempts a on a.id = i where a.token = o.token and a.state = 'started') for update skip locked);
   delete from pipeline.workers w where w.id in (select o.id from pipeline.workers o where o.heartbeat_at < pipeline.now() - interval '1 hour' for update skip locked);
-  insert into pipeline.settings as s (name, value, comment) values ('last_sweep_at', pipeline.now()::text, 'Written by pipeline.sweep(); pipeline.doctor() reads it.')
-  on conflict on constraint settings_pkey do update set value = excluded.value;
-  return jsonb_build_object('leases', v_leases, 'deadlines', v_deadlines, 'rung', v_rung);
+  update pipeline.settings s set value = pipeline.now()::text
+  where s.name in (select o.name from pipeline.settings o where o.name = 'last_sweep_at' for update skip locked);
+  return v_done;
 end
 $$;
 comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings. Harmless at any time.';
 
 create function pipeline.ring_polls() returns boolean
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -93,7 +112,7 @@ $$;
 comment on function pipeline.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
 create function pipeline.prune() returns jsonb
-language plpgsql set search_path = '' set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_before timestamptz := pipeline.now() - make_interval(days => pipeline.setting('retention_days')::int);

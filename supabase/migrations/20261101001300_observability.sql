@@ -37,7 +37,7 @@ comment on view pipeline.stage_health is 'One row a stage: what is ready, in wor
 create function pipeline.timeline(p_run bigint)
 returns table (attempt_id bigint, stage text, number int, state pipeline.attempt_state, parent_id bigint, retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean)
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count, a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id, a.error ->> 'code', a.error ->> 'message', o.usage, a.superseded
@@ -47,7 +47,7 @@ $$;
 comment on function pipeline.timeline(bigint) is 'Every attempt of a run in order, with times, errors, tokens and cost.';
 
 create function pipeline.check_invariants() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = ''
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select 'a running run owns a live attempt', r.id, null::bigint, 'run of entity ' || r.entity_id || ' has none'
   from pipeline.runs r where r.status = 'running' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.state in ('queued', 'started', 'waiting'))
@@ -63,6 +63,9 @@ as $$
      or (a.state = 'waiting' and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
      or (a.state not in ('queued', 'started') and a.queue_at is not null)
      or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+  union all
+  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+  from pipeline.attempts a where a.superseded and a.state in ('queued', 'started', 'waiting')
   union all
   select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id), format('%s attempts of stage %s', count(*), s.name)
   from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
@@ -87,7 +90,7 @@ comment on function pipeline.check_invariants() is 'Proves that nothing is stuck
 
 -- attach() wrote the table's columns into a function; one that was dropped or renamed since stops every claim.
 create function pipeline.fault_of(p_pipeline text) returns text
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('select pipeline.%I(''{}'')', p_pipeline || '__rows');
@@ -99,17 +102,25 @@ $$;
 comment on function pipeline.fault_of(text) is 'Why the functions that attach() wrote no longer fit the entity table; null when they do.';
 
 create function pipeline.doctor() returns table (what text, ok boolean, detail text)
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_url text := pipeline.setting('project_url');
+  v_url text;
+  v_key text;
+  v_fault text := 'missing';
   v_swept timestamptz := (select s.value::timestamptz from pipeline.settings s where s.name = 'last_sweep_at');
 begin
-  return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, 'missing: select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url'')');
-  return query select 'secret_key is set', pipeline.setting('secret_key') is not null, case when pipeline.setting('secret_key') is null then 'missing: select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'')' else 'present' end;
+  begin
+    v_url := pipeline.setting('project_url');
+    v_key := pipeline.setting('secret_key');
+  exception when others then
+    v_fault := 'Vault cannot be read: ' || sqlerrm;
+  end;
+  return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url'')');
+  return query select 'secret_key is set', v_key is not null, case when v_key is null then v_fault || ': select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'')' else 'present' end;
   return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
     from unnest(array['millrace-sweep', 'millrace-prune']) j;
-  return query select 'the sweep has run in the last minute', coalesce(v_swept > pipeline.now() - interval '1 minute', false), coalesce(v_swept::text, 'never');
+  return query select 'the sweep has run in the last minute', coalesce(v_swept > pipeline.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
   return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
     coalesce(string_agg(distinct coalesce(n.status_code::text, n.error_msg, 'no answer'), ', '), 'no rings yet')
     from (select h.status_code, h.error_msg from net._http_response h order by h.id desc limit 20) n;

@@ -3,7 +3,7 @@
 -- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval in use.
 
 create function pipeline.schedule_polls() returns void
-language plpgsql set search_path = ''
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds int := (select ceil(extract(epoch from min(s.poll_every))) from pipeline.stages s where s.poll_every is not null);

@@ -1,0 +1,205 @@
+import { expect } from 'vitest';
+import { chain, type Engine, test } from '../support/engine.ts';
+import { completed, failed, runStage, Worker } from '../support/worker.ts';
+
+const onlyOnce = { retry: { max_attempts: 1 } };
+
+/** A user's own trigger that queues stage `one` again whenever it shows as failed. */
+async function retryByTrigger(engine: Engine) {
+  await engine.sql.query(`
+    create function public.again() returns trigger language plpgsql as $$
+    begin
+      update public.items set one_status = 'queued' where id = new.id;
+      return null;
+    end $$;
+    create trigger again after update on public.items for each row when (new.one_status = 'failed') execute function public.again()`);
+}
+
+/** An apply function for stage `stage` with this body; `v_id` is the entity's id. */
+async function withApply(engine: Engine, stage: string, statement: string) {
+  await engine.sql.query('create function public.act(p_items jsonb) returns void language plpgsql as $$ begin end $$');
+  await engine.pipeline(
+    chain(['one', 'two'], onlyOnce).map((entry) => (entry.name === stage ? { ...entry, apply: 'public.act' } : entry)),
+  );
+  await engine.sql.query(`
+    create or replace function public.act(p_items jsonb) returns void language plpgsql as $$
+    declare v_id public.items.id%type := (p_items -> 0 ->> 'entity_id');
+    begin ${statement}; end $$`);
+}
+
+test('a trigger that queues a cancelled stage anew gets a new run, and the cancelled one stays so', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const { id: run } = await engine.run(id);
+  await retryByTrigger(engine);
+  await engine.sql.query('select pipeline.cancel($1)', [run]);
+  await engine.expectSound();
+  expect(await engine.attempts(id)).toEqual(['one 1 cancelled', 'one 1 queued']);
+});
+
+test('a trigger that queues a failed stage anew gets a new run', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two'], onlyOnce));
+  const [id] = await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  const item = await worker.takeOne();
+  await retryByTrigger(engine);
+  await worker.complete([failed(item, { code: 'gone', message: 'gone', permanent: true })]);
+  await engine.expectSound();
+  expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 1 queued']);
+});
+
+test('starting a live run over shows no failure on the way, so a trigger on failures stays quiet', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  await (await Worker.of(engine, 'one')).takeOne();
+  await retryByTrigger(engine);
+  await engine.sql.query('select pipeline.start($1, $2)', ['flow', id]);
+  await engine.expectSound();
+  expect(await engine.attempts(id)).toEqual(['one 1 cancelled superseded', 'one 2 queued']);
+});
+
+test('an apply that starts its own stage over makes its completion stale', async ({ engine }) => {
+  await withApply(engine, 'one', `update public.items set one_status = 'queued' where id = v_id`);
+  const [id] = await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  const { items } = await worker.complete([completed(await worker.takeOne(), 1)]);
+  expect(items).toMatchObject([{ verdict: 'stale' }]);
+  await engine.expectSound();
+  expect(await engine.attempts(id)).toEqual(['one 1 cancelled superseded', 'one 2 queued']);
+});
+
+test('an apply of the last stage that queues the first starts the run over', async ({ engine }) => {
+  await withApply(engine, 'two', `update public.items set one_status = 'queued' where id = v_id`);
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  await runStage(engine, 'two');
+  await engine.expectSound();
+  expect((await engine.run(id)).status).toBe('running');
+});
+
+test('an apply that deletes its entity leaves nothing behind', async ({ engine }) => {
+  await withApply(engine, 'one', 'delete from public.items where id = v_id');
+  await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  const { items } = await worker.complete([completed(await worker.takeOne(), 1)]);
+  expect(items).toMatchObject([{ verdict: 'stale' }]);
+  expect(await engine.rows('select from pipeline.results')).toEqual([]);
+});
+
+test('an apply function that was dropped fails the attempt by name', async ({ engine }) => {
+  await withApply(engine, 'one', 'null');
+  const [id] = await engine.queued('one');
+  await engine.sql.query('drop function public.act(jsonb)');
+  const worker = await Worker.of(engine, 'one');
+  await worker.complete([completed(await worker.takeOne(), 1)]);
+  expect(await engine.item(id)).toMatchObject({
+    one_status: 'failed',
+    one_error: expect.stringMatching(/public\.act/),
+  });
+});
+
+test('one pipeline whose table is gone does not keep the sweep from the others', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  const [id] = await engine.queued('one');
+  await (await Worker.of(engine, 'one')).takeOne();
+  await engine.sql.query('create table public.others (id bigint primary key)');
+  await engine.define({
+    pipeline: 'aside',
+    entity: { table: 'public.others', key: 'id', projection: 'none' },
+    stages: [{ name: 'one' }],
+  });
+  await engine.sql.query('insert into public.others values (1)');
+  await engine.sql.query(`select pipeline.start('aside', '1')`);
+  await (await Worker.of(engine, 'one', 'aside')).takeOne();
+  await engine.sql.query('drop table public.others');
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.attempts(id)).toContain('one 1 failed');
+});
+
+test('a row whose trigger refuses every write does not keep the sweep from the others', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  const ids = await engine.queued('one', 3);
+  await (await Worker.of(engine, 'one')).take();
+  await engine.sql.query(`
+    create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'never'; end $$;
+    create trigger refuse before update on public.items for each row when (old.id::text = '${ids[1]}') execute function public.refuse()`);
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  for (const id of ids) expect(await engine.attempts(id)).toContain('one 1 failed');
+});
+
+test('a Vault that cannot decrypt is reported and never fails a user’s write', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.sql.query(`
+    create or replace function pipeline.setting(p_name text) returns text language plpgsql stable set search_path = pg_catalog, pg_temp
+    as $$ begin raise exception 'cannot decrypt'; end $$`);
+  const [id] = await engine.queued('one');
+  expect(await engine.item(id)).toMatchObject({ one_status: 'queued' });
+  expect(await engine.value(`select message from pipeline.log where code = 'doorbell_failed'`)).toMatch(
+    /cannot decrypt/,
+  );
+  expect(await engine.rows(`select ok from pipeline.doctor() where what = 'project_url is set'`)).toEqual([
+    { ok: false },
+  ]);
+});
+
+test('a pipeline with live runs cannot move to another table', async ({ engine }) => {
+  const definition = await engine.pipeline(chain(['one']));
+  await engine.queued('one');
+  await engine.sql.query('create table public.others (id bigint primary key)');
+  const moved = { ...definition, entity: { table: 'public.others', key: 'id', projection: 'none' } };
+  expect(await engine.refusal('select pipeline.define($1)', [JSON.stringify(moved)])).toMatchObject({
+    code: 'MR001',
+    message: expect.stringMatching(/1 live runs/),
+  });
+});
+
+test('keys of a fixed length, such as char(26), are matched whole', async ({ engine }) => {
+  await engine.sql.query('create table public.others (id char(26) primary key, label text)');
+  await engine.define({
+    pipeline: 'aside',
+    entity: { table: 'public.others', key: 'id', projection: 'none' },
+    stages: [{ name: 'one' }],
+  });
+  await engine.sql.query(`insert into public.others values ('01JDABCDEFGHJKMNPQRSTVWXYZ', 'first')`);
+  await engine.sql.query(`select pipeline.start('aside', '01JDABCDEFGHJKMNPQRSTVWXYZ')`);
+  const worker = await Worker.of(engine, 'one', 'aside');
+  const item = await worker.takeOne();
+  expect(item.entity).toMatchObject({ label: 'first' });
+  expect((await worker.complete([completed(item, 1)])).items).toMatchObject([{ verdict: 'accepted' }]);
+});
+
+test('what a session puts into its temporary schema never runs as the owner', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  const ids = await engine.insert();
+  const user = await engine.database.connect();
+  await user.query(`
+    create table public.caught (who text);
+    create function pg_temp.spy(p_text pg_catalog.text) returns boolean language plpgsql as
+      $$ begin insert into public.caught values (current_user); return true; end $$;
+    create domain pg_temp.text as pg_catalog.text check (pg_temp.spy(value))`);
+  await user.query(`update public.items set one_status = 'queued' where id = any ($1)`, [ids]);
+  expect(await engine.rows('select who from public.caught')).toEqual([]);
+});
+
+test('a job that was submitted for another run changes nothing', async ({ engine }) => {
+  await engine.pipeline([{ name: 'one', kind: 'external', completion: { callback: true } }]);
+  const [id] = await engine.queued('one');
+  const item = await (await Worker.of(engine, 'one')).takeOne();
+  const end = { submission: item.submission, service: 'scraper', job_id: 'job-1', outcome: 'completed', result: 1 };
+  const resume = (extra: object) =>
+    engine.value<{ items: { verdict: string }[] }>('select public.pipeline_resume($1)', [
+      JSON.stringify([{ ...end, ...extra }]),
+    ]);
+  expect((await resume({ trace_id: '00000000-0000-4000-8000-000000000000' })).items).toMatchObject([
+    { verdict: 'stale' },
+  ]);
+  expect((await resume({ stage: 'other' })).items).toMatchObject([{ verdict: 'stale' }]);
+  expect(await engine.attempts(id)).toEqual(['one 1 started']);
+  expect((await resume({ stage: 'one', trace_id: item.trace_id })).items).toMatchObject([{ verdict: 'accepted' }]);
+});
