@@ -7,6 +7,8 @@ const functions = functionsFolder({ projectUrlFrom: 'PROJECT_DETOUR_URL' });
 let leads: LeadsStack;
 beforeAll(async () => {
   leads = await LeadsStack.start({ detours: true, functionsDir: functions.path });
+  // It would hide what does not come about by itself.
+  await leads.rows(`select cron.unschedule('millrace-sweep')`);
 });
 afterEach(async () => {
   leads.detours.toProject.decide = () => 'pass';
@@ -18,7 +20,6 @@ afterAll(async () => {
 });
 
 test('a doorbell that got lost on the way is made good by the sweep', async () => {
-  await leads.rows(`select cron.unschedule('millrace-sweep')`);
   const ids = await leads.insert([leads.site.add(['Sails and awnings']), leads.site.add(['Oars of ash'])]);
   const session = await leads.session();
   await session.query('begin');
@@ -30,7 +31,6 @@ test('a doorbell that got lost on the way is made good by the sweep', async () =
   await leads.sweep();
   await leads.finished(ids);
   await leads.expectCompleted(ids);
-  await leads.rows(`select cron.schedule('millrace-sweep', '10 seconds', 'select pipeline.sweep()')`);
 });
 
 test('rings between functions that fail are left to the database', async () => {

@@ -9,7 +9,7 @@ beforeAll(async () => {
   leads = await LeadsStack.start({
     detours: true,
     env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1' },
-    scraperLimits: { pageMs: 1500, readMs: 30_000 },
+    scraperLimits: { pageMs: 3000, readMs: 30_000 },
   });
 });
 afterEach(() => leads.expectSound());
