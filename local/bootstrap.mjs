@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const modulesFolder = path.join(projectFolder, 'node_modules');
 const untried = ['linux-arm64', 'darwin-x64'];
+const parent = process.ppid;
 
 /** Why this cannot run here, or an empty string. */
 function obstacle() {
@@ -65,6 +66,16 @@ function run(target, args) {
   const child = spawn(process.execPath, command, { cwd: projectFolder, stdio });
   // At a terminal the child hears Ctrl-C too; forwarding covers a signal sent to this process alone.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  // npm runs this in a shell, which hands no signal on: "kill <npm>" ends npm and the shell, and would leave this running.
+  // Started by hand, it may well outlive the shell it was started from.
+  if (process.env.npm_lifecycle_event) {
+    const watch = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(watch);
+      child.kill('SIGTERM');
+    }, 1000);
+    watch.unref();
+  }
   child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));
 }
 
