@@ -5,6 +5,7 @@ import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes } from './check/code-checks.ts';
 import { checkDatabaseTypes, checkSnapshot } from './check/generated-files.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
+import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 
 const usage = `npm run check -- [--write]
   --write  correct the format, and bring the schema snapshot and the generated types up to date`;
@@ -27,7 +28,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'format and lint', remedy: byWriting, findings: format },
     { name: 'types', remedy: 'correct them', findings: checkTypes() },
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
-    { name: 'pipelines are migrated', remedy: 'run `npm run pipelines:sync`', findings: checkPipelines() },
+    { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
   ];
 }
 
@@ -61,21 +62,11 @@ async function report(checks: Check[]): Promise<number> {
   return failed;
 }
 
-function readArguments() {
-  try {
-    const options = { write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
-    return parseArgs({ options }).values;
-  } catch (error) {
-    console.error(`${(error as Error).message}\n${usage}`);
-    return process.exit(2);
-  }
-}
-
-const { write, help } = readArguments();
-if (help) {
-  console.log(usage);
-  process.exit(0);
-}
+const { write } = argumentsOrExit(usage, () => {
+  refuseKeptByNpm('check', ['write']);
+  const options = { write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
+  return parseArgs({ options }).values;
+});
 const withoutDatabase = await report(await codeChecks(write));
 const withDatabase = await withMigratedDatabase((url) => report(databaseChecks(url, write))).catch((error) =>
   report([{ name: 'migrations', remedy: 'correct them', findings: Promise.resolve(String(error)) }]),

@@ -3,7 +3,7 @@
 export interface DefinitionJson {
   pipeline: string;
   entity: { table: string; key: string; projection: string };
-  stages: { name: string }[];
+  stages: { name: string; function: string }[];
 }
 
 const definition = /select pipeline\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;

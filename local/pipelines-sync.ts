@@ -2,26 +2,40 @@
 // existing migrations define; never edits one. With --check it writes nothing and fails when one is missing.
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+import { functionFaults } from './pipeline-functions.ts';
 import { type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 
-const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
-const pipelinesFolder = path.join(root, 'supabase', 'functions', '_pipelines');
-const migrationsFolder = path.join(root, 'supabase', 'migrations');
+const usage = `npm run pipelines:sync -- [--check]
+  --check  write nothing, fail when a migration is missing`;
+const supabaseFolder = path.join(import.meta.dirname, '..', 'supabase');
+const pipelinesFolder = path.join(supabaseFolder, 'functions', '_pipelines');
+const migrationsFolder = path.join(supabaseFolder, 'migrations');
 
-/** Every export of `_pipelines/*.ts` that is a pipeline definition, as the JSON that pipeline.define() takes. */
+/**
+ * Every export of `_pipelines/*.ts` that is a pipeline definition, as the JSON that pipeline.define() takes. Throws an
+ * error that names the file when one cannot be loaded.
+ */
 async function readPipelines(): Promise<DefinitionJson[]> {
   const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
-  const modules = await Promise.all(
-    files.sort().map((name) => import(pathToFileURL(path.join(pipelinesFolder, name)).href)),
-  );
+  const modules = await Promise.all(files.sort().map(loadPipelines));
   return modules.flatMap((module) =>
-    Object.values(module as Record<string, unknown>)
+    Object.values(module)
       .filter(
         (value): value is { toJson(): DefinitionJson } => typeof (value as { toJson?: unknown })?.toJson === 'function',
       )
       .map((pipeline) => pipeline.toJson()),
   );
+}
+
+async function loadPipelines(name: string): Promise<Record<string, unknown>> {
+  try {
+    return await import(pathToFileURL(path.join(pipelinesFolder, name)).href);
+  } catch (error) {
+    throw new Error(`supabase/functions/_pipelines/${name}: ${(error as Error).message}`);
+  }
 }
 
 /** A timestamp after every existing migration, so that the new one is applied last. */
@@ -35,29 +49,49 @@ function nextTimestamp(existing: string[]): string {
   return now > last ? now : String(BigInt(last) + 1n);
 }
 
-const check = process.argv.includes('--check');
-const existing = fs
-  .readdirSync(migrationsFolder)
-  .filter((name) => name.endsWith('.sql'))
-  .sort();
-const defined = definitionsIn(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
-const changed = (await readPipelines()).filter(
-  (pipeline) => JSON.stringify(defined.get(pipeline.pipeline)) !== JSON.stringify(pipeline),
-);
-
-if (changed.length === 0) {
-  console.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
-} else if (check) {
-  const names = changed.map((pipeline) => pipeline.pipeline).join(', ');
-  console.error(
-    `No migration defines the present state of: ${names}. Run \`npm run pipelines:sync\` and commit what it writes.`,
+/** Writes the missing migrations, or with `check` names them. Throws an error with what is amiss and the remedy. */
+async function sync(check: boolean): Promise<void> {
+  const pipelines = await readPipelines();
+  const faults = functionFaults(pipelines, supabaseFolder);
+  const existing = fs
+    .readdirSync(migrationsFolder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  const defined = definitionsIn(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
+  const changed = pipelines.filter(
+    (pipeline) => JSON.stringify(defined.get(pipeline.pipeline)) !== JSON.stringify(pipeline),
   );
-  process.exitCode = 1;
-} else {
+  if (check && changed.length > 0) {
+    const names = changed.map((pipeline) => pipeline.pipeline).join(', ');
+    faults.push(
+      `No migration defines the present state of: ${names}. Run \`npm run pipelines:sync\` and commit what it writes.`,
+    );
+  }
+  // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
+  if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const pipeline of changed) {
     const name = `${nextTimestamp(existing)}_pipeline_${pipeline.pipeline}.sql`;
     fs.writeFileSync(path.join(migrationsFolder, name), pipelineMigration(pipeline, defined.get(pipeline.pipeline)));
     existing.push(name);
-    console.log(`Wrote supabase/migrations/${name}. Apply it with \`supabase db push\`.`);
+    console.log(`Wrote supabase/migrations/${name}.`);
   }
+  if (changed.length === 0) {
+    console.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
+  } else {
+    console.log(
+      'Run `npm run check -- --write`, which renews the schema snapshot and the types, then `supabase db push`.',
+    );
+  }
+}
+
+const { check } = argumentsOrExit(usage, () => {
+  refuseKeptByNpm('pipelines:sync', ['check']);
+  const options = { check: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
+  return parseArgs({ options }).values;
+});
+try {
+  await sync(check);
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
 }

@@ -1,6 +1,7 @@
 // npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
+import { argumentsOrExit } from './command-arguments.ts';
 import { readSettings } from './settings.ts';
 import { type Stack, startStack } from './stack.ts';
 
@@ -8,21 +9,10 @@ const usage = `npm run stack -- [--json] [--data DIR]
   --json      print one line of JSON when ready, nothing else on standard output
   --data DIR  keep the data in DIR and find it there at the next start`;
 
-function readArguments() {
-  try {
-    const options = { json: { type: 'boolean' }, data: { type: 'string' }, help: { type: 'boolean' } } as const;
-    return parseArgs({ options }).values;
-  } catch (error) {
-    console.error(`${(error as Error).message}\n${usage}`);
-    return process.exit(2);
-  }
-}
-
-const { json = false, data, help = false } = readArguments();
-if (help) {
-  console.log(usage);
-  process.exit(0);
-}
+const { json = false, data } = argumentsOrExit(usage, () => {
+  const options = { json: { type: 'boolean' }, data: { type: 'string' }, help: { type: 'boolean' } } as const;
+  return parseArgs({ options }).values;
+});
 
 let stack: Stack | undefined;
 let ending = false;

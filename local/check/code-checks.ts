@@ -31,7 +31,7 @@ export async function checkFunctionTypes(): Promise<string> {
   return ok ? '' : output;
 }
 
-/** Looks whether the migrations define the pipelines as they stand. Resolves to what is missing. */
+/** Looks whether the pipelines are well defined, migrated, and have their functions. Resolves to what is amiss. */
 export async function checkPipelines(): Promise<string> {
   const { ok, output } = await runProgram(process.execPath, ['--import', 'tsx', 'local/pipelines-sync.ts', '--check']);
   return ok ? '' : output;

@@ -9,7 +9,7 @@ let copy: string;
 
 beforeEach(() => {
   copy = fs.mkdtempSync(path.join(os.tmpdir(), 'sync-test-'));
-  for (const part of ['package.json', 'local', 'supabase/functions', 'supabase/migrations']) {
+  for (const part of ['package.json', 'local', 'supabase']) {
     fs.cpSync(path.join(projectFolder, part), path.join(copy, part), { recursive: true });
   }
   fs.symlinkSync(path.join(projectFolder, 'node_modules'), path.join(copy, 'node_modules'));
@@ -25,16 +25,25 @@ const readMigrations = () => {
   return names.map((name) => ({ name, text: fs.readFileSync(path.join(folder, name), 'utf8') }));
 };
 
-/** Adds a stage `grade` to the end of the leads pipeline, as a user would. */
-function addStage() {
-  const file = path.join(copy, 'supabase', 'functions', '_pipelines', 'leads.ts');
-  const before = fs.readFileSync(file, 'utf8');
-  const after = before.replace(
-    /( +messaging: \{.*\},\n)/,
-    "$1    grade: { ...modelStage, function: 'leads-grade', needs: ['messaging'] },\n",
-  );
+/** Replaces text in a file of the copy. */
+function edit(file: string, wanted: string | RegExp, replacement: string) {
+  const before = fs.readFileSync(path.join(copy, file), 'utf8');
+  const after = before.replace(wanted, replacement);
   expect(after).not.toBe(before);
-  fs.writeFileSync(file, after);
+  fs.writeFileSync(path.join(copy, file), after);
+}
+
+/** Adds a stage `grade` to the end of the leads pipeline, as a user would, without its function. */
+function addStage(needs = 'messaging') {
+  const stage = `    grade: { ...modelStage, function: 'leads-grade', needs: ['${needs}'] },\n`;
+  edit('supabase/functions/_pipelines/leads.ts', /( +messaging: \{.*\},\n)/, `$1${stage}`);
+}
+
+const configuration = '\n[functions.leads-grade]\nverify_jwt = false\nimport_map = "./functions/deno.json"\n';
+const configure = () => fs.appendFileSync(path.join(copy, 'supabase', 'config.toml'), configuration);
+function addFunction() {
+  fs.mkdirSync(path.join(copy, 'supabase', 'functions', 'leads-grade'));
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', 'leads-grade', 'index.ts'), '');
 }
 
 it('has nothing to write and passes --check when the migrations define the pipelines', async () => {
@@ -47,6 +56,8 @@ it('has nothing to write and passes --check when the migrations define the pipel
 it('answers a new stage with one new migration, the last, that adds its columns and defines it', async () => {
   const before = readMigrations();
   addStage();
+  addFunction();
+  configure();
   const missing = await sync('--check');
   expect(missing.code).toBe(1);
   expect(missing.stderr).toContain('leads. Run `npm run pipelines:sync`');
@@ -73,4 +84,51 @@ it('answers a new stage with one new migration, the last, that adds its columns 
   } finally {
     await database.drop();
   }
+});
+
+it('fails, in one sentence and writing nothing, while the function of a stage is missing', async () => {
+  const before = readMigrations();
+  addStage();
+  configure();
+  for (const args of [['--check'], []]) {
+    const { code, stderr } = await sync(...args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'Stage grade of pipeline leads runs in function leads-grade, which does not exist: write ',
+    );
+    expect(stderr).toContain('supabase/functions/leads-grade/index.ts');
+    expect(stderr).not.toContain('config.toml');
+  }
+  expect(readMigrations()).toEqual(before);
+});
+
+it.each([
+  ['has no block', ''],
+  ['asks for a JWT', configuration.replace('verify_jwt = false', '')],
+  ['names no import map', configuration.replace(/import_map.*/, '')],
+])('fails while config.toml %s for the function of a stage', async (_, block) => {
+  addStage();
+  addFunction();
+  fs.appendFileSync(path.join(copy, 'supabase', 'config.toml'), block);
+  const { code, stderr } = await sync('--check');
+  expect(code).toBe(1);
+  expect(stderr).toContain('leads-grade, for which supabase/config.toml must say: [functions.leads-grade] with');
+  expect(stderr).toContain('verify_jwt = false and import_map = "./functions/deno.json"');
+});
+
+it('says what is wrong with a definition in one sentence that names its file', async () => {
+  addStage('stratgy');
+  const { code, stdout, stderr } = await sync('--check');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^supabase\/functions\/_pipelines\/leads\.ts: .*stages\.grade\.needs names stratgy.*\n$/);
+});
+
+it('refuses arguments it does not know, and shows its usage when asked', async () => {
+  for (const wrong of ['--chek', 'leads']) {
+    const { code, stderr } = await sync(wrong);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`'${wrong}'.\n`);
+    expect(stderr).toContain('npm run pipelines:sync -- [--check]');
+  }
+  expect(await sync('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('--check  write nothing') });
 });
