@@ -2,6 +2,8 @@
 import pg from 'pg';
 import pc from 'picocolors';
 import { leads as pipeline } from '../supabase/functions/_pipelines/leads.ts';
+import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+import { functionTroubles } from './demo/function-troubles.ts';
 import { allowHosts, insertLeads, leadsFor, sampleLeads, startStatement } from './demo/leads.ts';
 import { printNextSteps } from './demo/next-steps.ts';
 import { type Arguments, readArguments, usage } from './demo/read-arguments.ts';
@@ -12,7 +14,6 @@ import { readSettings } from './settings.ts';
 import { startSites } from './sites/server.ts';
 import { startStack } from './stack.ts';
 
-const keptLogLines = 20;
 const stages = Object.keys(pipeline.stages);
 const print = (line: string) => console.log(line);
 const heading = (text: string) => print(`\n${pc.bold(text)}`);
@@ -20,11 +21,12 @@ const heading = (text: string) => print(`\n${pc.bold(text)}`);
 /** Runs the demo. Resolves to the exit code. */
 async function demo({ keep, urls }: Arguments, ending: AbortController): Promise<number> {
   const cleanUp: (() => Promise<unknown>)[] = [];
-  const logLines: string[] = [];
+  const troubles = functionTroubles();
   try {
     const settings = demoSettings(readSettings());
     heading('Millrace: from web sites to outreach messages, on Supabase without Docker');
     for (const line of settings.modelNote) print(pc.dim(`  ${line}`));
+    for (const line of settings.warnings) print(pc.yellow(`  ${line}`));
 
     heading('1. Starting the stack');
     const started = Date.now();
@@ -36,10 +38,7 @@ async function demo({ keep, urls }: Arguments, ending: AbortController): Promise
     const stack = await startStack({
       env: settings.env,
       progress: (message) => print(`  ${message}`),
-      log: (source, line) => {
-        logLines.push(`${source} ${line}`);
-        if (logLines.length > keptLogLines) logLines.shift();
-      },
+      log: troubles.add,
     });
     cleanUp.push(() => stack.stop());
     print(`  ready in ${((Date.now() - started) / 1000).toFixed(1)} s`);
@@ -74,9 +73,9 @@ async function demo({ keep, urls }: Arguments, ending: AbortController): Promise
     const unexpected = failures.filter((failure) => !broken.has(failure.company_url));
     const failed = !finished || violations > 0 || unexpected.length > 0;
     if (!finished) print(pc.red(`\nNot finished after ${limitMs / 1000} s.`));
-    if (failed) {
-      heading('The last lines that the functions wrote');
-      for (const line of logLines) print(pc.dim(`  ${line}`));
+    if (failed && troubles.lines().length > 0) {
+      heading('What the functions warned of last');
+      for (const line of troubles.lines()) print(pc.dim(`  ${line}`));
     }
 
     printNextSteps(keep, stack, sites.url, print);
@@ -90,20 +89,10 @@ async function demo({ keep, urls }: Arguments, ending: AbortController): Promise
   }
 }
 
-function argumentsOrExit(): Arguments {
-  try {
-    return readArguments(process.argv.slice(2));
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`);
-    return process.exit(2);
-  }
-}
-
-const given = argumentsOrExit();
-if (given.help) {
-  console.log(usage);
-  process.exit(0);
-}
+const given = argumentsOrExit(usage, () => {
+  refuseKeptByNpm('demo', ['keep', 'url']);
+  return readArguments(process.argv.slice(2));
+});
 const ending = new AbortController();
 // "disconnect": whoever started this is gone without a word.
 for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => ending.abort());

@@ -3,7 +3,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isRunning } from '../../local/child-processes.ts';
+import { refuseKeptByNpm } from '../../local/command-arguments.ts';
+import { functionTroubles } from '../../local/demo/function-troubles.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
+import { demoSettings } from '../../local/demo/settings.ts';
 import { listen } from '../../local/scraper/listen.ts';
 import { startSites } from '../../local/sites/server.ts';
 import { runNode } from './run-command.ts';
@@ -84,10 +87,19 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     expect(stdout).toBe('');
     expect(stderr).toContain('--url got "example.com", which is no web address: write it in full');
     expect(stderr).toContain('npm run demo -- [--keep] [--url URL …]');
+    const misspelt = await runDemo('--kep');
+    expect(misspelt).toMatchObject({ code: 2, stdout: '' });
+    expect(misspelt.stderr).toMatch(/^Unknown option '--kep'\.\n\nnpm run demo -- \[--keep\]/);
   });
 });
 
 describe('the arguments', () => {
+  it.each(['keep', 'url'])('--%s without the "--" before it, which npm keeps for itself, is refused', (option) => {
+    const refuse = (environment: Record<string, string>) => () => refuseKeptByNpm('demo', ['keep', 'url'], environment);
+    expect(refuse({ [`npm_config_${option}`]: 'true' })).toThrow(`write "npm run demo -- --${option}"`);
+    expect(refuse({ npm_config_prefix: '/usr' })).not.toThrow();
+  });
+
   it.each([
     [['https://example.com'], 'to run on a web site write --url https://example.com'],
     [['--url', 'ftp://example.com'], '--url got "ftp://example.com"'],
@@ -102,4 +114,51 @@ describe('the arguments', () => {
     expect(urls.map(String)).toEqual(['https://example.com/', 'http://127.0.0.1:8080/shop']);
     expect(keep).toBe(true);
   });
+});
+
+describe('the settings', () => {
+  const real = { LLM_URL: 'https://model.example/v1', LLM_MODEL: 'writer' };
+
+  it.each([
+    ['LLM_URL', 'LLM_MODEL'],
+    ['LLM_MODEL', 'LLM_URL'],
+  ] as const)('%s without %s leaves the local model, and the user is told', (set, missing) => {
+    const { env, warnings } = demoSettings({ [set]: real[set] });
+    expect(env).not.toHaveProperty(set);
+    expect(warnings).toEqual([
+      `${set} is set but ${missing} is not, so the local model writes: set both to use a real one.`,
+    ]);
+  });
+
+  it('of a real model are used, without a warning', () => {
+    const { env, warnings, modelNote } = demoSettings(real);
+    expect(env).toEqual(real);
+    expect(warnings).toEqual([]);
+    expect(modelNote).toEqual(['The model writer at https://model.example/v1 writes.']);
+  });
+
+  it('of another scraper are ignored, and the user is told', () => {
+    const { env, warnings } = demoSettings({ ...real, SCRAPER_URL: 'https://scraper.example' });
+    expect(env).toEqual(real);
+    expect(warnings).toEqual([expect.stringMatching(/^SCRAPER_URL is ignored/)]);
+  });
+});
+
+it('of what the functions write, warnings, errors and what is no report are kept, the last twenty', () => {
+  const troubles = functionTroubles();
+  const report = (level: string, message: string) =>
+    JSON.stringify({ level, message, pipeline: 'leads', stage: 'intel', status: 503 });
+  troubles.add('leads-intel', report('warn', 'early'));
+  for (let n = 0; n < 18; n++) troubles.add('leads-intel', report('error', 'again'));
+  troubles.add('leads-intel', report('info', 'drained'));
+  troubles.add('leads-intel', report('warn', 'a ring was refused'));
+  troubles.add('leads-intel', 'error: Uncaught SyntaxError');
+  expect(troubles.lines()).toHaveLength(20);
+  troubles.add('leads-intel', report('error', 'last'));
+  expect(troubles.lines()[0]).toBe('leads-intel: error, again, status 503');
+  expect(troubles.lines().slice(-3)).toEqual([
+    'leads-intel: warn, a ring was refused, status 503',
+    'leads-intel: error: Uncaught SyntaxError',
+    'leads-intel: error, last, status 503',
+  ]);
 });

@@ -1,0 +1,42 @@
+const keptLines = 20;
+
+/** The last lines of the functions that tell of something wrong. */
+export interface FunctionTroubles {
+  /** Takes a line that `source` wrote; one that is a report of the ordinary course of things is dropped. */
+  add(source: string, line: string): void;
+  /** What is kept, oldest first, for a person to read. */
+  lines(): string[];
+}
+
+/** Starts with nothing kept. */
+export function functionTroubles(): FunctionTroubles {
+  const kept: string[] = [];
+  return {
+    add(source, line) {
+      const text = troubleIn(line);
+      if (text === '') return;
+      kept.push(`${source}: ${text}`);
+      if (kept.length > keptLines) kept.shift();
+    },
+    lines: () => [...kept],
+  };
+}
+
+/** What a warning or an error says, empty for other reports. What is no report, such as a stack trace, stays as it is. */
+function troubleIn(line: string): string {
+  const report = parseReport(line);
+  if (!report) return line.trim();
+  const { level, message, pipeline, stage, function: name, ...fields } = report;
+  if (level !== 'warn' && level !== 'error') return '';
+  const details = Object.entries(fields).map(([field, value]) => `${field} ${String(value)}`);
+  return [`${level}, ${message}`, ...details].join(', ');
+}
+
+function parseReport(line: string): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(line);
+    return typeof parsed === 'object' && parsed !== null && 'level' in parsed ? { ...parsed } : undefined;
+  } catch {
+    return undefined;
+  }
+}
