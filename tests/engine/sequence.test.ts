@@ -119,3 +119,19 @@ test('a repeat that overtakes its own first call waits for it and gets its batch
   expect(rows[0].answer.batch).toEqual(answer.batch);
   expect(rows[0].answer.items).toMatchObject([{ verdict: 'duplicate' }]);
 });
+
+test('a first claim repeated while the first still runs signs the worker on once and gets the same batch', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'only', max_workers: 1 }]);
+  await engine.queued('only', 3);
+  const call = `select public.pipeline_claim('flow', 'only', '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', 1, 10) as answer`;
+  const [first, second] = [await engine.database.connect(), await engine.database.connect()];
+  await first.query('begin');
+  const one = await first.query(call);
+  const two = begin(second.query(call));
+  await untilBlocked(engine, second);
+  await first.query('commit');
+  const attempts = (answer: { batch: { attempt: number }[] }) => answer.batch.map((item) => item.attempt);
+  expect(attempts((await two).rows[0].answer)).toEqual(attempts(one.rows[0].answer));
+});
