@@ -119,8 +119,8 @@ function snakeKeys(value: object): Record<string, unknown> {
     const name = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return [name, inner];
     if (key !== 'byCode') return [name, snakeKeys(inner)];
-    const policies = Object.entries(inner).map(([code, policy]): [string, unknown] => [code, snakeKeys(policy)]);
-    return [name, Object.fromEntries(policies)];
+    const policies = Object.entries(inner as Record<string, object>);
+    return [name, Object.fromEntries(policies.map(([code, policy]) => [code, snakeKeys(policy)]))];
   });
   return Object.fromEntries(entries);
 }
