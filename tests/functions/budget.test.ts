@@ -9,6 +9,11 @@ test('work fits only if it can end within the wall clock', () => {
   expect(budget.fits(10_500)).toBe(false);
 });
 
+test('what is finished may be saved until 1.8 times the worker’s seconds, less than the platform’s wall clock', () => {
+  const budget = createBudget(100, () => idle);
+  expect(budget.savesUntil - budget.endsAt).toBeCloseTo(80_000, -1);
+});
+
 test('nothing fits once 0.8 s of CPU are used since the start, whatever was used before', () => {
   const used = { cpuMs: 5_000, memoryBytes: 0 };
   const budget = createBudget(60, () => used);

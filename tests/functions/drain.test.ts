@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
+import { HeldItems } from '../../supabase/functions/_shared/held-items.ts';
 import { FakeEngine, failedAnswer, makeItem } from './support/fake-engine.ts';
-import { gate, makeDrain } from './support/make-drain.ts';
+import { budgetOf, gate, makeDrain } from './support/make-drain.ts';
 
 const done = (entity: { id: number }) => ({ done: entity.id });
 
@@ -98,6 +99,31 @@ describe('a drain', () => {
   });
 });
 
+describe('whatever a handler throws', () => {
+  const odd = Object.create(null);
+  test.each<[string, () => unknown]>([
+    ['an object without text', () => Promise.reject(odd)],
+    [
+      'such an object at once',
+      () => {
+        throw odd;
+      },
+    ],
+    ['nothing', () => Promise.reject()],
+  ])('the item finishes as failed: %s', async (_, handler) => {
+    const fake = fakeWith(1);
+    expect(await makeDrain(fake, handler).drain.run()).toBe('empty');
+    expect(fake.saved.get(1)).toMatchObject({ outcome: 'failed', error: { code: 'unexpected_error' } });
+  });
+});
+
+test('an item whose handler could not even be run finishes as failed', async () => {
+  const held = new HeldItems(() => Promise.reject(new Error('broken')));
+  held.add([makeItem(1)]);
+  await vi.waitFor(() => expect(held.running).toBe(0));
+  expect(held.ready(Date.now())).toMatchObject([{ attempt: 1, outcome: 'failed', error: { message: 'broken' } }]);
+});
+
 describe('saving', () => {
   test('sends a busy item again until its row is free, and runs its handler once', async () => {
     const fake = fakeWith(1);
@@ -110,10 +136,10 @@ describe('saving', () => {
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test('leaves a busy item unsaved, with a log line, when the budget ends', async () => {
+  test('leaves a busy item unsaved, with a log line, when all time to save is used', async () => {
     const fake = fakeWith(1);
     fake.verdictFor = () => 'busy';
-    const { drain, log } = makeDrain(fake, done, { budget: { endsAt: Date.now() + 2_200, fits: () => true } });
+    const { drain, log } = makeDrain(fake, done, { budget: budgetOf(2_300, 300) });
     await drain.run();
     expect(fake.saved.size).toBe(0);
     expect(log.lines.some((line) => line.includes('was not saved') && line.includes('"attempt":1'))).toBe(true);
@@ -121,6 +147,59 @@ describe('saving', () => {
     expect(new Set(sent.map((item) => item.outcome))).toEqual(new Set(['completed']));
     // 25, 50, 100 … 1,000 ms apart.
     expect(sent.length).toBeLessThan(12);
+  });
+
+  test('keeps sending a busy item after the budget, renews its lease, claims nothing and lets a successor begin', async () => {
+    const fake = fakeWith(1);
+    fake.limits.timeout_ms = 100;
+    fake.leaseMs = 90;
+    fake.verdictFor = () => (Date.now() < freedAt ? 'busy' : 'accepted');
+    const budget = budgetOf(2_300, 5_000);
+    const freedAt = budget.endsAt + 100;
+    fake.before = (name) => {
+      if (name === 'pipeline_leave' && fake.callsOf('pipeline_leave').length === 1) fake.queue = [makeItem(2)];
+      return null;
+    };
+    const { drain, log, rung } = makeDrain(fake, done, { budget });
+    const end = drain.run();
+    await vi.waitFor(() => expect(fake.queue).toHaveLength(1), 5_000);
+    expect(fake.saved.size).toBe(0);
+    const before = fake.calls.length;
+    expect(rung).toEqual([{ pipeline: 'test', stage: 'work', function: 'test-work' }]);
+    expect(await end).toBe('handed_over');
+    expect(fake.saved.get(1)).toMatchObject({ outcome: 'completed' });
+    expect(log.lines.join()).not.toContain('was not saved');
+    const after = fake.calls.slice(before);
+    expect(after.filter((call) => call.name === 'pipeline_renew').length).toBeGreaterThan(3);
+    expect(after.filter((call) => Number(call.args.p_limit) > 0)).toEqual([]);
+    expect(fake.queue).toHaveLength(1);
+    expect(after.at(-1)?.name).toBe('pipeline_leave');
+  });
+
+  test('sends an outcome the engine refused once more, as a permanent failure with the reason', async () => {
+    const fake = fakeWith(2);
+    fake.verdictFor = (item) => (item.attempt === 1 && item.outcome === 'completed' ? 'rejected' : 'accepted');
+    expect(await makeDrain(fake, done).drain.run()).toBe('empty');
+    expect(fake.saved.get(1)).toMatchObject({
+      token: makeItem(1).token,
+      outcome: 'failed',
+      error: { code: 'rejected', permanent: true, message: 'The engine refused the outcome: not storable' },
+    });
+    expect(fake.saved.get(2)).toMatchObject({ outcome: 'completed' });
+  });
+
+  test('lets go of what the engine refuses twice', async () => {
+    const fake = fakeWith(1);
+    fake.verdictFor = () => 'rejected';
+    expect(await makeDrain(fake, done).drain.run()).toBe('empty');
+    expect(fake.callsOf('pipeline_complete')).toHaveLength(2);
+  });
+
+  test('accepts that the engine had made a refused outcome a failure', async () => {
+    const fake = fakeWith(1);
+    fake.verdictFor = (item) => (item.outcome === 'completed' ? 'rejected' : 'duplicate');
+    expect(await makeDrain(fake, done).drain.run()).toBe('empty');
+    expect(fake.callsOf('pipeline_complete')).toHaveLength(2);
   });
 
   test('repeats a completion whose answer was lost with the same number and items', async () => {
@@ -139,7 +218,7 @@ describe('saving', () => {
   test('a failure to save is never turned into a failure of the handler', async () => {
     const fake = fakeWith(2);
     fake.before = (name) => (name === 'pipeline_complete' ? failedAnswer(503) : null);
-    const { drain } = makeDrain(fake, done, { budget: { endsAt: Date.now() + 2_100, fits: () => true } });
+    const { drain } = makeDrain(fake, done, { budget: budgetOf(2_100) });
     expect(await drain.run()).toBe('failed');
     const sent = fake.callsOf('pipeline_complete').flatMap((args) => args.p_items as { outcome: string }[]);
     expect(sent.length).toBeGreaterThan(2);
@@ -253,7 +332,7 @@ describe('the budget', () => {
     const fake = fakeWith(9);
     let claims = 0;
     const { drain, rung } = makeDrain(fake, done, {
-      budget: { endsAt: Date.now() + 10_000, fits: () => claims++ < 2 },
+      budget: budgetOf(10_000, 0, () => claims++ < 2),
     });
     expect(await drain.run()).toBe('handed_over');
     expect(fake.saved.size).toBeGreaterThan(0);
@@ -265,7 +344,7 @@ describe('the budget', () => {
 
   test('a first claim is made whatever was used up before, so that every invocation gets something done', async () => {
     const fake = fakeWith(9);
-    const { drain } = makeDrain(fake, done, { budget: { endsAt: Date.now() + 10_000, fits: () => false } });
+    const { drain } = makeDrain(fake, done, { budget: budgetOf(10_000, 0, () => false) });
     expect(await drain.run()).toBe('handed_over');
     expect(fake.saved.size).toBe(3);
   });
@@ -274,7 +353,7 @@ describe('the budget', () => {
     const fake = fakeWith(1);
     let claims = 0;
     const { drain, rung } = makeDrain(fake, done, {
-      budget: { endsAt: Date.now() + 10_000, fits: () => claims++ < 1 },
+      budget: budgetOf(10_000, 0, () => claims++ < 1),
     });
     expect(await drain.run()).toBe('handed_over');
     expect(rung).toEqual([]);
@@ -282,7 +361,7 @@ describe('the budget', () => {
 
   test('a timeout that no worker can meet is an error that names the remedy', async () => {
     const fake = fakeWith(1);
-    const { drain, log } = makeDrain(fake, done, { budget: { endsAt: Date.now() + 1_000, fits: () => false } });
+    const { drain, log } = makeDrain(fake, done, { budget: budgetOf(1_000, 0, () => false) });
     expect(await drain.run()).toBe('failed');
     expect(fake.calls).toEqual([]);
     expect(log.lines.join()).toMatch(/timeout of 2000 ms .* raise WORKER_SECONDS/);

@@ -6,6 +6,8 @@ export interface Budget {
   fits(durationMs: number): boolean;
   /** Epoch milliseconds at which all work must have ended. */
   readonly endsAt: number;
+  /** Epoch milliseconds until which finished work may still be saved. */
+  readonly savesUntil: number;
 }
 
 export interface Used {
@@ -17,12 +19,17 @@ export interface Used {
 const CPU_LIMIT_MS = 800;
 const MEMORY_LIMIT_BYTES = 150 * 1024 * 1024;
 
+// WORKER_SECONDS is less than half of the platform's wall clock, which this leaves a tenth of.
+const SAVING_SHARE = 1.8;
+
 /** A budget of `seconds` of wall clock from now, and of CPU and memory as the platform's limits leave room for. */
 export function createBudget(seconds: number, measure: () => Used = measureProcess): Budget {
-  const endsAt = Date.now() + seconds * 1000;
+  const startedAt = Date.now();
+  const endsAt = startedAt + seconds * 1000;
   const cpuAtStart = measure().cpuMs;
   return {
     endsAt,
+    savesUntil: startedAt + SAVING_SHARE * seconds * 1000,
     fits(durationMs) {
       if (Date.now() + durationMs > endsAt) return false;
       const used = measure();

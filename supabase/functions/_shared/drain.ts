@@ -98,7 +98,8 @@ export class Drain {
     const { budget } = this.o;
     const refill = this.freeSlots(0) > 0 ? this.refillAt : Infinity;
     if (this.held.ready(Date.now()).length === 0) {
-      await this.held.changed(Math.min(this.held.nextSendAt(), refill, Math.max(budget.endsAt, Date.now() + 5)));
+      const end = Date.now() < budget.endsAt ? budget.endsAt : budget.savesUntil;
+      await this.held.changed(Math.min(this.held.nextSendAt(), refill, Math.max(end, Date.now() + 5)));
     }
     if (Date.now() >= budget.endsAt) this.held.releaseRunning();
     if (this.held.ready(Date.now()).length > 0) {
@@ -108,7 +109,8 @@ export class Drain {
     } else if (Date.now() >= refill) {
       await this.claim();
     }
-    if (Date.now() >= budget.endsAt || this.unloading) this.giveUpBusyItems();
+    if (Date.now() >= budget.savesUntil || this.unloading) this.giveUpBusyItems();
+    else if (Date.now() >= budget.endsAt && this.held.running === 0 && this.held.size > 0) await this.signOff();
   }
 
   private async claim(): Promise<void> {
@@ -144,7 +146,8 @@ export class Drain {
     for (const [index, { attempt }] of items.entries()) {
       const { verdict, reason } = answer.items[index] ?? { verdict: 'rejected', reason: 'the engine gave no answer' };
       if (verdict === 'busy') this.held.postpone(attempt, Date.now());
-      else this.held.drop(attempt);
+      // What the engine refused may still be open there, and would stay so until its lease expires.
+      else if (verdict !== 'rejected' || !this.held.failInstead(attempt, reason)) this.held.drop(attempt);
       if (verdict === 'stale' || verdict === 'rejected') {
         this.o.log.warn('an outcome was not taken', { attempt, verdict, reason });
       }
@@ -193,16 +196,24 @@ export class Drain {
     return this.o.batchSize ?? this.limits.batch_size;
   }
 
-  /** Signs off although there may be work; the engine says whether to ring a successor. */
   private async handOver(): Promise<DrainEnd> {
-    const { ring } = await this.o.engine.leave(this.worker, true);
-    this.o.ringer.ring(ring);
+    await this.signOff();
     if (this.unloading) return 'unloaded';
     return this.closed ? 'refused' : 'handed_over';
   }
 
+  /**
+   * Signs off although there may be work; the engine says whether to ring a successor. What is held keeps its lease and
+   * can still be saved, which signs the worker on again.
+   */
+  private async signOff(): Promise<void> {
+    const { ring } = await this.o.engine.leave(this.worker, true);
+    this.o.ringer.ring(ring);
+  }
+
   private giveUpBusyItems(): void {
-    for (const attempt of this.held.postponed()) this.giveUp(attempt, 'its row was locked until the budget was used');
+    const reason = this.unloading ? 'this function ended' : 'all time to save was used';
+    for (const attempt of this.held.postponed()) this.giveUp(attempt, `its row was locked until ${reason}`);
   }
 
   private giveUp(attempt: number, reason: string): void {

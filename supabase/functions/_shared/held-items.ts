@@ -1,10 +1,13 @@
 import type { Item, Outcome, OutcomeItem } from './engine-contract.ts';
+import { classify, PermanentError } from './errors.ts';
 import { Stopped } from './run-handler.ts';
 
 interface Held {
   item: Item;
   controller: AbortController;
   outcome: Outcome | null;
+  /** True once the engine has refused what the handler made of it. */
+  refused: boolean;
   state: 'deferred' | 'running' | 'finished';
   /** When a finished item may be sent: later than now after the engine found its row locked. */
   sendAt: number;
@@ -41,6 +44,7 @@ export class HeldItems {
         item,
         controller: new AbortController(),
         outcome: null,
+        refused: false,
         state: 'deferred',
         sendAt: 0,
         pauseMs: FIRST_BUSY_PAUSE_MS,
@@ -73,6 +77,20 @@ export class HeldItems {
     if (!held) return;
     held.sendAt = now + held.pauseMs;
     held.pauseMs = Math.min(held.pauseMs * 2, LONGEST_BUSY_PAUSE_MS);
+  }
+
+  /**
+   * Replaces an outcome that the engine refused by a permanent failure that says why. An engine that made it a failure
+   * itself answers that as a duplicate. Returns false when it was replaced before: the engine refuses that as well.
+   */
+  failInstead(attempt: number, reason: string | null | undefined): boolean {
+    const held = this.held.get(attempt);
+    if (!held || held.refused) return false;
+    const error = new PermanentError('rejected', `The engine refused the outcome: ${reason ?? 'it gave no reason'}`);
+    held.refused = true;
+    held.outcome = { outcome: 'failed', error: classify(error) };
+    held.sendAt = 0;
+    return true;
   }
 
   /** The attempts whose handlers have not ended. */
@@ -135,10 +153,19 @@ export class HeldItems {
       }
       if (!this.mayStart(held)) continue;
       held.state = 'running';
-      void this.start(held.item, held.controller).then((outcome) => {
-        if (outcome) this.finish(held, outcome);
-      });
+      void this.run(held);
     }
+  }
+
+  /** Whatever goes wrong is an outcome: an item without one would be held for ever. */
+  private async run(held: Held): Promise<void> {
+    let outcome: Outcome | null;
+    try {
+      outcome = await this.start(held.item, held.controller);
+    } catch (error) {
+      outcome = { outcome: 'failed', error: classify(error) };
+    }
+    if (outcome) this.finish(held, outcome);
   }
 
   private mayStart(held: Held): boolean {

@@ -13,9 +13,6 @@ import type { Stage } from './stage.ts';
 /** One id for all drains of this isolate. */
 const host = crypto.randomUUID();
 
-// After its budget a worker still tries this long to save what it has.
-const SAVE_GRACE_MS = 5_000;
-
 /** Serves a stage as an Edge Function: answers its doorbell at once, then works until the stage is empty. */
 export function serveStage(stage: Stage): void {
   serve(answerDoorbell(stage, processEnv(), (work) => waitUntil(work)));
@@ -59,7 +56,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
   const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
   const settings = workerSettings(env, log.error);
   const budget = createBudget(settings.WORKER_SECONDS);
-  const engine = createEngine({ rpc, retryUntil: () => budget.endsAt + SAVE_GRACE_MS, log });
+  const engine = createEngine({ rpc, retryUntil: () => budget.savesUntil, log });
   const ringer = createRinger({ platform, engine, log });
   const callbackUrl = env.JOB_CALLBACK_URL || `${platform.url}/functions/v1/job-complete`;
   const { definition } = stage;

@@ -49,7 +49,12 @@ async function pollUntilDone(env: Env, platform: Platform, rpc: Rpc, budget: Bud
 }
 
 /** Asks after every job whose poll is due and records those that have ended. Unfinished ones are left alone. */
-export async function pollJobs(options: { env: Env; engine: Engine; ringer: Ringer; budget: Budget }): Promise<void> {
+export async function pollJobs(options: {
+  env: Env;
+  engine: Engine;
+  ringer: Ringer;
+  budget: Pick<Budget, 'fits'>;
+}): Promise<void> {
   const { env, engine, ringer, budget } = options;
   const pollMs = readSettings('worker', env).COMPLETION_POLL_INTERVAL;
   let more = true;

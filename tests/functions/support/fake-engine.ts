@@ -84,7 +84,7 @@ export class FakeEngine {
     return items.map((item) => {
       const verdict = this.verdictFor(item);
       if (verdict === 'accepted') this.saved.set(item.attempt, item);
-      return { attempt: item.attempt, verdict, reason: null };
+      return { attempt: item.attempt, verdict, reason: verdict === 'rejected' ? 'not storable' : null };
     });
   }
 }

@@ -45,6 +45,12 @@ export function keepLog(): Log & { lines: string[] } {
   return { lines, info: keep, warn: keep, error: keep };
 }
 
+/** A budget of `ms` of which the last claim must leave 100, with `savingMs` more for what is finished. */
+export function budgetOf(ms: number, savingMs = 0, fits?: () => boolean): Budget {
+  const endsAt = Date.now() + ms;
+  return { endsAt, savesUntil: endsAt + savingMs, fits: fits ?? (() => Date.now() + 100 <= endsAt) };
+}
+
 /** A drain over a fake engine with all else real; `rung` are the stages it rang. */
 export function makeDrain(
   fake: FakeEngine,
@@ -53,8 +59,8 @@ export function makeDrain(
 ) {
   const log = keepLog();
   const rung: Ring[] = [];
-  const budget = changes.budget ?? { endsAt: Date.now() + 10_000, fits: () => true };
-  const engine = createEngine({ rpc: fake.rpc, retryUntil: () => budget.endsAt + 300, log });
+  const budget = changes.budget ?? budgetOf(10_000);
+  const engine = createEngine({ rpc: fake.rpc, retryUntil: () => budget.savesUntil + 300, log });
   const stage = makeStage(handler);
   const drain = new Drain({
     pipeline: 'test',
