@@ -26,7 +26,7 @@ export function pipelineMigration(pipeline: DefinitionJson, before: DefinitionJs
       : [];
   return [
     `-- The pipeline ${pipeline.pipeline}, written by \`npm run pipelines:sync\` from supabase/functions/_pipelines.`,
-    '-- Do not edit it: change the definition there and run the command again, which adds another migration.',
+    '-- Do not edit the definition: change it there and run the command again, which adds another migration.',
     '',
     ...columns,
     `select pipeline.define($pipeline$${JSON.stringify(pipeline, null, 2)}$pipeline$);`,

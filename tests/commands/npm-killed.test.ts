@@ -9,12 +9,15 @@ import { projectFolder } from './run-command.ts';
 
 let folder: string;
 let npm: ChildProcess;
+let pids: number[];
 
 beforeEach(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'npm-killed-test-'));
+  pids = [];
 });
 afterEach(() => {
   npm.kill('SIGKILL');
+  for (const pid of pids.filter(isRunning)) process.kill(pid, 'SIGKILL');
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
@@ -33,7 +36,7 @@ describe.runIf(process.platform === 'linux')('a command started by npm', () => {
     fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ scripts: { start } }));
     npm = spawn('npm', ['run', 'start'], { cwd: folder, stdio: 'ignore' });
     await until(() => fs.existsSync(note) && fs.readFileSync(note, 'utf8').includes(' '), 20_000);
-    const pids = fs.readFileSync(note, 'utf8').split(' ').map(Number);
+    pids = fs.readFileSync(note, 'utf8').split(' ').map(Number);
     expect(pids.every(isRunning)).toBe(true);
     npm.kill('SIGTERM');
     await until(() => !pids.some(isRunning));
