@@ -1,7 +1,8 @@
 // What a user does to a lead while a function works on it.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Fate, gate } from '../support/detour.ts';
-import { LeadsStack, type StageName } from '../support/stack.ts';
+import type { StageName } from '../support/leads-report.ts';
+import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {

@@ -7,7 +7,8 @@ import {
   subjectResult,
 } from '../../supabase/functions/_pipelines/leads-results.ts';
 import { functionsFolder } from '../support/functions-folder.ts';
-import { LeadsStack, type StageName, stages } from '../support/stack.ts';
+import { type StageName, stages } from '../support/leads-report.ts';
+import { LeadsStack } from '../support/stack.ts';
 
 const schemas = {
   scrape: scrapeResult,

@@ -7,11 +7,9 @@ import { type Sites, startSites } from '../../local/sites/server.ts';
 import { type Stack, startStack } from '../../local/stack.ts';
 import { type DetouredServices, startDetouredServices } from './detoured-services.ts';
 import type { Row } from './engine.ts';
+import { type Attempt, describeAttempt, diagnose, type StageName, stages } from './leads-report.ts';
 import { startTestSite, type TestSite } from './test-site.ts';
 import { until } from './until.ts';
-
-export const stages = ['scrape', 'intel', 'strategy', 'subject', 'messaging'] as const;
-export type StageName = (typeof stages)[number];
 
 /** The account of all leads that a test does not give another. */
 export const account = '5f0a1b5e-8a34-4c39-9a11-0d6d8f2f7f01';
@@ -19,19 +17,6 @@ export const account = '5f0a1b5e-8a34-4c39-9a11-0d6d8f2f7f01';
 const patienceMs = 60_000;
 // Longer than the patience, so that what is told at its end is seen.
 vi.setConfig({ testTimeout: 2 * patienceMs, hookTimeout: 2 * patienceMs });
-
-export interface Attempt extends Row {
-  attempt_id: string;
-  stage: StageName;
-  number: number;
-  state: string;
-  retry_count: number;
-  service: string | null;
-  job_id: string | null;
-  error_code: string | null;
-  error_message: string | null;
-  usage: Row | null;
-}
 
 export interface LeadsStackOptions {
   /** As for startStack(). */
@@ -204,7 +189,7 @@ export class LeadsStack {
     try {
       await until(probe, timeoutMs, 50);
     } catch {
-      throw new Error(`Not within ${timeoutMs} ms: ${what}\n\n${await this.#diagnosis()}`);
+      throw new Error(`Not within ${timeoutMs} ms: ${what}\n\n${await diagnose(this)}`);
     }
   }
 
@@ -250,7 +235,7 @@ export class LeadsStack {
       [ids],
     );
     const lagging = rows.filter((row) => row.current_stage !== 'completed').map((row) => row.id);
-    if (lagging.length > 0) throw new Error(`${lagging.length} leads are not completed\n\n${await this.#diagnosis()}`);
+    if (lagging.length > 0) throw new Error(`${lagging.length} leads are not completed\n\n${await diagnose(this)}`);
     expect(rows).toHaveLength(ids.length);
   }
 
@@ -275,38 +260,4 @@ export class LeadsStack {
       ).toEqual([]);
     }
   }
-
-  /** All there is to know when something did not come about. */
-  async #diagnosis(): Promise<string> {
-    const attempts = await this.rows<Attempt & { entity_id: string }>(
-      `select r.entity_id, t.* from pipeline.runs r, pipeline.timeline(r.id) t
-       where r.status <> 'completed' order by r.id desc, t.attempt_id limit 60`,
-    );
-    const table = (title: string, rows: Row[]) => [`${title}:`, ...rows.map((row) => `  ${JSON.stringify(row)}`)];
-    return [
-      'attempts of runs that are not completed:',
-      ...attempts.map((a) => `  ${a.entity_id.slice(0, 8)} ${describeAttempt(a)} ${a.error_message ?? ''}`),
-      ...table('pipeline.log', await this.rows('select at, level, code, message from pipeline.log order by id')),
-      ...table('violated', await this.rows('select * from pipeline.check_invariants()')),
-      ...table('health', await this.rows('select * from pipeline.stage_health')),
-      ...table('unsent', await this.rows('select id, url from net.http_request_queue order by id')),
-      ...table(
-        'answers to rings',
-        await this.rows(
-          'select id, status_code, content, error_msg from net._http_response order by created desc limit 10',
-        ),
-      ),
-      ...[...stages.map((stage) => `leads-${stage}`), 'job-complete', 'job-poll'].flatMap((name) => [
-        `${name} wrote:`,
-        ...this.stack.functions
-          .logs(name)
-          .slice(-15)
-          .map((line) => `  ${line}`),
-      ]),
-    ].join('\n');
-  }
-}
-
-function describeAttempt({ stage, number, state, error_code }: Attempt): string {
-  return [stage, number, state, error_code].filter((part) => part !== null).join(' ');
 }
