@@ -1,10 +1,10 @@
 /** An error answered in OpenAI's shape; `param` names the field at fault. */
 export class ApiError extends Error {
-  readonly status: 400 | 401 | 404;
+  readonly status: 400 | 401 | 404 | 409;
   readonly param: string | null;
   readonly code: string | null;
 
-  constructor(status: 400 | 401 | 404, message: string, param: string | null = null, code: string | null = null) {
+  constructor(status: 400 | 401 | 404 | 409, message: string, param: string | null = null, code: string | null = null) {
     super(message);
     this.name = 'ApiError';
     this.status = status;

@@ -59,14 +59,14 @@ function modelApp(stored: StoredResponses, token: string | undefined): Hono {
   api.post('/responses', async (c) => {
     const key = c.req.header('idempotency-key');
     const read = readResponsesRequest(await readJson(c.req.raw));
-    const known = read.background ? stored.findByKey(key) : undefined;
+    const known = read.background ? stored.findByKey(key, read) : undefined;
     if (known) return c.json(known);
     const before = read.previous_response_id ? stored.itemsOf(read.previous_response_id) : [];
     const task = toTask(read, before);
     const queued = queuedResponse(read);
     const finished = answeredResponse(queued, answer(task), wholeText(task.conversation));
     const items = [...before, ...itemsOf(read)];
-    if (read.background) stored.work(queued, finished, items, key);
+    if (read.background) stored.work(queued, finished, items, { key, request: read });
     else if (read.store !== false) stored.keep(finished, items);
     return c.json(read.background ? queued : finished);
   });

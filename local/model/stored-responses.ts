@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Response } from 'openai/resources/responses/responses';
 import { deliverSigned, readWebhookSecrets } from '../scraper/signed-callback.ts';
 import { ApiError } from './api-error.ts';
 import { newId } from './response-objects.ts';
-import type { InputItem } from './responses-request.ts';
+import type { InputItem, ResponsesRequest } from './responses-request.ts';
 
 export interface StoredResponsesOptions {
   /** Read whenever an event is sent: LLM_CALLBACK_URL and WEBHOOK_SECRET. */
@@ -27,15 +28,18 @@ const keptMs = 60 * 60 * 1000;
 export class StoredResponses {
   readonly #options: StoredResponsesOptions;
   readonly #byId = new Map<string, Stored>();
-  readonly #idByKey = new Map<string, string>();
+  readonly #byKey = new Map<string, { id: string; request: ResponsesRequest }>();
 
   constructor(options: StoredResponsesOptions) {
     this.#options = options;
   }
 
-  /** The response that an idempotency key has already made. */
-  findByKey(key: string | undefined): Response | undefined {
-    return key === undefined ? undefined : this.#byId.get(this.#idByKey.get(key) ?? '')?.response;
+  /** The response that an idempotency key has already made. Throws ApiError 409 when that was of another request. */
+  findByKey(key: string | undefined, request: ResponsesRequest): Response | undefined {
+    const known = key === undefined ? undefined : this.#byKey.get(key);
+    if (!known || isDeepStrictEqual(known.request, request)) return known && this.#byId.get(known.id)?.response;
+    const message = 'The Idempotency-Key came with another request before: send the same one, or another key.';
+    throw new ApiError(409, message, null, 'idempotency_key_reused');
   }
 
   /** The stored response of that id. Throws ApiError 404. */
@@ -56,9 +60,15 @@ export class StoredResponses {
   }
 
   /** Keeps a queued response and finishes it after a while; an event tells the world. */
-  work(queued: Response, finished: Response, items: InputItem[], key: string | undefined): void {
+  work(
+    queued: Response,
+    finished: Response,
+    items: InputItem[],
+    origin: { key?: string; request: ResponsesRequest },
+  ): void {
+    const { key, request } = origin;
     this.keep(queued, items);
-    if (key !== undefined) this.#idByKey.set(key, queued.id);
+    if (key !== undefined) this.#byKey.set(key, { id: queued.id, request });
     const stored = this.#stored(queued.id);
     // One after the other: two timers of their own could fire in the wrong order on a busy machine.
     const half = this.#options.delayMs / 2;
@@ -109,6 +119,6 @@ export class StoredResponses {
   #prune(): void {
     const horizon = Date.now() - keptMs;
     for (const [id, { storedAt }] of this.#byId) if (storedAt < horizon) this.#byId.delete(id);
-    for (const [key, id] of this.#idByKey) if (!this.#byId.has(id)) this.#idByKey.delete(key);
+    for (const [key, { id }] of this.#byKey) if (!this.#byId.has(id)) this.#byKey.delete(key);
   }
 }

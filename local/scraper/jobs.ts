@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Webhook } from 'standardwebhooks';
 import type { ScrapedPage } from './crawl-site.ts';
 import type { JobRequest } from './job-request.ts';
@@ -42,11 +43,14 @@ export class Jobs {
     this.#options = options;
   }
 
-  /** Queues a job, or finds the one that the same idempotency key has already made. */
-  submit(request: JobRequest, key: string | undefined): { view: JobView; created: boolean } {
+  /**
+   * Queues a job, or finds the one that the same idempotency key has already made.
+   * Returns null when that key came with another request before.
+   */
+  submit(request: JobRequest, key: string | undefined): { view: JobView; created: boolean } | null {
     this.#prune();
-    const known = key === undefined ? undefined : this.find(this.#idByKey.get(key) ?? '');
-    if (known) return { view: known, created: false };
+    const known = key === undefined ? undefined : this.#byId.get(this.#idByKey.get(key) ?? '');
+    if (known) return isDeepStrictEqual(known.request, request) ? { view: known.view, created: false } : null;
     const view: JobView = { job_id: `job_${randomUUID()}`, status: 'queued', metadata: request.metadata };
     const job: Job = { view, request };
     this.#byId.set(view.job_id, job);

@@ -70,7 +70,9 @@ function scraperApp(jobs: Jobs, token: string | undefined, canSign: boolean): Ho
         'callback_url is set, but the scraper has no WEBHOOK_SECRET to sign with; set one or leave it out';
       return c.json({ error: { code: 'invalid_request', message, field: 'callback_url' } }, 400);
     }
-    const { view, created } = jobs.submit(read.request, c.req.header('idempotency-key'));
+    const submitted = jobs.submit(read.request, c.req.header('idempotency-key'));
+    if (!submitted) return c.json({ error: keyReused }, 409);
+    const { view, created } = submitted;
     return c.json({ job_id: view.job_id, status: view.status }, created ? 202 : 200);
   });
   app.get('/jobs/:id', (c) => {
@@ -86,6 +88,10 @@ function scraperApp(jobs: Jobs, token: string | undefined, canSign: boolean): Ho
   return app;
 }
 
+const keyReused = {
+  code: 'idempotency_key_reused',
+  message: 'the Idempotency-Key came with another body before; send the same body, or another key for another job',
+};
 const tooLong = {
   code: 'invalid_request',
   message: `the body is longer than ${bodyBytes} bytes; send less metadata`,

@@ -11,13 +11,14 @@ import { modelResponse, startModelServer } from './support/model-server.ts';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 const base: Env = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SERVICE_ROLE_KEY: 'k', WEBHOOK_SECRET: secret };
+const trace_id = '3f0c1c9e-5a6b-4c1d-9b0a-7d3f2e1a0b4c';
 const completed = {
   type: 'job.completed',
   data: {
     job_id: 'job_1',
     status: 'completed',
     result: samples.scrape,
-    metadata: { pipeline: 'leads', stage: 'scrape', submission: 5 },
+    metadata: { pipeline: 'leads', stage: 'scrape', submission: 5, trace_id },
   },
 };
 
@@ -53,7 +54,15 @@ describe('a callback is recorded', () => {
     const { rpc, resumed } = jobEngine();
     expect(await send(completed, { rpc })).toEqual({ status: 200, body: { verdict: 'accepted', reason: null } });
     expect(resumed).toEqual([
-      [{ submission: 5, service: 'scraper', job_id: 'job_1', outcome: 'completed', result: samples.scrape }],
+      [
+        {
+          ...completed.data.metadata,
+          service: 'scraper',
+          job_id: 'job_1',
+          outcome: 'completed',
+          result: samples.scrape,
+        },
+      ],
     ]);
   });
 
@@ -115,13 +124,20 @@ describe('a body that cannot be used is answered 400 with the reason', () => {
     [
       {
         type: 'job.completed',
-        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 'x' } },
+        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 'x', trace_id } },
       },
       /data\.metadata\.submission/,
     ],
     [
-      { type: 'job.completed', data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'zzz', submission: 1 } } },
+      {
+        type: 'job.completed',
+        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'zzz', submission: 1, trace_id } },
+      },
       /stage zzz of pipeline leads/,
+    ],
+    [
+      { type: 'job.completed', data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 1 } } },
+      /data\.metadata\.trace_id/,
     ],
     ['text', /body/i],
   ])('%j', async (payload, reason) => {
@@ -162,7 +178,7 @@ describe('the sender is asked to try again', () => {
 });
 
 describe('a model’s callback', () => {
-  const metadata = { pipeline: 'leads', stage: 'intel', submission: '6', prompt: 'intel-1@x' };
+  const metadata = { pipeline: 'leads', stage: 'intel', submission: '6', trace_id, prompt: 'intel-1@x' };
   const callback = { type: 'response.completed', data: { id: 'resp_1' } };
 
   test('names only the response, which is fetched and says whose it is', async () => {
@@ -170,7 +186,10 @@ describe('a model’s callback', () => {
     const server = await startModelServer(() => ({ json: modelResponse(samples.intel, { metadata }) }));
     expect((await send(callback, { rpc, env: { ...base, ...server.env } })).status).toBe(200);
     expect(resumed[0]?.[0]).toMatchObject({
+      pipeline: 'leads',
+      stage: 'intel',
       submission: 6,
+      trace_id,
       service: 'llm',
       job_id: 'resp_1',
       outcome: 'completed',

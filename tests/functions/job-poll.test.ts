@@ -12,6 +12,7 @@ import { keepLog } from './support/make-drain.ts';
 const due = (submission: number, changes: Partial<WaitingJob> = {}): WaitingJob => ({
   attempt: submission,
   submission,
+  trace_id: `trace-${submission}`,
   pipeline: 'leads',
   stage: 'scrape',
   service: 'scraper',
@@ -19,6 +20,12 @@ const due = (submission: number, changes: Partial<WaitingJob> = {}): WaitingJob 
   entity_id: '1',
   deadline_at: null,
   ...changes,
+});
+const origin = (submission: number) => ({
+  pipeline: 'leads',
+  stage: 'scrape',
+  submission,
+  trace_id: `trace-${submission}`,
 });
 const job = (status: string, more: object = {}): Reply => ({ json: { job_id: 'j', status, ...more } });
 
@@ -44,8 +51,8 @@ describe('the poller', () => {
     expect(server.received).toHaveLength(3);
     expect(resumed).toEqual([
       [
-        { submission: 2, service: 'scraper', job_id: 'job_2', outcome: 'completed', result: samples.scrape },
-        { submission: 3, service: 'scraper', job_id: 'job_3', outcome: 'failed', error },
+        { ...origin(2), service: 'scraper', job_id: 'job_2', outcome: 'completed', result: samples.scrape },
+        { ...origin(3), service: 'scraper', job_id: 'job_3', outcome: 'failed', error },
       ],
     ]);
   });

@@ -36,11 +36,11 @@ describe('scrape submits', () => {
     });
     const [request] = server.received;
     expect(request).toMatchObject({ method: 'POST', path: '/jobs' });
-    expect(request?.headers).toMatchObject({ authorization: 'Bearer secret', 'idempotency-key': '9' });
+    expect(request?.headers).toMatchObject({ authorization: 'Bearer secret', 'idempotency-key': 'trace-11-9' });
     expect(JSON.parse(request?.body ?? '')).toEqual({
       url: 'https://clocks.test/',
       callback_url: 'http://api.test/functions/v1/job-complete',
-      metadata: { pipeline: 'leads', stage: 'scrape', submission: 9 },
+      metadata: { pipeline: 'leads', stage: 'scrape', submission: 9, trace_id: 'trace-11' },
       max_pages: 5,
     });
   });
@@ -72,6 +72,13 @@ describe('scrape submits', () => {
     const outcome = await run(scrape, { entity: lead }, { SCRAPER_URL: server.url });
     expect(outcome).toMatchObject({ outcome: 'failed', error: { code, permanent } });
     if (status === 429) expect(outcome).toHaveProperty('error.retry_after_ms', 2_000);
+  });
+
+  test('and fails for good, naming the key, where the scraper knows it from another request', async () => {
+    const server = await startServer(() => ({ status: 409, json: { error: { code: 'x', message: 'y' } } }));
+    const outcome = await run(scrape, { entity: lead, submission: 9 }, { SCRAPER_URL: server.url });
+    expect(outcome).toMatchObject({ error: { code: 'idempotency_key_reused', permanent: true } });
+    expect(outcome).toHaveProperty('error.message', expect.stringContaining('trace-11-9'));
   });
 
   test('and takes a scraper that cannot be reached for an outage, not for a fault of the site', async () => {

@@ -35,7 +35,7 @@ describe('answered in the call', () => {
       input: 'What is it?',
       background: false,
       text: { format: { type: 'json_schema', strict: true, name: 'short_answer', schema: { required: ['answer'] } } },
-      metadata: { pipeline: 'leads', stage: 'intel', submission: '11' },
+      metadata: { pipeline: 'leads', stage: 'intel', submission: '11', trace_id: 'trace' },
     });
   });
 
@@ -101,6 +101,14 @@ describe('errors of the API', () => {
     expect(server.received).toHaveLength(1);
   });
 
+  test('another request under the same key is permanent', async () => {
+    const error = { message: 'used before', type: 'x', param: null, code: 'idempotency_key_reused' };
+    const server = await startModelServer(() => ({ status: 409, json: { error } }));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure).toMatchObject({ code: 'idempotency_key_reused', permanent: true });
+    expect(failure.message).toContain('used before');
+  });
+
   test('a model that cannot be reached is an outage, not a fault of the lead', async () => {
     const env = { LLM_URL: await refusedUrl(), LLM_MODEL: 'm' };
     const failure = await failureOf(askModel(question, makeContext(env).context));
@@ -122,7 +130,7 @@ describe('answered in the background', () => {
     await askModel(question, context);
     expect(server.asked()[0]).toMatchObject({ background: true, store: true });
     const keys = server.received.map((request) => request.headers['idempotency-key']);
-    expect(keys).toEqual(['leads-11', 'leads-11']);
+    expect(keys).toEqual(['trace-11', 'trace-11']);
   });
 
   test('the finished response becomes the output, with usage and the prompt it was asked with', async () => {

@@ -40,6 +40,7 @@ test('a handler sees its input and its context', async () => {
     run: 7,
     entityId: '7',
     submission: 5,
+    idempotencyKey: 'trace-7-5',
     retryCount: 2,
     traceId: 'trace-7',
     callbackUrl: 'http://callback.test',

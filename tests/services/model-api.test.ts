@@ -160,6 +160,13 @@ describe('background responses', () => {
     expect(other.id).not.toBe(first.id);
   });
 
+  test('are refused for a key that came with another request', async () => {
+    const options = { headers: { 'Idempotency-Key': 'k3' } };
+    await client.responses.create(question, options);
+    const other = client.responses.create({ ...question, metadata: { ref: '9' } }, options);
+    await expect(other).rejects.toMatchObject({ status: 409, code: 'idempotency_key_reused' });
+  });
+
   test('can be cancelled while they run, and then stay cancelled', async () => {
     const slow = await startModel({ env: { ...env, LLM_CALLBACK_URL: `${receiver.url}/events` }, delayMs: 60_000 });
     const ai = clientOf(slow);

@@ -106,6 +106,22 @@ describe('submissions', () => {
     expect(other.json.job_id).not.toBe(first.json.job_id);
   });
 
+  test('another body under the same idempotency key is refused, and buys nothing', async () => {
+    const headers = { 'idempotency-key': 'reused' };
+    const body = { url: site.url, metadata: { ref: 1 } };
+    const first = await post(`${open.url}/jobs`, body, headers);
+    const changes = [{ url: `${site.url}/other` }, { metadata: { ref: 2 } }, { callback_url: `${site.url}/callback` }];
+    for (const change of changes) {
+      const { status, json } = await post(`${open.url}/jobs`, { ...body, ...change }, headers);
+      expect(status).toBe(409);
+      expect(json.error).toMatchObject({
+        code: 'idempotency_key_reused',
+        message: expect.stringContaining('another key'),
+      });
+    }
+    expect((await post(`${open.url}/jobs`, body, headers)).json.job_id).toBe(first.json.job_id);
+  });
+
   test('the token is asked for where it is set', async () => {
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: token }]) {
       const { status, json } = await post(`${scraper.url}/jobs`, { url: site.url }, headers as Record<string, string>);

@@ -51,6 +51,7 @@ export const pollAnswer = z.object({
     z.object({
       attempt: z.number(),
       submission: z.number(),
+      trace_id: z.string(),
       pipeline: z.string(),
       stage: z.string(),
       service: z.string(),
@@ -93,4 +94,12 @@ export type OutcomeItem = { attempt: number; token: string } & Outcome;
 
 /** What became of an external job. */
 export type JobOutcome = Extract<Outcome, { outcome: 'completed' | 'failed' }>;
-export type JobOutcomeItem = { submission: number; service: string; job_id: string } & JobOutcome;
+export type JobOutcomeItem = JobOrigin & { service: string; job_id: string } & JobOutcome;
+
+/** Where a job was submitted. The engine takes its end only for an attempt of this stage and trace. */
+export interface JobOrigin {
+  pipeline: string;
+  stage: string;
+  submission: number;
+  trace_id: string;
+}

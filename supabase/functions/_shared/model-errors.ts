@@ -28,6 +28,9 @@ export function modelError(error: unknown): unknown {
   if (status === 404) {
     return new MisconfiguredError(`The model was not found (${message}): correct LLM_URL or LLM_MODEL.`);
   }
+  if (status === 409 && error.code === 'idempotency_key_reused') {
+    return new PermanentError(error.code, `The model took another request under this attempt's key: ${message}`);
+  }
   if (status === 409) return new RetriableError('conflict', `The model answered ${message}`, retryAfterMs(headers));
   if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model');
   return new PermanentError('model_rejected_request', `The model rejected the request: ${message}`);

@@ -46,12 +46,13 @@ export async function askModel<S extends z.ZodObject>(
           pipeline: context.pipeline,
           stage: context.stage,
           submission: String(context.submission),
+          trace_id: context.traceId,
           prompt,
         },
         background,
         store: background,
       },
-      { signal: context.signal, headers: { 'Idempotency-Key': `${context.pipeline}-${context.submission}` } },
+      { signal: context.signal, headers: { 'Idempotency-Key': context.idempotencyKey } },
     );
   } catch (error) {
     throw modelError(error);

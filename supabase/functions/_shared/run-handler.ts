@@ -60,6 +60,8 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       run: item.run,
       entityId: item.entity_id,
       submission: item.submission,
+      // Submissions count from 1 in every database, and a service may serve several.
+      idempotencyKey: `${item.trace_id}-${item.submission}`,
       retryCount: item.retry_count,
       traceId: item.trace_id,
       callbackUrl: run.callbackUrl,

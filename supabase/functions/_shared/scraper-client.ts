@@ -26,11 +26,14 @@ export type ScraperJob = z.output<typeof jobSchema>;
 export interface ScrapeRequest {
   url: string;
   callback_url: string;
-  metadata: { pipeline: string; stage: string; submission: number };
+  metadata: { pipeline: string; stage: string; submission: number; trace_id: string };
   max_pages: number;
 }
 
-/** Submits a job and returns its id. The same idempotency key gets the same job. Throws a StageError. */
+/**
+ * Submits a job and returns its id. The same idempotency key gets the same job. Throws a StageError, a permanent one
+ * when the scraper has taken another request under that key.
+ */
 export async function submitScrape(
   request: ScrapeRequest,
   options: { idempotencyKey: string; env: Env; signal: AbortSignal },
@@ -42,6 +45,13 @@ export async function submitScrape(
     signal: options.signal,
   });
   if (answer.status === 404) throw new MisconfiguredError('SCRAPER_URL has no /jobs: correct it.');
+  if (answer.status === 409) {
+    throw new PermanentError(
+      'idempotency_key_reused',
+      `The scraper answered 409: Idempotency-Key ${options.idempotencyKey} stands for another request there, so what ` +
+        'was sent has changed since. Set the stage to queued again for a new submission.',
+    );
+  }
   if (!answer.ok) throw await rejection(answer);
   const body = z.object({ job_id: z.string() }).safeParse(await readJson(answer));
   if (!body.success) throw new RetriableError('server_error', 'The scraper answered without a job_id.');

@@ -10,8 +10,10 @@ export interface HandlerContext {
   attempt: number;
   run: number;
   entityId: string;
-  /** Idempotency key for what the handler buys elsewhere: the same after a crash, another for a retry. */
+  /** What an external job carries to say which attempt it belongs to: the same after a crash, another for a retry. */
   submission: number;
+  /** The idempotency key for what the handler buys elsewhere: as `submission`, and like none of another project. */
+  idempotencyKey: string;
   retryCount: number;
   traceId: string;
   /** Where an external service reports the end of its job. */

@@ -1,13 +1,14 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { z } from 'zod';
+import type { JobOrigin } from './engine-contract.ts';
 
+/** What a job carries from its submission to its end. */
 const named = z.object({
   pipeline: z.string(),
   stage: z.string(),
   submission: z.coerce.number().int().positive(),
+  trace_id: z.string().min(1),
 });
-/** What a job carries from its submission to its end: which attempt it belongs to. */
-export type JobMetadata = z.output<typeof named>;
 
 const scraperCallback = z
   .object({
@@ -58,7 +59,7 @@ export function readCallback(body: string): { callback: Callback } | { fault: st
 }
 
 /** Reads the metadata that a model's response carries, or says what is wrong with it. */
-export function readMetadata(value: unknown): { metadata: JobMetadata } | { fault: string } {
+export function readMetadata(value: unknown): { metadata: JobOrigin } | { fault: string } {
   const parsed = named.safeParse(value);
   return parsed.success ? { metadata: parsed.data } : { fault: `The response's metadata: ${fault(parsed.error)}` };
 }

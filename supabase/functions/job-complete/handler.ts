@@ -1,4 +1,5 @@
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
+import type { JobOrigin } from '../_shared/engine-contract.ts';
 import { classify, messageOf } from '../_shared/errors.ts';
 import { externalStage, finishJob } from '../_shared/external-stages.ts';
 import { createLog } from '../_shared/log.ts';
@@ -9,7 +10,7 @@ import { resumeJobs } from '../_shared/resume-jobs.ts';
 import { createRinger, type Ringer } from '../_shared/ring.ts';
 import { SCRAPER_SERVICE } from '../_shared/scraper-client.ts';
 import { type Env, readSettings } from '../_shared/settings.ts';
-import { type Callback, type JobMetadata, readCallback, readMetadata, signatureFault } from '../_shared/webhook.ts';
+import { type Callback, readCallback, readMetadata, signatureFault } from '../_shared/webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const SAVE_TIME_MS = 4_000;
@@ -20,7 +21,7 @@ const log = createLog({ function: 'job-complete' });
 interface FinishedJob {
   service: string;
   jobId: string;
-  metadata: JobMetadata;
+  metadata: JobOrigin;
   job: unknown;
 }
 
@@ -74,7 +75,7 @@ async function record(
     }
     const { service, jobId, metadata, job } = found;
     const stage = externalStage(metadata.pipeline, metadata.stage);
-    const item = { submission: metadata.submission, service, job_id: jobId, ...finishJob(stage, job, env) };
+    const item = { ...metadata, service, job_id: jobId, ...finishJob(stage, job, env) };
     const [verdict] = await resumeJobs([item], { engine, ringer, until: Date.now() + SAVE_TIME_MS });
     log.info('a callback was answered', { ...metadata, job_id: jobId, verdict: verdict?.verdict });
     if (verdict?.verdict === 'busy') return refuse(503, 'busy', 'The row is locked: send this again shortly.');

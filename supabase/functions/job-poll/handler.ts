@@ -75,13 +75,13 @@ export async function pollJobs(options: {
 }
 
 async function askAfter(waiting: WaitingJob, env: Env): Promise<JobOutcomeItem | null> {
-  const { submission, service, job_id } = waiting;
+  const { submission, trace_id, pipeline, stage: name, service, job_id } = waiting;
   try {
-    const stage = externalStage(waiting.pipeline, waiting.stage);
+    const stage = externalStage(pipeline, name);
     const asked = await askService(service, job_id, env, AbortSignal.timeout(ASK_TIMEOUT_MS));
     if (asked.state === 'unfinished') return null;
     const outcome = asked.state === 'lost' ? lost(service, job_id) : finishJob(stage, asked.job, env);
-    return { submission, service, job_id, ...outcome };
+    return { submission, trace_id, pipeline, stage: name, service, job_id, ...outcome };
   } catch (error) {
     // This says nothing about the job: it is asked again at its next poll, until its deadline.
     log.warn('a job could not be asked after', { submission, service, job_id, error: classify(error).message });

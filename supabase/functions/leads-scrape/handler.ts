@@ -11,15 +11,15 @@ const input = z.object({ entity: z.object({ company_url: z.string() }) });
 
 /** Submits the lead's web site to the scraper; its job finishes the attempt. */
 export async function submitSite({ entity }: z.output<typeof input>, context: HandlerContext): Promise<Waiting> {
-  const { pipeline, stage, submission, env, signal } = context;
+  const { pipeline, stage, submission, traceId, idempotencyKey, env, signal } = context;
   const jobId = await submitScrape(
     {
       url: siteUrl(entity.company_url),
       callback_url: context.callbackUrl,
-      metadata: { pipeline, stage, submission },
+      metadata: { pipeline, stage, submission, trace_id: traceId },
       max_pages: MAX_PAGES,
     },
-    { idempotencyKey: String(submission), env, signal },
+    { idempotencyKey, env, signal },
   );
   return waiting({ service: SCRAPER_SERVICE, jobId });
 }

@@ -12,6 +12,7 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     run: 1,
     entityId: '1',
     submission: 11,
+    idempotencyKey: 'trace-11',
     retryCount: 0,
     traceId: 'trace',
     callbackUrl: 'http://api.test/functions/v1/job-complete',
