@@ -12,7 +12,7 @@ export function installPeers(progress: (message: string) => void): void {
   const installed = path.join(modulesFolder, '.package-lock.json');
   const lock = path.join(import.meta.dirname, 'package-lock.json');
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  progress('installing the engines to compare with (once, about 130 MB) …');
+  progress('installing the engines to compare with (once, about 210 MB) …');
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
   execFileSync(npm, args, { cwd: import.meta.dirname, stdio: ['ignore', 2, 2] });
