@@ -119,7 +119,8 @@ begin
     cross join lateral (
       select z.size > s.result_limit_bytes as too_large, case when z.size > s.result_limit_bytes then
         format('the result has %s bytes, but the limit of stage %s is %s; put it into Storage and return its location', z.size, s.name, s.result_limit_bytes) end as message
-      from (select case when i.outcome = 'completed' then octet_length(i.result::text) else 0 end as size) z
+      -- offset 0 keeps the planner from pulling the text form up into each of its uses.
+      from (select case when i.outcome = 'completed' then octet_length(i.result::text) else 0 end as size offset 0) z
     ) l
     cross join lateral (
       select case
@@ -180,7 +181,7 @@ $$;
 comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
 
 create function public.pipeline_resume(p_items json) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done record;
@@ -197,7 +198,7 @@ $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';
 
 create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();

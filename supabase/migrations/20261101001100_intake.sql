@@ -74,7 +74,7 @@ comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether t
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -93,7 +93,7 @@ $$;
 comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];

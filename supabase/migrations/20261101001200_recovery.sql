@@ -78,7 +78,7 @@ $$;
 comment on function pipeline.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in pipeline.log.';
 
 create function pipeline.sweep() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done jsonb;
@@ -98,7 +98,7 @@ $$;
 comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings. Harmless at any time.';
 
 create function pipeline.ring_polls() returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -112,7 +112,7 @@ $$;
 comment on function pipeline.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
 create function pipeline.prune() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_before timestamptz := pipeline.now() - make_interval(days => pipeline.setting('retention_days')::int);

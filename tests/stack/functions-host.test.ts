@@ -12,7 +12,7 @@ beforeAll(async () => {
     functionsDir: path.join(import.meta.dirname, 'functions'),
     env: { SETTING: 'of the project' },
     // Long enough to start under load, short enough to see it end.
-    limits: { wallClockMs: 6000 },
+    limits: { wallClockMs: 6000, memoryMb: 160 },
     fsync: false,
   });
 });
@@ -89,7 +89,8 @@ describe('the functions host', () => {
   });
 
   it.runIf(process.platform === 'linux')('kills a process that uses more memory than it may', async () => {
-    await call('hungry/memory/400').catch(() => undefined);
+    await stack.functions.kill('hungry');
+    await call('hungry/memory/250').catch(() => undefined);
     await until(() => stack.functions.logs('hungry').some((line) => line.includes('limit: memory')));
     expect(await (await call('hungry')).text()).toBe('fed');
   });
