@@ -1,8 +1,9 @@
--- Chapter 5: runs, attempts and results
+-- Chapter 7: runs, attempts and results
 --
 --   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
 --   attempt:  queued → started → completed | failed | cancelled
---                      started → waiting → completed | failed | cancelled     (an external job is under way)
+--                      started → waiting → completed | failed | cancelled     (an external job or children are under way)
+--             skipped  (a condition did not hold, somebody skipped it, or the run goes on without a failed stage; needs are then done)
 --                      started → queued                                       (released by its worker, costs no attempt)
 --
 -- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
@@ -22,12 +23,20 @@ create table pipeline.runs (
   entity_id text not null,
   status pipeline.run_status not null default 'running',
   trace_id uuid not null default gen_random_uuid(),
+  fan_out_id bigint,
+  item_key text,
+  priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
   created_at timestamptz not null,
   finished_at timestamptz
 ) with (fillfactor = 80);
 create unique index runs_one_live on pipeline.runs (pipeline_id, entity_id) where status = 'running';
 create index runs_by_entity on pipeline.runs (entity_id, pipeline_id, id);
+create unique index runs_by_item on pipeline.runs (fan_out_id, item_key) where fan_out_id is not null;
+create index runs_of_live_children on pipeline.runs (fan_out_id) where status = 'running' and fan_out_id is not null;
 comment on table pipeline.runs is 'One passage of one entity through one pipeline. An entity has at most one live run a pipeline.';
+
+comment on column pipeline.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
+comment on column pipeline.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
 
 create table pipeline.attempts (
   id bigint generated always as identity,
@@ -51,6 +60,7 @@ create table pipeline.attempts (
   service text,
   job_id text,
   error jsonb,
+  lane text,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
   constraint attempts_number_key unique (run_id, stage_id, number)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
@@ -62,6 +72,7 @@ comment on table pipeline.attempts is 'One execution of a stage for a run, and t
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
+comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter 12); null elsewhere.';
 comment on column pipeline.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
 
 create table pipeline.results (

@@ -1,0 +1,226 @@
+-- Chapter 6: what a definition may say about patterns
+--
+-- Conditions, thresholds, child pipelines, fan-in, agents, decisions and limits. As in chapter 4, each function raises MR001
+-- with the field, what was found and the remedy.
+
+-- An option that nothing reads for this kind of stage is a mistake, and one that its kind cannot do without must be there.
+create function pipeline.check_kind(p_stage jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_option text;
+  v_kinds text[];
+begin
+  if not pipeline.is_kind(p_stage, array['function', 'external', 'manual', 'pipeline', 'map', 'agent']) then
+    perform pipeline.refuse_value(p_stage, '{kind}', 'function, external, manual, pipeline, map or agent',
+      'A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.');
+  end if;
+  for v_option, v_kinds in values
+    ('function', array['function', 'external', 'map', 'agent']), ('batch_size', array['function', 'external', 'map', 'agent']),
+    ('max_workers', array['function', 'external', 'map', 'agent']), ('lease_seconds', array['function', 'external', 'map', 'agent']),
+    ('timeout_seconds', array['function', 'external', 'map', 'agent']), ('limits', array['function', 'external', 'map', 'agent']),
+    ('completion', array['function', 'external']), ('child', array['map', 'pipeline']), ('fan_in', array['map']),
+    ('decision', array['manual']), ('agent', array['agent'])
+  loop
+    if p_stage ? v_option and jsonb_typeof(p_stage -> v_option) <> 'null' and not pipeline.is_kind(p_stage, v_kinds) then
+      raise exception 'stage %: % has no meaning for a stage of kind %', p_stage ->> 'name', v_option, coalesce(p_stage ->> 'kind', 'function')
+        using errcode = 'MR001', hint = format('It belongs to the kinds %s: leave it out, or change the kind.', array_to_string(v_kinds, ', '));
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.check_kind(jsonb) is 'Raises MR001 unless the kind of a stage is known and its options belong to it.';
+
+create function pipeline.check_condition_path(p_stage jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+begin
+  if p_stage ->> 'otherwise' is not null and (p_stage ->> 'otherwise' not in ('skip', 'skip_dependents') or p_stage ->> 'when' is null) then
+    perform pipeline.refuse_value(p_stage, '{otherwise}', 'skip or skip_dependents, beside a condition in "when"', 'skip lets the stages after it go on without its result, skip_dependents skips them too.');
+  end if;
+  perform pipeline.check_type(p_stage, '{when}', 'string');
+  if p_stage ->> 'when' is null then
+    return;
+  end if;
+  begin
+    perform (p_stage ->> 'when')::jsonpath;
+  exception when others then
+    perform pipeline.refuse_value(p_stage, '{when}', format('a jsonpath predicate (%s)', sqlerrm), 'Write for example "$.entity.kind == \"scan\"" or "$.needs.count.pages > 20".');
+  end;
+  -- A name that is misspelt would skip the stage without a word.
+  for v_name in select m[1] from regexp_matches(p_stage ->> 'when', '\$\s*\.\s*"?needs"?\s*\.\s*"?([A-Za-z0-9_]+)', 'g') m loop
+    if not coalesce(p_stage -> 'needs', '[]') ? v_name then
+      raise exception 'stage %: when asks for the result of %, which it does not need', p_stage ->> 'name', v_name
+        using errcode = 'MR001', hint = format('Add %s to its needs.', v_name);
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.check_condition_path(jsonb) is 'Raises MR001 unless the condition of a stage is a jsonpath over its entity and its needs.';
+
+create function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_map jsonb := (select s from jsonb_array_elements(p_stages) s where s ->> 'name' = p_after ->> 'map');
+  v_child text := v_map #>> '{child,pipeline}';
+  v_rules int := (select count(*) from unnest(array['count', 'consecutive', 'all']) k where p_after ? k);
+begin
+  perform pipeline.check_keys(jsonb_build_object('name', p_stage ->> 'name', 'after', p_after), '{after}', array['map', 'stage', 'count', 'consecutive', 'all']);
+  if v_map is null or not pipeline.is_kind(v_map, array['map']) then
+    raise exception 'stage %: after names the map stage %, which this pipeline does not have', p_stage ->> 'name', coalesce(p_after -> 'map', 'null')
+      using errcode = 'MR001', hint = 'Name a stage of kind map in "map".';
+  elsif v_rules <> 1 or (p_after ? 'all' and p_after -> 'all' <> 'true') then
+    raise exception 'stage %: after must have one of count, consecutive and all (true), this has %', p_stage ->> 'name', p_after
+      using errcode = 'MR001', hint = 'Write {"map": "split", "stage": "blend", "count": 20}, or "consecutive": 10, or "all": true.';
+  elsif not exists (
+    select from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id join pipeline.stages s on s.id = vs.stage_id
+    where p.name = v_child and s.name = p_after ->> 'stage') then
+    raise exception 'stage %: after names the stage % of pipeline %, which does not exist', p_stage ->> 'name', coalesce(p_after -> 'stage', 'null'), v_child
+      using errcode = 'MR001', hint = 'Name a stage of the map''s child pipeline in "stage"; define the child pipeline first.';
+  end if;
+  perform pipeline.check_number(jsonb_build_object('name', p_stage ->> 'name', 'after', p_after), '{after,count}', 1, 100000, true);
+  perform pipeline.check_number(jsonb_build_object('name', p_stage ->> 'name', 'after', p_after), '{after,consecutive}', 1, 100000, true);
+end
+$$;
+comment on function pipeline.check_threshold(jsonb, jsonb, jsonb) is 'Raises MR001 unless a threshold names a map stage, a stage of its children and one rule.';
+
+create function pipeline.check_after(p_stage jsonb, p_stages jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after jsonb;
+begin
+  if p_stage -> 'after' is not null and (jsonb_typeof(p_stage -> 'after') <> 'array' or jsonb_path_exists(p_stage, '$.after[*] ? (@.type() != "object")')) then
+    perform pipeline.refuse_value(p_stage, '{after}', 'a list of thresholds', 'Write "after": [{"map": "split", "stage": "blend", "count": 20}].');
+  end if;
+  for v_after in select a from jsonb_array_elements(p_stage -> 'after') a loop
+    perform pipeline.check_threshold(p_stage, v_after, p_stages);
+  end loop;
+end
+$$;
+comment on function pipeline.check_after(jsonb, jsonb) is 'Raises MR001 unless the thresholds of a stage are well formed.';
+
+-- Pipelines that contain one another would never end.
+create function pipeline.contains_pipeline(p_pipeline_id int, p_name text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  with recursive inside as (
+    select p_pipeline_id as id
+    union
+    select vs.child_pipeline_id from inside i join pipeline.pipelines p on p.id = i.id
+    join pipeline.version_stages vs on vs.version_id = p.current_version_id where vs.child_pipeline_id is not null
+  )
+  select exists (select from inside i join pipeline.pipelines p on p.id = i.id where p.name = p_name)
+$$;
+comment on function pipeline.contains_pipeline(int, text) is 'Whether a pipeline is the one named, or starts runs of it, however deep.';
+
+create function pipeline.check_child(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_child pipeline.pipelines;
+begin
+  if not pipeline.is_kind(p_stage, array['map', 'pipeline']) then
+    return;
+  end if;
+  perform pipeline.check_keys(p_stage, '{child}', case when pipeline.is_kind(p_stage, array['map']) then array['pipeline', 'insert'] else array['pipeline'] end);
+  select p.* into v_child from pipeline.pipelines p where p.name = p_stage #>> '{child,pipeline}';
+  if not found then
+    perform pipeline.refuse_value(p_stage, '{child,pipeline}', 'the name of a pipeline that is defined already', 'Define the child pipeline first.');
+  elsif pipeline.contains_pipeline(v_child.id, p_definition ->> 'pipeline') then
+    perform pipeline.refuse_value(p_stage, '{child,pipeline}', 'a pipeline that does not start this one in turn', 'Pipelines that contain one another would never end.');
+  elsif pipeline.is_kind(p_stage, array['pipeline'])
+        and (v_child.entity_table <> to_regclass(p_definition #>> '{entity,table}') or v_child.entity_key <> coalesce(p_definition #>> '{entity,key}', 'id')) then
+    perform pipeline.refuse_value(p_stage, '{child,pipeline}', format('a pipeline over the same table and key (this one is over %s.%s)', v_child.entity_table, v_child.entity_key),
+      'A stage of kind pipeline runs over the same row; for rows of another table use the kind map.');
+  end if;
+  if p_stage #>> '{child,insert}' is not null and to_regprocedure((p_stage #>> '{child,insert}') || '(text,jsonb)') is null then
+    perform pipeline.refuse_value(p_stage, '{child,insert}', 'a function (p_parent text, p_items jsonb) returns table (item_key text, entity_id text)',
+      'Create the function in an earlier migration and name it with its schema; without it an item''s key is the id of a row that exists.');
+  end if;
+end
+$$;
+comment on function pipeline.check_child(jsonb, jsonb) is 'Raises MR001 unless the child pipeline of a map or pipeline stage exists and fits.';
+
+create function pipeline.check_fan_in(p_stage jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rule text := coalesce(p_stage #>> '{fan_in,rule}', 'all');
+begin
+  perform pipeline.check_type(p_stage, '{fan_in}', 'object');
+  perform pipeline.check_keys(p_stage, '{fan_in}', array['rule', 'count', 'share', 'failed_children', 'late_children', 'deadline_seconds', 'at_deadline']);
+  if v_rule not in ('all', 'at_least', 'share') then
+    perform pipeline.refuse_value(p_stage, '{fan_in,rule}', 'all, at_least or share', 'all waits for every child, at_least for "count" of them, share for that share of them.');
+  elsif (v_rule = 'at_least') <> (p_stage #> '{fan_in,count}' is not null) then
+    perform pipeline.refuse_value(p_stage, '{fan_in,count}', 'given with the rule at_least, and only there', 'Write {"rule": "at_least", "count": 20}.');
+  elsif (v_rule = 'share') <> (p_stage #> '{fan_in,share}' is not null) then
+    perform pipeline.refuse_value(p_stage, '{fan_in,share}', 'given with the rule share, and only there', 'Write {"rule": "share", "share": 0.9}.');
+  elsif coalesce(p_stage #>> '{fan_in,failed_children}', 'fail') not in ('fail', 'ignore') then
+    perform pipeline.refuse_value(p_stage, '{fan_in,failed_children}', 'fail or ignore', 'fail ends the stage with the first child that fails, ignore goes on with the others.');
+  elsif coalesce(p_stage #>> '{fan_in,late_children}', 'continue') not in ('continue', 'cancel') then
+    perform pipeline.refuse_value(p_stage, '{fan_in,late_children}', 'continue or cancel', 'continue lets children that still run when the stage is done go on, cancel ends them.');
+  elsif coalesce(p_stage #>> '{fan_in,at_deadline}', 'fail') not in ('fail', 'finish') then
+    perform pipeline.refuse_value(p_stage, '{fan_in,at_deadline}', 'fail or finish', 'finish goes on with what there is at the deadline.');
+  end if;
+  perform pipeline.check_number(p_stage, '{fan_in,count}', 1, 100000, true);
+  perform pipeline.check_number(p_stage, '{fan_in,share}', 0, 1);
+  perform pipeline.check_number(p_stage, '{fan_in,deadline_seconds}', 1, 31536000);
+end
+$$;
+comment on function pipeline.check_fan_in(jsonb) is 'Raises MR001 unless the fan-in rule of a map stage is well formed.';
+
+create function pipeline.check_agent(p_stage jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.check_type(p_stage, '{agent}', 'object');
+  perform pipeline.check_keys(p_stage, '{agent}', array['max_turns', 'max_tokens', 'max_cost_usd', 'max_seconds', 'debug']);
+  perform pipeline.check_number(p_stage, '{agent,max_turns}', 1, 1000, true);
+  perform pipeline.check_number(p_stage, '{agent,max_tokens}', 1, 100000000, true);
+  perform pipeline.check_number(p_stage, '{agent,max_cost_usd}', 0, 10000);
+  perform pipeline.check_number(p_stage, '{agent,max_seconds}', 1, 604800);
+  perform pipeline.check_type(p_stage, '{agent,debug}', 'boolean');
+end
+$$;
+comment on function pipeline.check_agent(jsonb) is 'Raises MR001 unless the limits of an agent stage are well formed.';
+
+create function pipeline.check_decision(p_stage jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.check_type(p_stage, '{decision}', 'object');
+  perform pipeline.check_keys(p_stage, '{decision}', array['schema', 'deadline_seconds']);
+  perform pipeline.check_number(p_stage, '{decision,deadline_seconds}', 1, 31536000);
+  if p_stage #> '{decision,schema}' is not null then
+    perform pipeline.check_json_schema(p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
+  end if;
+end
+$$;
+comment on function pipeline.check_decision(jsonb) is 'Raises MR001 unless the decision of a manual stage is well formed.';
+
+create function pipeline.check_patterns(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.check_kind(p_stage);
+  perform pipeline.check_condition_path(p_stage);
+  if coalesce(p_stage ->> 'on_failure', 'fail_run') not in ('fail_run', 'continue') then
+    perform pipeline.refuse_value(p_stage, '{on_failure}', 'fail_run or continue', 'fail_run ends the run, continue goes on without the stage''s result.');
+  end if;
+  perform pipeline.check_after(p_stage, p_definition -> 'stages');
+  perform pipeline.check_child(p_stage, p_definition);
+  perform pipeline.check_fan_in(p_stage);
+  perform pipeline.check_agent(p_stage);
+  perform pipeline.check_decision(p_stage);
+  if p_stage ? 'limits' then
+    perform pipeline.check_limits(p_stage, p_definition);
+  end if;
+end
+$$;
+comment on function pipeline.check_patterns(jsonb, jsonb) is 'Raises MR001 unless what a stage says about patterns is well formed.';
+
+revoke all on all functions in schema pipeline from public;
