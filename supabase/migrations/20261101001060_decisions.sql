@@ -1,0 +1,501 @@
+-- Chapter 10c: decisions
+--
+-- A manual stage waits for a person. Its attempt waits with the service `decision`, and a row of public.pipeline_decisions
+-- asks the question. Who may read and answer it is said by row-level security on that table. It has no policy to begin
+-- with, so nobody but service_role decides until the project writes some, in which the entities' own policies count:
+--   create policy decisions_of_own_books on public.pipeline_decisions for select to authenticated
+--     using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
+--   create policy decide_on_own_books on public.pipeline_decisions for update to authenticated
+--     using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
+-- A policy's own functions must name their tables with the schema: pipeline_decide() sets its search_path.
+--
+-- A person decides by public.pipeline_decide(), or by writing the column `decision`. Two triggers do the rest: one checks
+-- the payload, the other completes the waiting attempt in the same transaction.
+--
+-- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that holds a run ever waits for
+-- a decision's row: what ended otherwise (cancelled, started over, too late, deleted) is refused by the attempt's state, and
+-- its row is closed later, by the sweep, skipping what is locked.
+
+-- A small subset of JSON Schema of the engine's own, since the extension pg_jsonschema is not to be had everywhere.
+-- What it does not know is refused when the pipeline is defined, so that no rule is silently left out.
+
+create function pipeline.json_path(p_path text, p_key text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return p_path || case when p_key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || p_key else format('[%s]', to_json(p_key)) end;
+end
+$$;
+comment on function pipeline.json_path(text, text) is 'The path of an object''s field, as messages show it.';
+
+create function pipeline.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% is %, but must be %', p_path, coalesce(pipeline.short_json(p_value), 'missing'), p_wanted using errcode = 'MR001', hint = p_hint;
+end
+$$;
+comment on function pipeline.refuse_schema(text, jsonb, text, text) is 'Raises MR001 about one keyword of a JSON schema.';
+
+create function pipeline.short_json(p_value jsonb) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case when length(p_value::text) > 100 then left(p_value::text, 100) || '…' else p_value::text end;
+end
+$$;
+comment on function pipeline.short_json(jsonb) is 'A value for a message, cut after 100 characters.';
+
+-- One number of a schema, and that a lower bound is not above its upper one.
+create function pipeline.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text;
+  v_number numeric;
+begin
+  foreach v_key in array array[p_low, p_high] loop
+    continue when not p_schema ? v_key;
+    v_number := case when jsonb_typeof(p_schema -> v_key) = 'number' then (p_schema ->> v_key)::numeric end;
+    if v_number is null or (p_count and (v_number < 0 or trunc(v_number) <> v_number)) then
+      perform pipeline.refuse_schema(p_path || '.' || v_key, p_schema -> v_key, case when p_count then 'a whole number from 0' else 'a number' end, 'Set it to such a number, or leave it out.');
+    end if;
+  end loop;
+  if (p_schema ->> p_low)::numeric > (p_schema ->> p_high)::numeric then
+    perform pipeline.refuse_schema(p_path || '.' || p_low, p_schema -> p_low, format('at most %s, which is %s', p_high, p_schema -> p_high), 'No value could fit: correct one of the two.');
+  end if;
+end
+$$;
+comment on function pipeline.check_schema_bounds(jsonb, text, text, text, boolean) is 'Raises MR001 unless the two bounds of a schema are absent or numbers (of a count: whole, from 0) in order.';
+
+create function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(p_schema -> 'pattern') <> 'string' then
+    perform pipeline.refuse_schema(p_path || '.pattern', p_schema -> 'pattern', 'a regular expression', 'Write it as a text.');
+  end if;
+  perform '' ~ (p_schema ->> 'pattern');
+exception when invalid_regular_expression then
+  perform pipeline.refuse_schema(p_path || '.pattern', p_schema -> 'pattern', format('a regular expression that Postgres can read (%s)', sqlerrm), 'Correct or simplify it; Postgres reads most of JavaScript''s syntax.');
+end
+$$;
+comment on function pipeline.check_schema_pattern(jsonb, text) is 'Raises MR001 unless the pattern of a schema is a regular expression of Postgres.';
+
+create function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text;
+begin
+  if p_schema ? 'properties' and jsonb_typeof(p_schema -> 'properties') <> 'object' then
+    perform pipeline.refuse_schema(p_path || '.properties', p_schema -> 'properties', 'an object of schemas', 'Write {"properties": {"verdict": {"enum": ["accept", "reject"]}}}.');
+  end if;
+  for v_key in select k from jsonb_object_keys(coalesce(p_schema -> 'properties', '{}')) k loop
+    perform pipeline.check_json_schema(p_schema -> 'properties' -> v_key, pipeline.json_path(p_path || '.properties', v_key));
+  end loop;
+  if p_schema ? 'additionalProperties' and p_schema -> 'additionalProperties' not in ('true', 'false', '{}') then
+    perform pipeline.refuse_schema(p_path || '.additionalProperties', p_schema -> 'additionalProperties', 'true or false', 'Name each field under properties, or allow any others with true.');
+  end if;
+  if p_schema ? 'required' and (jsonb_typeof(p_schema -> 'required') <> 'array' or jsonb_path_exists(p_schema, 'strict $.required[*] ? (@.type() != "string")')) then
+    perform pipeline.refuse_schema(p_path || '.required', p_schema -> 'required', 'a list of names', 'Write {"required": ["verdict"]}.');
+  end if;
+  for v_key in select k from jsonb_array_elements_text(coalesce(p_schema -> 'required', '[]')) k loop
+    if p_schema -> 'additionalProperties' = 'false' and not coalesce(p_schema -> 'properties' ? v_key, false) then
+      perform pipeline.refuse_schema(p_path || '.required', p_schema -> 'required', format('a list of fields under properties, which %s is not', to_json(v_key)), 'No value could fit: add the field to properties, or take it out of required.');
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.check_schema_object(jsonb, text) is 'Raises MR001 unless what a schema says of objects is well formed.';
+
+create function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_known text[] := array['type', 'enum', 'const', 'anyOf', 'properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern',
+    'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'title', 'description', 'default', 'format', '$schema'];
+  v_hint text := 'Decisions are checked by a small subset of JSON Schema: type, enum, const, anyOf, properties, required, additionalProperties (true or false), items, minItems, maxItems, '
+    'minLength, maxLength, pattern, minimum, maximum, exclusiveMinimum and exclusiveMaximum. Title, description, default, format and $schema may stand there, but check nothing.';
+  v_key text;
+  v_place int;
+begin
+  if jsonb_typeof(p_schema) is distinct from 'object' then
+    perform pipeline.refuse_schema(p_path, p_schema, 'a JSON schema', 'Write an object such as {"type": "string"}; {} takes any value.');
+  end if;
+  for v_key in select k from jsonb_object_keys(p_schema) k where k <> all (v_known) order by k loop
+    raise exception '% is not known', pipeline.json_path(p_path, v_key) using errcode = 'MR001', hint = v_hint;
+  end loop;
+  if p_schema -> 'type' = '[]' or exists (
+      select from jsonb_path_query(p_schema, '$.type[*]') t
+      where jsonb_typeof(t) <> 'string' or t #>> '{}' not in ('null', 'boolean', 'integer', 'number', 'string', 'array', 'object')) then
+    perform pipeline.refuse_schema(p_path || '.type', p_schema -> 'type', 'null, boolean, integer, number, string, array or object, or a list of these', 'Correct the type, or leave it out.');
+  end if;
+  if p_schema ? 'enum' and (jsonb_typeof(p_schema -> 'enum') <> 'array' or p_schema -> 'enum' = '[]') then
+    perform pipeline.refuse_schema(p_path || '.enum', p_schema -> 'enum', 'a list of at least one value', 'Write {"enum": ["accept", "reject"]}.');
+  end if;
+  if p_schema ? 'anyOf' and (jsonb_typeof(p_schema -> 'anyOf') <> 'array' or p_schema -> 'anyOf' = '[]') then
+    perform pipeline.refuse_schema(p_path || '.anyOf', p_schema -> 'anyOf', 'a list of at least one schema', 'Write {"anyOf": [{"type": "string"}, {"type": "null"}]}.');
+  end if;
+  for v_place in 0 .. coalesce(jsonb_array_length(p_schema -> 'anyOf'), 0) - 1 loop
+    perform pipeline.check_json_schema(p_schema -> 'anyOf' -> v_place, format('%s.anyOf[%s]', p_path, v_place));
+  end loop;
+  if p_schema ? 'items' then
+    perform pipeline.check_json_schema(p_schema -> 'items', p_path || '.items');
+  end if;
+  perform pipeline.check_schema_object(p_schema, p_path);
+  perform pipeline.check_schema_pattern(p_schema, p_path);
+  perform pipeline.check_schema_bounds(p_schema, p_path, 'minItems', 'maxItems', true);
+  perform pipeline.check_schema_bounds(p_schema, p_path, 'minLength', 'maxLength', true);
+  perform pipeline.check_schema_bounds(p_schema, p_path, 'minimum', 'maximum', false);
+  perform pipeline.check_schema_bounds(p_schema, p_path, 'exclusiveMinimum', 'exclusiveMaximum', false);
+end
+$$;
+comment on function pipeline.check_json_schema(jsonb, text) is 'Raises MR001, naming the path and the remedy, unless this is a JSON schema of the subset that decisions are checked by.';
+
+create function pipeline.json_is(p_value jsonb, p_type text) returns boolean
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return jsonb_typeof(p_value) = p_type
+    or (p_type = 'integer' and jsonb_typeof(p_value) = 'number' and trunc(p_value::numeric) = p_value::numeric);
+end
+$$;
+comment on function pipeline.json_is(jsonb, text) is 'Whether a value has a type of JSON Schema; 1.0 is an integer.';
+
+-- What a value may be, whatever its type; the first fault, or null.
+create function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_types text[] := array(select t #>> '{}' from jsonb_path_query(p_schema, '$.type[*]') t);
+begin
+  return case
+    when cardinality(v_types) > 0 and not exists (select from unnest(v_types) t where pipeline.json_is(p_value, t)) then 'must be of type ' || array_to_string(v_types, ' or ')
+    when p_schema ? 'enum' and not exists (select from jsonb_array_elements(p_schema -> 'enum') e where e = p_value)
+      then 'must be one of ' || (select string_agg(pipeline.short_json(e.value), ', ' order by e.ordinality) from jsonb_array_elements(p_schema -> 'enum') with ordinality e)
+    when p_schema ? 'const' and p_schema -> 'const' <> p_value then 'must be ' || pipeline.short_json(p_schema -> 'const')
+  end;
+end
+$$;
+comment on function pipeline.value_fault(jsonb, jsonb) is 'How a value breaks type, enum or const of a schema; null when it does not.';
+
+create function pipeline.scalar_fault(p_schema jsonb, p_value jsonb) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := case when jsonb_typeof(p_value) = 'string' then p_value #>> '{}' end;
+  v_number numeric := case when jsonb_typeof(p_value) = 'number' then p_value::numeric end;
+begin
+  return case
+    when length(v_text) < (p_schema ->> 'minLength')::numeric then format('must have at least %s characters', p_schema ->> 'minLength')
+    when length(v_text) > (p_schema ->> 'maxLength')::numeric then format('must have at most %s characters', p_schema ->> 'maxLength')
+    when v_text !~ (p_schema ->> 'pattern') then format('must match the pattern %s', p_schema ->> 'pattern')
+    when v_number < (p_schema ->> 'minimum')::numeric then format('must be at least %s', p_schema ->> 'minimum')
+    when v_number > (p_schema ->> 'maximum')::numeric then format('must be at most %s', p_schema ->> 'maximum')
+    when v_number <= (p_schema ->> 'exclusiveMinimum')::numeric then format('must be above %s', p_schema ->> 'exclusiveMinimum')
+    when v_number >= (p_schema ->> 'exclusiveMaximum')::numeric then format('must be below %s', p_schema ->> 'exclusiveMaximum')
+  end;
+end
+$$;
+comment on function pipeline.scalar_fault(jsonb, jsonb) is 'How a text or a number breaks the bounds of a schema; null when it does not.';
+
+create function pipeline.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text;
+  v_fault text;
+begin
+  for v_key in select r #>> '{}' from jsonb_array_elements(coalesce(p_schema -> 'required', '[]')) r loop
+    if not p_value ? v_key then
+      return format('%s is missing, but must be given', pipeline.json_path(p_path, v_key));
+    end if;
+  end loop;
+  for v_key in select k from jsonb_object_keys(p_value) k order by k loop
+    if p_schema -> 'properties' ? v_key then
+      v_fault := pipeline.schema_fault(p_schema -> 'properties' -> v_key, p_value -> v_key, pipeline.json_path(p_path, v_key));
+      if v_fault is not null then
+        return v_fault;
+      end if;
+    elsif p_schema -> 'additionalProperties' = 'false' then
+      return format('%s is not known; known here: %s', pipeline.json_path(p_path, v_key),
+        coalesce((select string_agg(k, ', ' order by k) from jsonb_object_keys(coalesce(p_schema -> 'properties', '{}')) k), 'nothing'));
+    end if;
+  end loop;
+  return null;
+end
+$$;
+comment on function pipeline.object_fault(jsonb, jsonb, text) is 'How an object breaks a schema, with the path; null when it fits.';
+
+create function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_length int := jsonb_array_length(p_value);
+  v_item record;
+  v_fault text;
+begin
+  if v_length < (p_schema ->> 'minItems')::numeric or v_length > (p_schema ->> 'maxItems')::numeric then
+    return format('%s has %s items, but must have %s', p_path, v_length,
+      case when v_length < (p_schema ->> 'minItems')::numeric then 'at least ' || (p_schema ->> 'minItems') else 'at most ' || (p_schema ->> 'maxItems') end);
+  end if;
+  if p_schema ? 'items' then
+    for v_item in select e.value, e.ordinality - 1 as place from jsonb_array_elements(p_value) with ordinality e order by e.ordinality loop
+      v_fault := pipeline.schema_fault(p_schema -> 'items', v_item.value, format('%s[%s]', p_path, v_item.place));
+      if v_fault is not null then
+        return v_fault;
+      end if;
+    end loop;
+  end if;
+  return null;
+end
+$$;
+comment on function pipeline.array_fault(jsonb, jsonb, text) is 'How a list breaks a schema, with the path; null when it fits.';
+
+create function pipeline.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := coalesce(pipeline.value_fault(p_schema, p_value), pipeline.scalar_fault(p_schema, p_value));
+  v_faults text[];
+begin
+  if v_fault is not null then
+    return format('%s is %s, but %s', p_path, pipeline.short_json(p_value), v_fault);
+  end if;
+  v_fault := case jsonb_typeof(p_value)
+    when 'object' then pipeline.object_fault(p_schema, p_value, p_path)
+    when 'array' then pipeline.array_fault(p_schema, p_value, p_path) end;
+  if v_fault is null and p_schema ? 'anyOf' then
+    v_faults := array(select pipeline.schema_fault(s.value, p_value, p_path) from jsonb_array_elements(p_schema -> 'anyOf') with ordinality s order by s.ordinality);
+    if array_position(v_faults, null) is null then
+      return format('%s fits none of what is allowed: %s', p_path, array_to_string(v_faults, '; or '));
+    end if;
+  end if;
+  return v_fault;
+end
+$$;
+comment on function pipeline.schema_fault(jsonb, jsonb, text) is 'The first fault of a value against a schema that check_json_schema() accepts, as one sentence with the path; null when the value fits.';
+
+-- Questions and answers.
+
+create table public.pipeline_decisions (
+  attempt_id bigint constraint pipeline_decisions_pkey primary key,
+  pipeline text not null,
+  stage text not null,
+  run_id bigint not null,
+  entity_id text not null,
+  schema jsonb not null,
+  opened_at timestamptz not null,
+  deadline_at timestamptz not null,
+  decision jsonb,
+  decided_by uuid,
+  decided_at timestamptz,
+  closed_at timestamptz,
+  closed_why text
+);
+create index pipeline_decisions_open on public.pipeline_decisions (attempt_id) where closed_at is null;
+create index pipeline_decisions_by_run on public.pipeline_decisions (run_id);
+create index pipeline_decisions_by_entity on public.pipeline_decisions (entity_id);
+comment on table public.pipeline_decisions is 'One row a manual stage that waits, or waited, for a person. Decide by pipeline_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.';
+comment on column public.pipeline_decisions.schema is 'What `decision` must fit, as it was defined when the question was asked.';
+comment on column public.pipeline_decisions.closed_at is 'When it was decided, or seen to have ended otherwise; closed_why says how.';
+
+alter table public.pipeline_decisions enable row level security;
+revoke all on public.pipeline_decisions from public, anon, authenticated, service_role;
+grant select, update (decision) on public.pipeline_decisions to authenticated, service_role;
+
+create function pipeline.open_decisions(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_changes pipeline.change[];
+begin
+  with asked as (
+    insert into pipeline.attempts (id, run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
+    overriding system value
+    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline, 'decision', i.id::text
+    -- The id is drawn by hand, since it is the job's id too.
+    from (select u.id as run_id, nextval('pipeline.attempts_id_seq') as id from (select r.id from unnest(p_run_ids) r(id) order by r.id) u) i
+    join pipeline.stages s on s.id = p_stage_id
+    left join lateral (select a.* from pipeline.attempts a where a.run_id = i.run_id and a.stage_id = p_stage_id order by a.number desc limit 1) l on true
+    returning *
+  ), question as (
+    insert into public.pipeline_decisions (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
+    select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'), v_now, a.deadline_at
+    from asked a join pipeline.runs r on r.id = a.run_id join pipeline.stages s on s.id = a.stage_id join pipeline.pipelines p on p.id = s.pipeline_id
+    returning *
+  )
+  select array_agg(row(q.entity_id, 'started', q.attempt_id::text, null, null, 0, v_now, null, null)::pipeline.change) into v_changes from question q;
+  perform pipeline.project(p_stage_id, v_changes);
+end
+$$;
+comment on function pipeline.open_decisions(int, bigint[]) is 'Asks for the decision of a manual stage in held runs: attempts that wait for a person until the stage''s deadline, and their rows in public.pipeline_decisions.';
+
+-- Before: what may be seen from the row alone.
+create function pipeline.check_answer() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text;
+begin
+  new.decision := coalesce(new.decision, 'null');
+  if old.decided_at is not null and new.decision = old.decision then
+    return old;
+  elsif old.decided_at is not null then
+    raise exception 'attempt % is already decided: %', old.attempt_id, pipeline.short_json(old.decision)
+      using errcode = 'MR004', hint = 'A decision stands. To decide anew, start the stage over: it asks again.';
+  elsif old.closed_at is not null then
+    raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
+      using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
+  end if;
+  v_fault := pipeline.schema_fault(old.schema, new.decision, 'decision');
+  if v_fault is not null then
+    raise exception '%', v_fault using errcode = 'MR002', hint = 'Correct it and decide again; nothing was written. The column schema of public.pipeline_decisions says what is allowed.';
+  end if;
+  new.decided_by := auth.uid();
+  new.decided_at := pipeline.now();
+  new.closed_at := new.decided_at;
+  new.closed_why := 'decided';
+  return new;
+end
+$$;
+comment on function pipeline.check_answer() is 'Trigger: refuses an answer that does not fit the schema or comes too late, and notes who gave it.';
+
+-- After, for all rows of the statement at once: the attempts complete as if a job had ended.
+create function pipeline.take_answers() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_decided bigint[] := array(select n.attempt_id from new_rows n join old_rows o on o.attempt_id = n.attempt_id where o.decided_at is null and n.decided_at is not null);
+  v_answer public.pipeline_decisions;
+  v_found record;
+  v_item pipeline.work;
+  v_items pipeline.work[] := '{}';
+  v_done record;
+begin
+  if cardinality(v_decided) = 0 then
+    return null;
+  end if;
+  perform pipeline.hold_runs(array(select d.run_id from public.pipeline_decisions d where d.attempt_id = any (v_decided)));
+  for v_answer in select d.* from public.pipeline_decisions d where d.attempt_id = any (v_decided) order by d.attempt_id loop
+    v_item := null;
+    v_item.ord := cardinality(v_items) + 1;
+    v_item.attempt_id := v_answer.attempt_id;
+    v_item.outcome := 'completed';
+    v_item.result := jsonb_build_object('decision', v_answer.decision, 'decided_by', v_answer.decided_by);
+    select a.run_id, a.stage_id, r.entity_id, a.state, a.error, s.result_limit_bytes into v_found
+    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id join pipeline.stages s on s.id = a.stage_id where a.id = v_answer.attempt_id;
+    if v_found.state is distinct from 'waiting' then
+      raise exception 'attempt % can no longer be decided: %', v_answer.attempt_id, pipeline.why_undecided(v_found.state, v_found.error)
+        using errcode = 'MR004', hint = 'Its row will be closed by the sweep. Look for another open decision of the same entity.';
+    elsif octet_length(v_item.result::text) > v_found.result_limit_bytes then
+      raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %', v_answer.attempt_id, octet_length(v_item.result::text), v_answer.stage, v_found.result_limit_bytes
+        using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
+    end if;
+    v_item.run_id := v_found.run_id;
+    v_item.stage_id := v_found.stage_id;
+    v_item.entity_id := v_found.entity_id;
+    v_item.was := v_found.state;
+    v_items := v_items || v_item;
+  end loop;
+  -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and nothing is written.
+  v_done := pipeline.settle(v_items);
+  select i.attempt_id, i.reason into v_found from unnest(v_done.items) i where i.verdict is not null limit 1;
+  if found then
+    raise exception 'the decision on attempt % was not taken: %', v_found.attempt_id, v_found.reason
+      using errcode = 'MR004', hint = 'The stage''s apply function, or another decision of the same statement, ended the attempt.';
+  end if;
+  perform pipeline.ring(v_done.ready);
+  return null;
+end
+$$;
+comment on function pipeline.take_answers() is 'Trigger: completes the attempts that a statement decided, with the result {decision, decided_by}, and rings what follows.';
+
+create trigger pipeline_decisions_check before update of decision on public.pipeline_decisions for each row execute function pipeline.check_answer();
+create trigger pipeline_decisions_take after update on public.pipeline_decisions referencing old table as old_rows new table as new_rows
+  for each statement execute function pipeline.take_answers();
+
+create function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case when p_state = 'failed' then coalesce(p_error ->> 'message', 'it failed') else pipeline.stale_reason(p_state, p_error) end;
+end
+$$;
+comment on function pipeline.why_undecided(pipeline.attempt_state, jsonb) is 'What became of a manual stage''s attempt that ended without a decision.';
+
+create function pipeline.missed_decision(p_deadline timestamptz) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- Permanent: a retry would only ask the same people again.
+  return jsonb_build_object('code', 'deadline', 'permanent', true,
+    'message', format('nobody decided before %s', to_char(p_deadline at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')));
+end
+$$;
+comment on function pipeline.missed_decision(timestamptz) is 'The error of a manual stage whose deadline passed.';
+
+-- With the rights of the caller, so that the policies of public.pipeline_decisions say who may.
+create function public.pipeline_decide(p_attempt bigint, p_decision jsonb) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decided_at timestamptz;
+begin
+  select d.decided_at into v_decided_at from public.pipeline_decisions d where d.attempt_id = p_attempt for update;
+  if not found then
+    raise exception 'there is no decision on attempt % that you may make', coalesce(p_attempt::text, 'null')
+      using errcode = 'MR003', hint = 'Open ones: select * from public.pipeline_decisions where closed_at is null. Who may read and decide is said by the policies of that table.';
+  end if;
+  update public.pipeline_decisions d set decision = p_decision where d.attempt_id = p_attempt;
+  return jsonb_build_object('attempt', p_attempt, 'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
+end
+$$;
+comment on function public.pipeline_decide(bigint, jsonb) is 'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy for select and update on public.pipeline_decisions.';
+
+revoke all on function public.pipeline_decide(bigint, jsonb) from public, anon;
+grant execute on function public.pipeline_decide(bigint, jsonb) to authenticated, service_role;
+
+-- The sweep looks at some open rows each time, going round and round, since nothing tells it which ended meanwhile.
+insert into pipeline.settings (name, value, comment) values
+  ('decisions_seen', '0', 'Written by pipeline.close_decisions(): the open decision that it looked at last.');
+
+create function pipeline.close_decisions(p_limit int) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seen text;
+  v_ids bigint[];
+  v_closed int;
+begin
+  select s.value into v_seen from pipeline.settings s where s.name = 'decisions_seen' for update skip locked;
+  v_ids := array(select d.attempt_id from public.pipeline_decisions d where d.closed_at is null and d.attempt_id > v_seen::bigint order by d.attempt_id limit p_limit);
+  update pipeline.settings s set value = v.value
+  from (select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value) v
+  where s.name = 'decisions_seen' and v_seen <> v.value;
+  v_ids := array(
+    select d.attempt_id from public.pipeline_decisions d left join pipeline.attempts a on a.id = d.attempt_id
+    where d.attempt_id = any (v_ids) and d.closed_at is null and a.state is distinct from 'waiting' order by d.attempt_id for update of d skip locked);
+  update public.pipeline_decisions d set closed_at = coalesce(a.finished_at, pipeline.now()), closed_why = pipeline.why_undecided(a.state, a.error)
+  from pipeline.attempts a where d.attempt_id = any (v_ids) and a.id = d.attempt_id;
+  get diagnostics v_closed = row_count;
+  delete from public.pipeline_decisions d where d.attempt_id = any (v_ids) and not exists (select from pipeline.attempts a where a.id = d.attempt_id);
+  return v_closed;
+end
+$$;
+comment on function pipeline.close_decisions(int) is 'Looks at the next open decisions: closes those whose attempt ended otherwise, removes those whose attempt is gone; returns how many it closed.';
+
+create function pipeline.forget_decisions(p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- One that somebody is about to answer is left to close_decisions().
+  delete from public.pipeline_decisions d where d.attempt_id in (
+    select o.attempt_id from public.pipeline_decisions o where o.run_id = any (p_run_ids) for update skip locked);
+end
+$$;
+comment on function pipeline.forget_decisions(bigint[]) is 'Removes the decisions of runs that are being deleted, without waiting for anybody.';
+
+revoke all on all functions in schema pipeline from public;
