@@ -302,6 +302,9 @@ begin
   end if;
   select s.* into v_stage from pipeline.stages s where s.id = v_worker.stage_id;
   v_done := pipeline.record_items(pipeline.parse_items(p_items, 'attempt'));
+  if v_stage.kind = 'agent' then
+    perform pipeline.drop_turns(v_stage, v_done.verdicts);
+  end if;
   perform pipeline.drop_claims(p_worker);
   return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
 end

@@ -85,6 +85,7 @@ describe('the public functions', () => {
 
   it('are these and no others', () => {
     expect(named()).toEqual([
+      'pipeline_checkpoint',
       'pipeline_claim',
       'pipeline_complete',
       'pipeline_leave',
@@ -92,6 +93,7 @@ describe('the public functions', () => {
       'pipeline_renew',
       'pipeline_resume',
       'pipeline_ring',
+      'pipeline_turns',
     ]);
   });
 
