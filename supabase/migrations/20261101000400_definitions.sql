@@ -12,6 +12,7 @@ create table pipeline.pipelines (
   entity_key text not null,
   projection text not null constraint pipelines_projection_known check (projection in ('columns', 'none')),
   enabled boolean not null default true,
+  is_child boolean not null default false,
   current_version_id int,
   created_at timestamptz not null default pipeline.now()
 );
@@ -45,6 +46,7 @@ create table pipeline.stages (
   constraint stages_name_key unique (pipeline_id, name)
 );
 comment on table pipeline.stages is 'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
+comment on column pipeline.pipelines.is_child is 'Whether a map or pipeline stage of another pipeline starts runs of it.';
 comment on column pipeline.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
 comment on column pipeline.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
 comment on column pipeline.stages.watched is 'Whether a threshold of a parent pipeline counts the children that have done it.';
@@ -73,7 +75,7 @@ create table pipeline.version_stages (
   child_pipeline_id int,
   constraint version_stages_pkey primary key (version_id, stage_id)
 );
-comment on table pipeline.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order. plain: it is queued as soon as its needs are done, without another look.';
+comment on table pipeline.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order. plain: it is queued as soon as its needs are done, without another look. is_sink: no stage needs it.';
 comment on column pipeline.version_stages.after is 'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | all, n}].';
 
 create function pipeline.save_stages(p_pipeline_id int, p_definition jsonb) returns void
@@ -151,7 +153,7 @@ begin
   select p_version_id, t.id, array_position(v_order, t.name),
     array(select n.id from pipeline.stages n where n.pipeline_id = p_pipeline_id and s -> 'needs' ? n.name order by n.id),
     array(select n.id from reach r join pipeline.stages n on n.name = r.after and n.pipeline_id = p_pipeline_id where r.before = t.name order by n.id),
-    not exists (select from edge e where e.before = t.name),
+    not exists (select from jsonb_array_elements(p_stages) f where f -> 'needs' ? t.name),
     s ->> 'when' is null and jsonb_array_length(coalesce(s -> 'after', '[]')) = 0 and not pipeline.is_kind(s, array['manual', 'pipeline'])
       and not exists (select from reach r join jsonb_array_elements(p_stages) b on b ->> 'name' = r.before where r.after = t.name and b ->> 'otherwise' = 'skip_dependents'),
     (s ->> 'when')::jsonpath, case when s ->> 'when' is not null then coalesce(s ->> 'otherwise', 'skip') end,
@@ -160,6 +162,8 @@ begin
   update pipeline.stages t set watched = true
   from pipeline.version_stages vs, jsonb_array_elements(vs.after) a
   where vs.version_id = p_version_id and t.id = (a ->> 'stage')::int and not t.watched;
+  update pipeline.pipelines p set is_child = true
+  from pipeline.version_stages vs where vs.version_id = p_version_id and p.id = vs.child_pipeline_id and not p.is_child;
 end
 $$;
 comment on function pipeline.save_version_stages(int, int, jsonb) is 'Writes the graph of a new version; the stages that its thresholds count are watched from now on.';

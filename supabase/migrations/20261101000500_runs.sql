@@ -113,3 +113,48 @@ create table pipeline.rings (
 );
 create index rings_by_stage on pipeline.rings (stage_id, rung_at);
 comment on table pipeline.rings is 'Doorbell rings that no worker has answered yet. Insert-only, so that nobody waits for another''s ring.';
+
+create table pipeline.fan_outs (
+  id bigint generated always as identity constraint fan_outs_pkey primary key,
+  run_id bigint not null,
+  stage_id int not null,
+  attempt_id bigint not null,
+  child_pipeline_id int not null,
+  state text not null default 'open' constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
+  spawned int not null default 0,
+  total int,
+  completed int not null default 0,
+  failed int not null default 0,
+  cancelled int not null default 0,
+  first_number int,
+  retry_children boolean not null default false,
+  created_at timestamptz not null
+) with (fillfactor = 50);
+create unique index fan_outs_one_open on pipeline.fan_outs (run_id, stage_id) where state = 'open';
+create index fan_outs_by_attempt on pipeline.fan_outs (attempt_id);
+create index fan_outs_by_run on pipeline.fan_outs (run_id, stage_id);
+create index fan_outs_abandoned on pipeline.fan_outs (id) where state = 'abandoned';
+comment on table pipeline.fan_outs is 'The children of one passage of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
+comment on column pipeline.fan_outs.total is 'How many children there are; null until the last was spawned.';
+
+create table pipeline.fan_progress (
+  fan_out_id bigint not null,
+  stage_id int not null,
+  done int not null default 0,
+  next_number int,
+  constraint fan_progress_pkey primary key (fan_out_id, stage_id)
+) with (fillfactor = 50);
+comment on table pipeline.fan_progress is 'How many children have done a watched stage, and the first number that has not.';
+
+create table pipeline.tallies (
+  id bigint generated always as identity constraint tallies_pkey primary key,
+  fan_out_id bigint not null,
+  stage_id int,
+  done int not null default 0,
+  completed int not null default 0,
+  failed int not null default 0,
+  cancelled int not null default 0,
+  recount boolean not null default false
+);
+create index tallies_by_fan_out on pipeline.tallies (fan_out_id);
+comment on table pipeline.tallies is 'What children report to their parent: one row a batch, insert-only, until pipeline.fold() adds it up. A child never touches its parent''s rows.';

@@ -1,4 +1,4 @@
--- Chapter 6: transitions
+-- Chapter 8: transitions
 --
 -- The functions here are the only writers of state, and each takes a set. One call to settle() records what a batch of
 -- attempts came to, readies the next stages, finishes runs and projects all of it onto the entities, in the caller's
@@ -110,7 +110,8 @@ create function pipeline.retry_due(p_stage_id int, p_error jsonb, p_retry_count 
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_retry jsonb := (select s.retry from pipeline.stages s where s.id = p_stage_id);
+  -- What waits for a person or for a child run is not asked again by itself.
+  v_retry jsonb := (select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end from pipeline.stages s where s.id = p_stage_id);
   v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
 begin
   if coalesce((p_error ->> 'permanent')::boolean, false) or p_retry_count + 1 >= coalesce((v_policy ->> 'max_attempts')::int, 3) then
@@ -123,7 +124,7 @@ end
 $$;
 comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
 
--- Followers of a stage that this completion readies: all their other needs are completed already.
+-- Plain followers of a stage that is done now, where all their other needs are done already; chapter 9 sees to the others.
 create function pipeline.advance(p_stage_id int, p_run_ids bigint[]) returns pipeline.ready[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -134,11 +135,11 @@ begin
   with follower as (
     select r.id as run_id, f.stage_id
     from pipeline.runs r
-    join pipeline.version_stages f on f.version_id = r.version_id and p_stage_id = any (f.needs)
+    join pipeline.version_stages f on f.version_id = r.version_id and p_stage_id = any (f.needs) and f.plain
     where r.id = any (p_run_ids)
       and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
         select count(*) from pipeline.attempts n
-        where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state = 'completed' and not n.superseded))
+        where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
   ), added as (
     insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
     select f.run_id, f.stage_id,
@@ -157,13 +158,18 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- Only the end of a sink can end a run; with one sink nothing else needs a look.
-  update pipeline.runs r set status = 'completed', finished_at = pipeline.now()
-  from pipeline.version_stages vs
-  where r.id = any (p_run_ids) and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
-    and not exists (
-      select from pipeline.version_stages o
-      where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
-        and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state = 'completed' and not a.superseded));
+  with ended as (
+    update pipeline.runs r set status = 'completed', finished_at = pipeline.now()
+    from pipeline.version_stages vs
+    where r.id = any (p_run_ids) and r.status = 'running' and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
+      and not exists (
+        select from pipeline.version_stages o
+        where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
+          and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
+    returning r.fan_out_id
+  )
+  insert into pipeline.tallies (fan_out_id, completed)
+  select e.fan_out_id, count(*) from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
 $$;
 comment on function pipeline.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
@@ -178,6 +184,7 @@ declare
   v_stages int[];
   v_queued text[];
   v_alike boolean;
+  v_others int[];
   v_changes pipeline.change[];
 begin
   insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from unnest(p_items) i;
@@ -201,7 +208,8 @@ begin
     perform pipeline.finish_runs(p_stage_id, v_runs);
   end if;
   perform pipeline.project(p_stage_id, v_changes);
-  return v_stages;
+  v_others := pipeline.advance_others(p_stage_id, v_runs);
+  return v_stages || v_others;
 end
 $$;
 comment on function pipeline.complete(int, pipeline.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
@@ -235,6 +243,9 @@ declare
   v_dead bigint[];
   v_cancelled pipeline.cancelled[] := '{}';
   v_due_now boolean;
+  v_laned bigint[];
+  v_ready int[];
+  v_stage pipeline.stages;
 begin
   insert into pipeline.results (attempt_id, usage) select i.attempt_id, i.usage from unnest(p_items) i where i.usage is not null;
   with failed as (
@@ -252,19 +263,48 @@ begin
   )
   select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, f.error ->> 'message',
       f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::pipeline.change),
-    coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false)
-  into v_changes, v_dead, v_due_now from failed f;
-  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
-  if cardinality(v_dead) > 0 then
-    update pipeline.runs r set status = 'failed', finished_at = v_now where r.id = any (v_dead);
-    v_cancelled := pipeline.cancel_attempts(v_dead, null);
+    coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false),
+    array_agg(f.run_id) filter (where f.due is not null and f.lane is not null)
+  into v_changes, v_dead, v_due_now, v_laned from failed f;
+  if v_laned is not null then
+    perform pipeline.assign_lanes(p_stage_id, v_laned);
   end if;
+  v_ready := case when v_due_now then array[p_stage_id] else '{}' end;
+  if cardinality(v_dead) = 0 then
+    perform pipeline.project(p_stage_id, v_changes);
+    return v_ready;
+  end if;
+  select s.* into v_stage from pipeline.stages s where s.id = p_stage_id;
+  if v_stage.kind in ('map', 'pipeline') then
+    perform pipeline.abandon_fan_outs(v_dead, array[p_stage_id]);
+  end if;
+  if v_stage.on_failure = 'continue' then
+    perform pipeline.project(p_stage_id, v_changes);
+    return v_ready || pipeline.go_on_without(p_stage_id, v_dead);
+  end if;
+  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
+  perform pipeline.end_runs(v_dead, 'failed');
+  v_cancelled := pipeline.cancel_attempts(v_dead, null);
   perform pipeline.project(p_stage_id, v_changes);
   perform pipeline.project_cancelled(v_cancelled);
-  return case when v_due_now then array[p_stage_id] else '{}' end;
+  return v_ready;
 end
 $$;
-comment on function pipeline.fail(int, pipeline.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails. Returns the stage when a retry is due at once.';
+comment on function pipeline.fail(int, pipeline.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails, or goes on without the stage. Returns the stages that got work.';
+
+create function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    update pipeline.runs r set status = p_status, finished_at = pipeline.now() where r.id = any (p_run_ids) returning r.fan_out_id
+  )
+  insert into pipeline.tallies (fan_out_id, failed, cancelled)
+  select e.fan_out_id, count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
+  from ended e where e.fan_out_id is not null group by e.fan_out_id;
+end
+$$;
+comment on function pipeline.end_runs(bigint[], pipeline.run_status) is 'running → failed | cancelled for locked runs; a child''s end is tallied for its parent.';
 
 create function pipeline.wait(p_stage_id int, p_items pipeline.work[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -281,6 +321,9 @@ begin
   )
   select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::pipeline.change) into v_changes from waiting w;
   perform pipeline.project(p_stage_id, v_changes);
+  -- Its children may all have ended while it was still spawning: the tally makes somebody look.
+  insert into pipeline.tallies (fan_out_id)
+  select f.id from unnest(p_items) i join pipeline.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';
 end
 $$;
 comment on function pipeline.wait(int, pipeline.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
@@ -291,15 +334,20 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_changes pipeline.change[];
+  v_laned bigint[];
   v_tired pipeline.work[];
 begin
   with released as (
     update pipeline.attempts a
     set state = 'queued', token = null, started_at = null, queue_at = v_now, releases = a.releases + 1
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was and a.releases < 2
-    returning i.entity_id, a.retry_count
+    returning i.entity_id, a.retry_count, a.run_id, a.lane
   )
-  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::pipeline.change) into v_changes from released r;
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::pipeline.change), array_agg(r.run_id) filter (where r.lane is not null)
+  into v_changes, v_laned from released r;
+  if v_laned is not null then
+    perform pipeline.assign_lanes(p_stage_id, v_laned);
+  end if;
   perform pipeline.project(p_stage_id, v_changes);
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
   v_tired := array(
@@ -331,6 +379,7 @@ begin
     returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::pipeline.change as change
   )
   select coalesce(array_agg(row(c.stage_id, c.change)::pipeline.cancelled), '{}') into v_cancelled from cancelled c;
+  perform pipeline.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
 $$;

@@ -1,0 +1,224 @@
+-- Chapter 9: stages that begin under conditions
+--
+-- A plain stage is queued by advance() as soon as its needs are done. The others come through begin_stage(): a condition
+-- may skip it, a threshold may hold it back, and its kind may make it wait for a person or for children instead of a worker.
+-- A stage is done in a run when it has an attempt in state completed or skipped that is not superseded.
+--
+-- The callers hold the entities and the runs. begin_stage() shows on the entities what it does, and returns the stages
+-- that have work for a worker now.
+
+create function pipeline.is_done(p_run_id bigint, p_stage_id int) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (select from pipeline.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.state in ('completed', 'skipped') and not a.superseded);
+end
+$$;
+comment on function pipeline.is_done(bigint, int) is 'Whether a stage of a run was completed or skipped.';
+
+-- Runs in which a stage could begin now: it has no attempt that counts, its needs are done and its thresholds hold.
+create function pipeline.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids) and r.status = 'running'
+      and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded)
+      and cardinality(vs.needs) = (
+        select count(*) from pipeline.attempts n where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded)
+      and (vs.after = '[]' or pipeline.thresholds_hold(r.id, vs.after))
+    order by r.id);
+end
+$$;
+comment on function pipeline.open_runs(int, bigint[]) is 'Those of the runs in which a stage may begin and has not.';
+
+create function pipeline.advance_others(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_follower record;
+  v_ring int[] := '{}';
+begin
+  if (select s.watched from pipeline.stages s where s.id = p_stage_id) then
+    insert into pipeline.tallies (fan_out_id, stage_id, done)
+    select r.fan_out_id, p_stage_id, count(*) from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null group by r.fan_out_id;
+  end if;
+  for v_follower in
+    select f.stage_id, array_agg(r.id) as run_ids
+    from pipeline.version_stages f join pipeline.runs r on r.version_id = f.version_id
+    where p_stage_id = any (f.needs) and not f.plain and r.id = any (p_run_ids)
+    group by f.stage_id, f.position order by f.position
+  loop
+    v_ring := v_ring || pipeline.begin_stage(v_follower.stage_id, pipeline.open_runs(v_follower.stage_id, v_follower.run_ids));
+  end loop;
+  return v_ring;
+end
+$$;
+comment on function pipeline.advance_others(int, bigint[]) is 'What advance() leaves out when a stage is done: followers that are not plain, and the tally of a watched stage.';
+
+-- The document that a condition is asked about. The engine's own columns are not part of the row.
+create function pipeline.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select s.pipeline_id from pipeline.stages s where s.id = p_stage_id);
+  v_runs bigint[];
+  v_rows json[];
+begin
+  v_runs := array(
+    select r.id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.when_path is not null
+    where r.id = any (p_run_ids) order by r.id);
+  if cardinality(v_runs) = 0 then
+    return '{}';
+  end if;
+  v_rows := pipeline.rows_of_entities(v_pipeline_id, array(select r.entity_id from unnest(v_runs) with ordinality u(id, place) join pipeline.runs r on r.id = u.id order by u.place));
+  return array(
+    select r.id
+    from unnest(v_runs, v_rows) u(id, entity)
+    join pipeline.runs r on r.id = u.id
+    join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select jsonb_object_agg(s.name, o.output) as needs
+      from pipeline.attempts n join pipeline.stages s on s.id = n.stage_id left join pipeline.results o on o.attempt_id = n.id
+      where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
+    ) n
+    -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
+    where not coalesce(jsonb_path_match_tz(jsonb_build_object('entity', coalesce(u.entity::jsonb, '{}'), 'needs', coalesce(n.needs, '{}')), vs.when_path, '{}', true), false));
+end
+$$;
+comment on function pipeline.unmet_runs(int, bigint[]) is 'Those of the runs in which the condition of a stage does not hold.';
+
+create function pipeline.begin_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage pipeline.stages;
+  v_cascaded bigint[];
+  v_unmet bigint[];
+  v_ring int[] := '{}';
+begin
+  if cardinality(p_run_ids) = 0 then
+    return '{}';
+  end if;
+  select s.* into v_stage from pipeline.stages s where s.id = p_stage_id;
+  v_cascaded := array(
+    select distinct n.run_id from pipeline.attempts n join pipeline.runs r on r.id = n.run_id
+    join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids) and n.stage_id = any (vs.needs) and n.state = 'skipped' and not n.superseded and n.error -> 'dependents' = 'true');
+  if cardinality(v_cascaded) > 0 then
+    v_ring := v_ring || pipeline.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
+  end if;
+  v_unmet := pipeline.unmet_runs(p_stage_id, p_run_ids);
+  if cardinality(v_unmet) > 0 then
+    v_ring := v_ring || pipeline.skip_stage(p_stage_id, v_unmet, '{"code": "skipped", "message": "its condition does not hold"}');
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
+  end if;
+  if cardinality(p_run_ids) = 0 then
+    return v_ring;
+  end if;
+  case v_stage.kind
+    when 'manual' then
+      perform pipeline.open_decisions(p_stage_id, p_run_ids);
+      return v_ring;
+    when 'pipeline' then
+      return v_ring || pipeline.start_child_runs(p_stage_id, p_run_ids);
+    else
+      perform pipeline.queue_attempts(p_stage_id, p_run_ids);
+      perform pipeline.show_queued(p_stage_id, p_run_ids);
+      return v_ring || p_stage_id;
+  end case;
+end
+$$;
+comment on function pipeline.begin_stage(int, bigint[]) is 'Begins a stage whose needs are done: skips it where its condition does not hold, else queues it, asks a person or starts a child run. Returns the stages with work.';
+
+create function pipeline.queue_attempts(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+begin
+  insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
+  select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now
+  from unnest(p_run_ids) r(id) order by r.id;
+  if (select s.laned from pipeline.stages s where s.id = p_stage_id) then
+    perform pipeline.assign_lanes(p_stage_id, p_run_ids);
+  end if;
+end
+$$;
+comment on function pipeline.queue_attempts(int, bigint[]) is 'Adds a queued attempt of a stage to each of the runs.';
+
+create function pipeline.show_queued(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.project(p_stage_id, array(
+    select row(r.entity_id, 'queued', null, null, null, 0, null, null, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
+end
+$$;
+comment on function pipeline.show_queued(int, bigint[]) is 'Shows a stage as queued on the entities of these runs.';
+
+create function pipeline.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+begin
+  insert into pipeline.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'skipped', v_now, v_now,
+    p_why || case when vs.otherwise = 'skip_dependents' then '{"dependents": true}' else '{}'::jsonb end
+  from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where r.id = any (p_run_ids) order by r.id;
+  perform pipeline.project(p_stage_id, array(
+    select row(r.entity_id, 'completed', null, null, null, 0, null, v_now, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
+  return pipeline.go_on(p_stage_id, p_run_ids);
+end
+$$;
+comment on function pipeline.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs and goes on; returns the stages with work.';
+
+-- As complete() does for the stage it completes.
+create function pipeline.go_on(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ready record;
+  v_ring int[] := '{}';
+begin
+  for v_ready in
+    select r.stage_id, array_agg(r.run_id) as run_ids from unnest(pipeline.advance(p_stage_id, p_run_ids)) r group by r.stage_id order by r.stage_id
+  loop
+    perform pipeline.show_queued(v_ready.stage_id, v_ready.run_ids);
+    v_ring := v_ring || v_ready.stage_id;
+  end loop;
+  v_ring := v_ring || pipeline.advance_others(p_stage_id, p_run_ids);
+  perform pipeline.finish_runs(p_stage_id, p_run_ids);
+  return v_ring;
+end
+$$;
+comment on function pipeline.go_on(int, bigint[]) is 'Readies what follows a stage that was skipped, and finishes runs; returns the stages with work.';
+
+-- A user's trigger may have started the stage over while its failure was shown: then there is nothing to go on from.
+create function pipeline.go_on_without(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_runs bigint[];
+begin
+  with skipped as (
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, finished_at, error)
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'skipped', v_now, v_now, '{"code": "failed", "message": "the stage failed, and the run goes on without it"}'
+    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+    where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'failed' and not a.superseded and r.status = 'running'
+      and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
+    order by a.run_id
+    returning run_id
+  )
+  select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  return pipeline.go_on(p_stage_id, v_runs);
+end
+$$;
+comment on function pipeline.go_on_without(int, bigint[]) is 'Follows a failure for good with a skipped attempt, so that the run goes on; returns the stages with work.';
+
+revoke all on all functions in schema pipeline from public;

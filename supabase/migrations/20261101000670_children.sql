@@ -1,0 +1,395 @@
+-- Chapter 10: children
+--
+-- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own row. Its attempt waits
+-- meanwhile. A child never touches its parent's rows, or a thousand children that end at once would queue for one lock:
+-- it adds a tally, one row a batch (chapters 8 and 9). fold(), in a transaction of its own, takes the parent alone, adds the
+-- tallies up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for the fold; the sweep
+-- folds whatever is left.
+--
+-- Lock order: a fold takes its fan-out's advisory lock (it waits for other folds only), then the parent's entity and run
+-- with skip locked. Whoever holds a child never takes its parent, and children are taken from a parent's side only with
+-- skip locked, in batches.
+
+-- Whether thresholds on fan-outs of a run hold. A map that is done (finished, skipped, gone on without) satisfies them all.
+create function pipeline.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record;
+  v_fan_out pipeline.fan_outs;
+  v_progress pipeline.fan_progress;
+begin
+  for v_after in select a.* from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int) loop
+    continue when pipeline.is_done(p_run_id, v_after.map);
+    select f.* into v_fan_out from pipeline.fan_outs f where f.run_id = p_run_id and f.stage_id = v_after.map and f.state = 'open';
+    if not found then
+      return false;
+    end if;
+    select p.* into v_progress from pipeline.fan_progress p where p.fan_out_id = v_fan_out.id and p.stage_id = v_after.stage;
+    continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
+    continue when v_after.kind = 'consecutive' and v_progress.next_number - v_fan_out.first_number >= v_after.n;
+    -- The sums rule most cases out before anything is read; a child that failed after this stage is in both of them.
+    if v_fan_out.total is null or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total or exists (
+      select from pipeline.runs r where r.fan_out_id = v_fan_out.id and r.status = 'running' and not pipeline.is_done(r.id, v_after.stage)) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+comment on function pipeline.thresholds_hold(bigint, jsonb) is 'Whether all thresholds of a stage hold in a run. Where fewer children exist than a number asks for, all of them will do.';
+
+create function pipeline.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pipeline.fan_outs f set state = 'abandoned'
+  where f.run_id = any (p_run_ids) and (p_stage_ids is null or f.stage_id = any (p_stage_ids)) and f.state = 'open';
+end
+$$;
+comment on function pipeline.abandon_fan_outs(bigint[], int[]) is 'Gives up the children of these runs: the sweep cancels them, in batches.';
+
+-- The roots of new child runs, whose entities the caller holds.
+create function pipeline.begin_roots(p_pipeline_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_root pipeline.version_stages;
+  v_entities text[] := array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids));
+  v_ring int[] := '{}';
+begin
+  for v_root in
+    select vs.* from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id
+    where p.id = p_pipeline_id and vs.needs = '{}' and vs.after = '[]' order by vs.position
+  loop
+    perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, v_entities);
+    if v_root.plain then
+      perform pipeline.queue_attempts(v_root.stage_id, p_run_ids);
+      v_ring := v_ring || v_root.stage_id;
+    else
+      v_ring := v_ring || pipeline.begin_stage(v_root.stage_id, p_run_ids);
+    end if;
+  end loop;
+  return v_ring;
+end
+$$;
+comment on function pipeline.begin_roots(int, bigint[]) is 'Begins the first stages of new runs; returns the stages with work.';
+
+-- A stage of kind pipeline: one child run over the same row, which the caller holds.
+create function pipeline.start_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_child pipeline.pipelines;
+  v_children bigint[];
+  v_busy pipeline.work[];
+  v_ring int[];
+begin
+  select p.* into v_child from pipeline.stages s join pipeline.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
+  with waiting as (
+    insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, deadline_at, service, job_id)
+    select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'waiting', v_now, v_now, v_now + s.deadline,
+      'children', v_child.name
+    from unnest(p_run_ids) r(id), pipeline.stages s where s.id = p_stage_id order by r.id
+    returning id, run_id
+  ), fan_out as (
+    insert into pipeline.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
+    select w.run_id, p_stage_id, w.id, v_child.id, 1, 1, v_now from waiting w returning id, run_id
+  ), added as (
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, created_at)
+    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority, v_now
+    from fan_out f join pipeline.runs r on r.id = f.run_id
+    where not exists (select from pipeline.runs l where l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running')
+    returning id
+  )
+  select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
+  perform pipeline.project(p_stage_id, array(
+    select row(r.entity_id, 'started', v_child.name, null, null, 0, v_now, null, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
+  v_ring := pipeline.begin_roots(v_child.id, v_children);
+  v_busy := array(
+    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null, jsonb_build_object('code', 'child_running', 'permanent', true,
+        'message', format('the row has a live run of pipeline %s that was started by itself; let it finish or cancel it, then retry this run', v_child.name)),
+      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
+    from pipeline.fan_outs f join pipeline.attempts a on a.id = f.attempt_id join pipeline.runs r on r.id = a.run_id
+    where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' and not exists (select from pipeline.runs c where c.fan_out_id = f.id));
+  if cardinality(v_busy) > 0 then
+    v_ring := v_ring || pipeline.fail(p_stage_id, v_busy);
+  end if;
+  return v_ring;
+end
+$$;
+comment on function pipeline.start_child_runs(int, bigint[]) is 'Starts the child run of a pipeline stage in each of these runs, whose attempt waits for it; returns the stages with work.';
+
+-- Adds up what the children have reported. Deleting tallies and counting rows is one statement, hence one snapshot: a
+-- child whose tally is not in it is not counted either.
+create function pipeline.consume_tallies(p_fan_out_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if exists (select from pipeline.tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
+    with taken as (
+      delete from pipeline.tallies t where t.fan_out_id = p_fan_out_id
+    ), progress as (
+      update pipeline.fan_progress p set next_number = null, done = (
+        select count(*) from pipeline.runs r where r.fan_out_id = p_fan_out_id
+          and exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
+      where p.fan_out_id = p_fan_out_id
+    )
+    update pipeline.fan_outs f set completed = c.completed, failed = c.failed,
+      -- A child whose row was deleted is counted as cancelled.
+      cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
+    from (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed, count(*) filter (where r.status = 'running') as running
+          from pipeline.runs r where r.fan_out_id = p_fan_out_id) c
+    where f.id = p_fan_out_id;
+  else
+    with taken as (
+      delete from pipeline.tallies t where t.fan_out_id = p_fan_out_id and not t.recount returning t.*
+    ), progress as (
+      insert into pipeline.fan_progress as p (fan_out_id, stage_id, done)
+      select p_fan_out_id, t.stage_id, sum(t.done) from taken t where t.stage_id is not null group by t.stage_id
+      on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
+    )
+    update pipeline.fan_outs f set completed = f.completed + c.completed, failed = f.failed + c.failed, cancelled = f.cancelled + c.cancelled
+    from (select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(sum(t.cancelled), 0) as cancelled from taken t) c
+    where f.id = p_fan_out_id;
+  end if;
+end
+$$;
+comment on function pipeline.consume_tallies(bigint) is 'Moves the tallies of a fan-out into its sums.';
+
+-- From where the last look ended, number by number: each child is passed once.
+create function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id int, p_wanted int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_next int := coalesce((select p.next_number from pipeline.fan_progress p where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id), p_fan_out.first_number);
+begin
+  while v_next - p_fan_out.first_number < p_wanted
+    and exists (select from pipeline.runs r where r.fan_out_id = p_fan_out.id and r.item_key = v_next::text and pipeline.is_done(r.id, p_stage_id))
+  loop
+    v_next := v_next + 1;
+  end loop;
+  update pipeline.fan_progress p set next_number = v_next where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id and p.next_number is distinct from v_next;
+end
+$$;
+comment on function pipeline.count_consecutive(pipeline.fan_outs, int, int) is 'Notes the first number, from the smallest on, whose child has not done a stage; no further than is wanted.';
+
+-- Stages of the parent that wait for its children and may begin now.
+create function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record;
+  v_ring int[] := '{}';
+begin
+  for v_after in
+    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
+    from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
+    where r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id
+      and not exists (select from pipeline.attempts t where t.run_id = r.id and t.stage_id = vs.stage_id and not t.superseded)
+    group by 1
+  loop
+    perform pipeline.count_consecutive(p_fan_out, v_after.stage_id, v_after.wanted);
+  end loop;
+  for v_after in
+    select vs.stage_id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_fan_out.run_id and exists (select from jsonb_array_elements(vs.after) a where (a ->> 'map')::int = p_fan_out.stage_id)
+    order by vs.position
+  loop
+    v_ring := v_ring || pipeline.begin_stage(v_after.stage_id, pipeline.open_runs(v_after.stage_id, array[p_fan_out.run_id]));
+  end loop;
+  return v_ring;
+end
+$$;
+comment on function pipeline.pass_thresholds(pipeline.fan_outs) is 'Begins the stages of a parent whose thresholds hold now and that have not begun; returns those with work.';
+
+create function pipeline.child_failure(p_fan_out pipeline.fan_outs) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first record;
+begin
+  select r.item_key, r.status, a.error ->> 'message' as message, s.name as stage into v_first
+  from pipeline.runs r left join pipeline.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded left join pipeline.stages s on s.id = a.stage_id
+  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled') order by r.status, r.id, a.id desc limit 1;
+  return jsonb_build_object('permanent', true, 'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
+    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s', p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
+      coalesce(v_first.item_key, 'one that was deleted'), coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
+end
+$$;
+comment on function pipeline.child_failure(pipeline.fan_outs) is 'The error of a stage whose children failed, with the first of them.';
+
+-- What the fan-in rule says now: null (go on waiting), completed or failed, with the reason.
+create function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamptz, out outcome text, out error jsonb)
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over boolean := p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
+  v_wanted int := case p_fan_in ->> 'rule' when 'at_least' then (p_fan_in ->> 'count')::int
+    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total) end;
+begin
+  if coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail' and p_fan_out.failed + p_fan_out.cancelled > 0 then
+    outcome := 'failed';
+    error := pipeline.child_failure(p_fan_out);
+  elsif p_fan_out.completed >= v_wanted or (v_over and (v_wanted is null or p_fan_out.completed >= least(v_wanted, p_fan_out.total))) then
+    outcome := 'completed';
+  elsif v_over then
+    outcome := 'failed';
+    error := pipeline.child_failure(p_fan_out) || jsonb_build_object('code', 'too_few_children',
+      'message', format('%s of %s children were completed, but the fan-in rule asks for %s; %s', p_fan_out.completed, p_fan_out.total, v_wanted, pipeline.child_failure(p_fan_out) ->> 'message'));
+  elsif p_deadline_at <= pipeline.now() and p_fan_in ->> 'at_deadline' = 'finish' then
+    outcome := 'completed';
+  end if;
+end
+$$;
+comment on function pipeline.fan_in_verdict(pipeline.fan_outs, jsonb, timestamptz) is 'Whether a fan-out is complete or has failed by its rule. A rule that asks for more children than there are is satisfied by all of them.';
+
+create function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_kind = 'map' then
+    return jsonb_build_object('total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed, 'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(s.name, o.output), '{}')
+    from pipeline.runs r
+    join pipeline.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+    join pipeline.stages s on s.id = vs.stage_id
+    join pipeline.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded
+    left join pipeline.results o on o.attempt_id = a.id
+    where r.fan_out_id = p_fan_out.id);
+end
+$$;
+comment on function pipeline.fan_in_output(pipeline.fan_outs, text) is 'The result of a map stage (how many children came to what) or of a pipeline stage (the results of the child''s last stages).';
+
+create function pipeline.join_children(p_fan_out pipeline.fan_outs) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt pipeline.attempts;
+  v_stage pipeline.stages;
+  v_verdict record;
+begin
+  select a.* into v_attempt from pipeline.attempts a where a.id = p_fan_out.attempt_id;
+  if v_attempt.state is distinct from 'waiting' then
+    return '{}';
+  end if;
+  select s.* into v_stage from pipeline.stages s where s.id = p_fan_out.stage_id;
+  v_verdict := pipeline.fan_in_verdict(p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
+  if v_verdict.outcome is null then
+    return '{}';
+  end if;
+  if v_verdict.outcome = 'completed' then
+    update pipeline.fan_outs f set state = case when v_stage.fan_in ->> 'late_children' = 'cancel' then 'abandoned' else 'finished' end where f.id = p_fan_out.id;
+  end if;
+  return (pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
+    case when v_verdict.outcome = 'completed' then pipeline.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
+    v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from pipeline.runs r where r.id = v_attempt.run_id),
+    v_attempt.state, null, null, null, null)::pipeline.work])).ready;
+end
+$$;
+comment on function pipeline.join_children(pipeline.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work.';
+
+create function pipeline.fold(p_fan_out_id bigint, out ring int[], out busy boolean)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out pipeline.fan_outs;
+  v_run pipeline.runs;
+begin
+  ring := '{}';
+  busy := false;
+  perform pg_advisory_xact_lock(hashtextextended('pipeline.fold', p_fan_out_id));
+  select f.* into v_fan_out from pipeline.fan_outs f where f.id = p_fan_out_id;
+  select r.* into v_run from pipeline.runs r where r.id = v_fan_out.run_id;
+  if v_fan_out.state = 'open' and v_run.id is not null then
+    if (select p.projection <> 'none' from pipeline.pipelines p where p.id = v_run.pipeline_id)
+       and cardinality(pipeline.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
+      busy := true;
+      return;
+    end if;
+    perform from pipeline.runs r where r.id = v_run.id for no key update skip locked;
+    if not found then
+      busy := true;
+      return;
+    end if;
+  end if;
+  perform pipeline.consume_tallies(p_fan_out_id);
+  -- Read under the locks: a cancel may have given it up meanwhile.
+  select f.* into v_fan_out from pipeline.fan_outs f where f.id = p_fan_out_id;
+  if v_fan_out.state = 'open' and (select r.status = 'running' from pipeline.runs r where r.id = v_run.id) then
+    ring := pipeline.pass_thresholds(v_fan_out);
+    ring := ring || pipeline.join_children(v_fan_out);
+  end if;
+end
+$$;
+comment on function pipeline.fold(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, try again.';
+
+create function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_fan_out bigint;
+  v_done record;
+  v_ring int[] := '{}';
+  v_busy bigint[] := '{}';
+begin
+  if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
+    raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that pipeline_complete answered in "fold".';
+  end if;
+  for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
+    v_done := pipeline.fold(v_fan_out);
+    v_ring := v_ring || v_done.ring;
+    if v_done.busy then
+      v_busy := v_busy || v_fan_out;
+    end if;
+  end loop;
+  return jsonb_build_object('ring', pipeline.ring_list(pipeline.take_rings(v_ring)), 'busy', v_busy, 'fold', pipeline.parents_to_fold(v_busy));
+end
+$$;
+comment on function public.pipeline_fold(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; fold: fan-outs, further up, that have something to fold now.';
+
+-- A fold that ends a run of a child pipeline leaves a tally with the grandparent.
+create function pipeline.parents_to_fold(p_except bigint[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select distinct t.fan_out_id from (select t.fan_out_id from pipeline.tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
+end
+$$;
+comment on function pipeline.parents_to_fold(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
+
+-- Children of fan-outs that were given up. Those whose row somebody holds are left to the next call.
+create function pipeline.cancel_children(p_limit int) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+  v_runs bigint[];
+  v_cancelled pipeline.cancelled[];
+  v_count int := 0;
+begin
+  for v_group in
+    select p.id, p.projection <> 'none' as projected, array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
+    from (select r.id, r.pipeline_id, r.entity_id from pipeline.fan_outs f join pipeline.runs r on r.fan_out_id = f.id and r.status = 'running' where f.state = 'abandoned' limit p_limit) c
+    join pipeline.pipelines p on p.id = c.pipeline_id group by p.id order by p.id
+  loop
+    if v_group.projected then
+      v_group.entity_ids := pipeline.lock_entities(v_group.id, v_group.entity_ids, false);
+    end if;
+    v_runs := array(select r.id from pipeline.runs r where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids) and r.status = 'running' order by r.id for no key update skip locked);
+    perform pipeline.end_runs(v_runs, 'cancelled');
+    v_cancelled := pipeline.cancel_attempts(v_runs, null);
+    perform pipeline.project_cancelled(v_cancelled);
+    v_count := v_count + cardinality(v_runs);
+  end loop;
+  update pipeline.fan_outs f set state = 'closed' where f.id in (
+    select o.id from pipeline.fan_outs o where o.state = 'abandoned' and not exists (select from pipeline.runs r where r.fan_out_id = o.id and r.status = 'running') for update skip locked);
+  return v_count;
+end
+$$;
+comment on function pipeline.cancel_children(int) is 'Cancels up to so many children of fan-outs that were given up; returns how many.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,226 @@
+-- Chapter 13: spawning
+--
+-- The worker of a map stage hands over its items in chunks, each in a transaction of its own that fits the Data API's time
+-- limit. An item is known by its key: one that is there already is passed over, so a worker that dies half-way is followed by
+-- one that sends everything again. The total closes with the chunk that is said to be the last.
+
+create function pipeline.check_items(p_items jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_strange jsonb;
+begin
+  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
+    raise exception 'p_items is %, but must be a list of at most 5000', case when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items' else coalesce(jsonb_typeof(p_items), 'null') end
+      using errcode = 'MR002', hint = 'Send the items in several chunks, and say p_last with the last one.';
+  end if;
+  select i into v_strange from jsonb_array_elements(p_items) i
+  where jsonb_typeof(i) <> 'object' or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true) or length(i ->> 'key') not between 1 and 200 limit 1;
+  if found then
+    raise exception 'an item has the key %, but must be an object with a "key" of 1 to 200 characters', coalesce(v_strange -> 'key', 'null')
+      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
+  end if;
+end
+$$;
+comment on function pipeline.check_items(jsonb) is 'Raises MR002 unless the items of a chunk are objects with keys.';
+
+-- The rows of the items: what the definition's insert function makes of them, or rows that exist under these keys.
+create function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, out item_keys text[], out entity_ids text[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
+begin
+  if p_stage.child ->> 'insert' is null then
+    item_keys := array(select distinct i ->> 'key' from jsonb_array_elements(p_items) i order by 1);
+    entity_ids := item_keys;
+    return;
+  elsif v_insert is null then
+    raise exception 'the stage''s insert function %(text, jsonb) does not exist', p_stage.child ->> 'insert'
+      using errcode = 'MR004', hint = 'Create it again, then retry the run.';
+  end if;
+  execute format('select coalesce(array_agg(f.item_key order by f.item_key), ''{}''), coalesce(array_agg(f.entity_id order by f.item_key), ''{}'') from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f', v_insert::regproc)
+    into item_keys, entity_ids using p_parent, p_items;
+  if cardinality(item_keys) < (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i) then
+    raise exception 'the insert function % answered % rows for % items', v_insert::regproc, cardinality(item_keys), (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i)
+      using errcode = 'MR004', hint = 'Return (item_key, entity_id) for each item, also for those whose row exists already.';
+  end if;
+end
+$$;
+comment on function pipeline.rows_for_items(pipeline.stages, text, jsonb) is 'Keys and entity ids of the items of a chunk, one each.';
+
+-- The open fan-out of the stage in this run, taken over from a lost worker or made anew.
+create function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id int) returns pipeline.fan_outs
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out pipeline.fan_outs;
+begin
+  update pipeline.fan_outs f set attempt_id = p_attempt.id where f.run_id = p_attempt.run_id and f.stage_id = p_attempt.stage_id and f.state = 'open' returning f.* into v_fan_out;
+  if not found then
+    insert into pipeline.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, created_at)
+    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, p_child_pipeline_id, pipeline.now()) returning * into v_fan_out;
+  end if;
+  return v_fan_out;
+end
+$$;
+comment on function pipeline.fan_out_of(pipeline.attempts, int) is 'The open fan-out of a map attempt.';
+
+-- Live runs that stand in the way: of a fan-out that was given up (cancelled here), or started by somebody else (adopted).
+create function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other record;
+  v_given_up bigint[];
+begin
+  select r.entity_id, f.run_id into v_other
+  from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id
+  where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id and f.state in ('open', 'finished') limit 1;
+  if found then
+    raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
+      using errcode = 'MR004', hint = 'A row has one live run a pipeline: let that one finish, or cancel it, then retry this run.';
+  end if;
+  v_given_up := array(
+    select r.id from pipeline.runs r where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id
+    order by r.id for no key update);
+  if cardinality(v_given_up) > 0 then
+    perform pipeline.end_runs(v_given_up, 'cancelled');
+    perform pipeline.cancel_attempts(v_given_up, null);
+  end if;
+  with adopted as (
+    update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+    where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is null returning r.id
+  )
+  update pipeline.fan_outs f set spawned = f.spawned + (select count(*) from adopted) where f.id = p_fan_out.id;
+end
+$$;
+comment on function pipeline.clear_the_way(pipeline.fan_outs, text[], text[]) is 'Cancels what a former fan-out left running on these rows, and adopts runs that were started by themselves; MR004 when a row is another''s child.';
+
+create function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_added bigint[];
+begin
+  perform pipeline.clear_the_way(p_fan_out, p_item_keys, p_entity_ids);
+  with added as (
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, created_at)
+    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, pipeline.now()
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), pipeline.pipelines c, pipeline.runs r
+    where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
+      and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key)
+    returning id
+  )
+  select coalesce(array_agg(a.id order by a.id), '{}') into v_added from added a;
+  if cardinality(v_added) = 0 then
+    return '{}';
+  end if;
+  update pipeline.fan_outs f set spawned = f.spawned + cardinality(v_added),
+    first_number = least(f.first_number, (select min(k::int) from unnest(p_item_keys) k where k ~ '^[0-9]{1,9}$'))
+  where f.id = p_fan_out.id;
+  if p_fan_out.spawned + cardinality(v_added) > 100000 then
+    raise exception 'the fan-out has % children, but one may have at most 100000', p_fan_out.spawned + cardinality(v_added)
+      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
+  end if;
+  return pipeline.begin_roots(p_fan_out.child_pipeline_id, v_added);
+end
+$$;
+comment on function pipeline.add_children(pipeline.fan_outs, text[], text[]) is 'Starts runs for the items that have none in this fan-out; returns the stages with work.';
+
+-- After a person's retry the children that had failed go on too; after a lost lease they do not.
+create function pipeline.retry_children(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_fan_out.retry_children then
+    perform pipeline.retry_runs(array(
+      select r.id from pipeline.runs r where r.fan_out_id = p_fan_out.id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') order by r.id for no key update));
+  end if;
+end
+$$;
+comment on function pipeline.retry_children(pipeline.fan_outs, text[]) is 'Retries those of the items whose runs failed, where a person retried their parent.';
+
+create function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if exists (select from unnest(p_item_keys) k where k !~ '^[0-9]{1,9}$') and exists (
+    select from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
+    where r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id) then
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers', (select k from unnest(p_item_keys) k where k !~ '^[0-9]{1,9}$' limit 1)
+      using errcode = 'MR002', hint = 'Use whole numbers as keys, or a threshold of the kind count.';
+  end if;
+end
+$$;
+comment on function pipeline.check_numbers(pipeline.fan_outs, text[]) is 'Raises MR002 when keys are no numbers where a threshold counts consecutive ones.';
+
+-- Children whose rows could be had. One that somebody holds is named in busy, to be sent again.
+create function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, out fan_out pipeline.fan_outs, out ring int[], out busy text[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage pipeline.stages;
+  v_child pipeline.pipelines;
+  v_rows record;
+  v_held text[];
+begin
+  select s.* into v_stage from pipeline.stages s where s.id = p_attempt.stage_id;
+  select p.* into v_child from pipeline.pipelines p where p.name = v_stage.child ->> 'pipeline';
+  fan_out := pipeline.fan_out_of(p_attempt, v_child.id);
+  v_rows := pipeline.rows_for_items(v_stage, (select r.entity_id from pipeline.runs r where r.id = p_attempt.run_id), p_items);
+  perform pipeline.check_numbers(fan_out, v_rows.item_keys);
+  v_held := pipeline.lock_entities(v_child.id, v_rows.entity_ids, false);
+  if cardinality(v_held) < cardinality(v_rows.entity_ids) then
+    select array_agg(i.key) into busy from unnest(v_rows.item_keys, v_rows.entity_ids, pipeline.rows_of_entities(v_child.id, v_rows.entity_ids)) i(key, entity_id, row) where i.row is null;
+    if busy is not null then
+      raise exception 'table % has no row % for item %', v_child.entity_table, (select i.entity_id from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id) where i.key = busy[1]), busy[1]
+        using errcode = 'MR003', hint = 'Insert the rows first, or name an insert function in the definition.';
+    end if;
+    select array_agg(i.key) filter (where i.entity_id <> all (v_held)), array_agg(i.key) filter (where i.entity_id = any (v_held)), array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
+    into busy, v_rows.item_keys, v_rows.entity_ids from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
+  end if;
+  perform pipeline.retry_children(fan_out, v_rows.item_keys);
+  ring := pipeline.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
+  if p_last and busy is null then
+    update pipeline.fan_outs f set total = f.spawned, retry_children = false where f.id = fan_out.id;
+    insert into pipeline.tallies (fan_out_id) values (fan_out.id);
+  end if;
+  select f.* into fan_out from pipeline.fan_outs f where f.id = fan_out.id;
+end
+$$;
+comment on function pipeline.spawn_chunk(pipeline.attempts, jsonb, boolean) is 'Starts the runs of a chunk of items.';
+
+create function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_attempt pipeline.attempts;
+  v_done record;
+begin
+  perform pipeline.check_items(p_items);
+  if p_last is null then
+    raise exception 'p_last is null, but must be true or false' using errcode = 'MR002', hint = 'Send true with the last chunk of the items, which may be empty.';
+  end if;
+  perform public.pipeline_renew(p_worker, '{}');
+  select a.* into v_attempt from pipeline.attempts a where a.id = p_attempt;
+  if (select s.kind <> 'map' from pipeline.stages s where s.id = v_attempt.stage_id) then
+    raise exception 'attempt % is of stage %, which is no map', p_attempt, (select s.name from pipeline.stages s where s.id = v_attempt.stage_id) using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
+  end if;
+  -- The parent's run alone: whoever cancels it or starts it over waits for this chunk, or this chunk hears of it.
+  perform from pipeline.runs r where r.id = v_attempt.run_id for no key update skip locked;
+  if not found and v_attempt.id is not null then
+    return jsonb_build_object('status', 'busy', 'reason', 'the run is locked by another transaction', 'ring', '[]'::jsonb);
+  end if;
+  select a.* into v_attempt from pipeline.attempts a where a.id = p_attempt;
+  if v_attempt.state is distinct from 'started' or v_attempt.token is distinct from p_token then
+    return jsonb_build_object('status', 'stale', 'reason', pipeline.stale_reason(v_attempt.state, v_attempt.error), 'ring', '[]'::jsonb);
+  end if;
+  v_done := pipeline.spawn_chunk(v_attempt, p_items, p_last);
+  return jsonb_build_object('status', case when v_done.busy is null then 'spawned' else 'busy' end, 'fan_out', (v_done.fan_out).id, 'spawned', (v_done.fan_out).spawned, 'total', (v_done.fan_out).total,
+    'busy', coalesce(v_done.busy, '{}'), 'ring', pipeline.ring_list(pipeline.take_rings(v_done.ring)));
+end
+$$;
+comment on function public.pipeline_spawn(uuid, bigint, uuid, jsonb, boolean) is 'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
+
+revoke all on all functions in schema pipeline from public;
