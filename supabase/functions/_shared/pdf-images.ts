@@ -1,0 +1,67 @@
+/** What pdf.js draws on a page, in order. */
+export interface DrawingSteps {
+  fnArray: number[];
+  argsArray: unknown[];
+}
+
+type Matrix = [number, number, number, number, number, number];
+
+interface Level {
+  matrix: Matrix;
+  /** Whether something was drawn since the level was opened. */
+  drawn: boolean;
+}
+
+const drawing = [
+  ...['stroke', 'closeStroke', 'fill', 'eoFill', 'fillStroke', 'eoFillStroke', 'closeFillStroke', 'closeEOFillStroke'],
+  ...['showText', 'showSpacedText', 'nextLineShowText', 'nextLineSetSpacingShowText', 'shadingFill', 'rawFillPath'],
+];
+const nearlyAll = 0.8;
+
+/**
+ * Whether images cover nearly the whole page, `view` being its [x0, y0, x1, y1] and `ops` pdf.js's OPS. The images must
+ * have been left out while the steps were made (maxImageSize 0). What remains of one is its place: a square of one
+ * unit, enlarged to the image's size, on which nothing is drawn.
+ */
+export function coversPage({ fnArray, argsArray }: DrawingSteps, view: number[], ops: Record<string, number>): boolean {
+  const draws = new Set(drawing.map((name) => ops[name]));
+  let level: Level = { matrix: [1, 0, 0, 1, 0, 0], drawn: false };
+  const outer: Level[] = [];
+  let covered = 0;
+  const open = (matrix: Matrix) => {
+    outer.push(level);
+    level = { matrix, drawn: false };
+  };
+  const close = () => {
+    if (!level.drawn) covered += areaOnPage(level.matrix, view);
+    // An image stands in one level alone, not in those around it as well.
+    level = { ...(outer.pop() ?? level), drawn: true };
+  };
+  for (const [index, op] of fnArray.entries()) {
+    const args = (argsArray[index] ?? []) as ArrayLike<unknown>;
+    if (op === ops.save) open(level.matrix);
+    else if (op === ops.paintFormXObjectBegin) open(args[0] ? multiply(level.matrix, args[0]) : level.matrix);
+    else if (op === ops.restore || op === ops.paintFormXObjectEnd) close();
+    else if (op === ops.transform) level.matrix = multiply(level.matrix, args);
+    else if (draws.has(op) || (op === ops.constructPath && args[0] !== ops.endPath)) level.drawn = true;
+  }
+  for (let left = outer.length; left >= 0; left--) close();
+  const [x0 = 0, y0 = 0, x1 = 0, y1 = 0] = view;
+  return covered >= nearlyAll * Math.abs((x1 - x0) * (y1 - y0));
+}
+
+/** The area of the unit square under the matrix, as far as it lies on the page. */
+function areaOnPage([a, b, c, d, e, f]: Matrix, view: number[]): number {
+  const width = overlap([e, e + a, e + c, e + a + c], view[0] ?? 0, view[2] ?? 0);
+  const height = overlap([f, f + b, f + d, f + b + d], view[1] ?? 0, view[3] ?? 0);
+  return Math.min(width * height, Math.abs(a * d - b * c));
+}
+
+function overlap(corners: number[], low: number, high: number): number {
+  return Math.max(0, Math.min(high, Math.max(...corners)) - Math.max(low, Math.min(...corners)));
+}
+
+function multiply([a, b, c, d, e, f]: Matrix, by: unknown): Matrix {
+  const [g, h, i, j, k, l] = Array.from(by as ArrayLike<number>) as Matrix;
+  return [a * g + c * h, b * g + d * h, a * i + c * j, b * i + d * j, a * k + c * l + e, b * k + d * l + f];
+}

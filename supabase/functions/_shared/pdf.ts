@@ -1,0 +1,125 @@
+import { fileTypeFromBuffer } from 'file-type';
+import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
+import { messageOf, PermanentError, storableText } from './errors.ts';
+import { coversPage } from './pdf-images.ts';
+import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
+
+/** One page's text layer. Lengths are in points (1/72 inch). */
+export interface PdfPage {
+  /** The lines, parted by \n, with an empty line between paragraphs that stand apart; empty when there is no text layer. */
+  text: string;
+  lines: PdfLine[];
+  width: number;
+  height: number;
+  /** Whether images cover nearly the whole page, as on a scanned one, which may have a text layer all the same. */
+  coversPageByImage: boolean;
+}
+
+/** An open PDF. */
+export interface Pdf {
+  pageCount: number;
+  /** Reads the text layer of page `number`, from 1. Throws a PermanentError: no_such_page or damaged_document. */
+  pageText(number: number): Promise<PdfPage>;
+  /** Frees the memory. */
+  close(): Promise<void>;
+}
+
+export type DocumentKind = 'pdf' | 'text' | 'image' | 'unknown';
+
+// Readers accept a PDF whose header comes after some other bytes, such as a mail's.
+const headerBytes = 1024;
+const tailBytes = 2048;
+const textProbeBytes = 64 * 1024;
+const escapeByte = 27;
+
+/** Tells what a file is by its bytes, whatever its name says. */
+export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
+  if (latin1(bytes.subarray(0, headerBytes)).includes('%PDF-')) return 'pdf';
+  const known = await fileTypeFromBuffer(bytes);
+  if (known) return known.mime.startsWith('image/') ? 'image' : 'unknown';
+  return isText(bytes.subarray(0, textProbeBytes)) ? 'text' : 'unknown';
+}
+
+/**
+ * Opens a PDF. The bytes are handed over and cannot be read afterwards. Throws a PermanentError with the code
+ * empty_document, unsupported_type (no PDF at all), encrypted_document or damaged_document (truncated ones included).
+ */
+export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
+  if (bytes.length === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
+  const kind = await sniffDocument(bytes);
+  if (kind !== 'pdf') {
+    throw new PermanentError('unsupported_type', `The file is no PDF, but ${described[kind]}: upload a PDF.`);
+  }
+  // A reader would repair a file that was cut off by leaving out what is missing, which nobody would notice.
+  if (!latin1(bytes.subarray(-tailBytes)).includes('%%EOF')) {
+    throw new PermanentError('damaged_document', 'The PDF ends before its end mark %%EOF: upload the whole file.');
+  }
+  const document = await open(bytes);
+  return {
+    pageCount: document.numPages,
+    pageText: (number) => readPage(document, number),
+    close: () => document.destroy(),
+  };
+}
+
+type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
+
+const described: Record<Exclude<DocumentKind, 'pdf'>, string> = {
+  image: 'an image',
+  text: 'text',
+  unknown: 'something unknown',
+};
+
+async function open(bytes: Uint8Array): Promise<Document> {
+  try {
+    // Images are left out undecoded: decoding one takes a hundred times the work of reading the page's text.
+    return await getDocumentProxy(bytes, { maxImageSize: 0, disableFontFace: true, verbosity: 0 });
+  } catch (error) {
+    if (error instanceof Error && error.name === 'PasswordException') {
+      throw new PermanentError('encrypted_document', 'The PDF asks for a password: upload it without one.');
+    }
+    throw damaged(error);
+  }
+}
+
+async function readPage(document: Document, number: number): Promise<PdfPage> {
+  if (!Number.isInteger(number) || number < 1 || number > document.numPages) {
+    throw new PermanentError(
+      'no_such_page',
+      `Page ${number} is asked for, but the PDF has ${document.numPages} pages.`,
+    );
+  }
+  try {
+    const page = await document.getPage(number);
+    const { width, height, transform } = page.getViewport({ scale: 1 });
+    const { items } = await page.getTextContent();
+    const lines = readLines(items, transform).map((line) => ({ ...line, text: storableText(line.text) }));
+    const steps = await page.getOperatorList();
+    const coversPageByImage = coversPage(steps, page.view, (await getResolvedPDFJS()).OPS);
+    page.cleanup();
+    return { text: joinLines(lines), lines, width, height, coversPageByImage };
+  } catch (error) {
+    throw damaged(error);
+  }
+}
+
+function damaged(error: unknown): PermanentError {
+  return new PermanentError('damaged_document', `The PDF cannot be read (${messageOf(error)}): upload it again.`);
+}
+
+function isText(bytes: Uint8Array): boolean {
+  if (bytes.length === 0 || bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== escapeByte)))
+    return false;
+  try {
+    // As a stream, since the probe may end in the midst of a character.
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    // Older texts are in an 8-bit code.
+    return !bytes.includes(127);
+  }
+}
+
+function latin1(bytes: Uint8Array): string {
+  return new TextDecoder('latin1').decode(bytes);
+}
