@@ -16,7 +16,7 @@ const databasePassword = 'postgres';
 export interface Postgres {
   readonly port: number;
   readonly dataDir: string;
-  /** Connection URL of a role that may log in: supabase_admin, postgres or authenticator. */
+  /** Connection URL of a role that may log in: supabase_admin, supabase_storage_admin, postgres or authenticator. */
   url(role: string, database?: string): string;
   /** Starts on the same data directory and port. Resolves when connections are accepted. */
   start(): Promise<void>;

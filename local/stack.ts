@@ -117,6 +117,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       apiUrl: gateway.url,
     });
     steps.push(() => services.stop());
+    const storage = createStorage({
+      folder: path.join(dataDir, 'storage'),
+      databaseUrl: postgres.url('supabase_storage_admin'),
+      secret: keys.jwtSecret,
+    });
+    steps.push(() => storage.stop());
 
     const functions = createFunctionsHost({
       folder: functionsDir,
@@ -135,7 +141,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       restPort: postgrest.port,
       functions,
       verifyJwt: readVerifyJwt(path.join(functionsDir, '..', 'config.toml')),
-      storage: createStorage(path.join(dataDir, 'storage')),
+      storage,
     });
 
     return {

@@ -20,6 +20,7 @@ const standIns = [
   { extension: 'pg_cron', file: path.join(import.meta.dirname, '..', 'pg-cron', 'pg-cron.sql') },
   { extension: 'supabase_vault', file: path.join(import.meta.dirname, '..', 'vault', 'vault.sql') },
 ];
+const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
 const setupFiles = ['roles.sql', 'schemas.sql'].map((name) => path.join(import.meta.dirname, name));
 
 /**
@@ -92,6 +93,7 @@ async function buildBase(folder: string): Promise<void> {
         const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
         await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
       }
+      await client.query(fs.readFileSync(storageFile, 'utf8'));
     } finally {
       await client.end();
     }
@@ -108,7 +110,7 @@ async function withServer(dataDir: string, work: (server: Postgres) => Promise<v
 }
 
 function baseKey(): string {
-  const files = [...setupFiles, ...standIns.map(({ file }) => file), import.meta.filename];
+  const files = [...setupFiles, ...standIns.map(({ file }) => file), storageFile, import.meta.filename];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
 }

@@ -3,6 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { FunctionsHost } from '../functions/host.ts';
+import type { Storage } from '../storage/server.ts';
 import type { KeyCheck } from './api-keys.ts';
 
 const corsHeaders = {
@@ -15,7 +16,7 @@ export interface Upstreams {
   restPort: number;
   functions: FunctionsHost;
   verifyJwt: (name: string) => boolean;
-  storage: (request: Request, role: string) => Response | Promise<Response>;
+  storage: Storage;
 }
 
 export interface Gateway {
@@ -45,8 +46,9 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
       return;
     }
     for (const [name, value] of Object.entries(corsHeaders)) response.setHeader(name, value);
-    const isPublicObject = request.method === 'GET' && url.pathname.startsWith('/storage/v1/object/public/');
-    const headers = isPublicObject ? request.headers : await keyCheck.authorize(request.headers, url.searchParams);
+    const headers = needsNoKey(request.method, url.pathname)
+      ? request.headers
+      : await keyCheck.authorize(request.headers, url.searchParams);
     if ('refusal' in headers) {
       return reply(response, 401, { message: headers.refusal, hint: 'Send an API key of this stack as "apikey".' });
     }
@@ -54,12 +56,9 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
       url.searchParams.delete('apikey');
       return forwardRest(upstreams.restPort, `/${rest.join('/')}${url.search}`, headers, request, response);
     }
-    const role = (await keyCheck.claims(headers))?.role;
+    const claims = await keyCheck.claims(headers);
     const { storage } = upstreams;
-    await getRequestListener((received) => storage(received, typeof role === 'string' ? role : 'anon'))(
-      request,
-      response,
-    );
+    await getRequestListener((received) => storage.handle(received, claims))(request, response);
   }
 
   async function callFunction(
@@ -126,6 +125,11 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
       await closed;
     },
   };
+}
+
+/** Objects that are open to all, or to whoever holds their signed URL. */
+function needsNoKey(method: string | undefined, path: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && /^\/storage\/v1\/object\/(public|sign)\//.test(path);
 }
 
 function reply(response: http.ServerResponse, status: number, body: object): void {

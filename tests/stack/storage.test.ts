@@ -1,10 +1,13 @@
+// What Storage shares with the database: tables that migrations write to, and row-level security.
 import path from 'node:path';
 import { StorageClient } from '@supabase/storage-js';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Stack, startStack } from '../../local/stack.ts';
 
 let stack: Stack;
 let storage: StorageClient;
+let postgres: pg.Client;
 
 beforeAll(async () => {
   stack = await startStack({
@@ -14,59 +17,105 @@ beforeAll(async () => {
     fsync: false,
   });
   storage = client(stack.secretKey);
-  await storage.createBucket('private');
-  await storage.createBucket('shown', { public: true });
+  postgres = new pg.Client({ connectionString: stack.dbUrl });
+  postgres.on('error', () => {});
+  await postgres.connect();
 });
-afterAll(() => stack.stop());
+afterAll(async () => {
+  await postgres.end();
+  await stack.stop();
+});
 
-function client(apikey: string): StorageClient {
-  return new StorageClient(`${stack.apiUrl}/storage/v1`, { apikey, Authorization: `Bearer ${apikey}` });
+function client(apikey: string, token = apikey): StorageClient {
+  return new StorageClient(`${stack.apiUrl}/storage/v1`, { apikey, Authorization: `Bearer ${token}` });
 }
 
-describe('storage', () => {
-  it('creates and lists buckets, and refuses a second one of the same name', async () => {
-    const { data } = await storage.listBuckets();
-    expect(data?.map(({ name, public: isPublic }) => [name, isPublic]).sort()).toEqual([
-      ['private', false],
-      ['shown', true],
-    ]);
-    expect((await storage.createBucket('private')).error?.message).toMatch(/already exists/);
+async function refusal(statement: string): Promise<string | undefined> {
+  try {
+    await postgres.query(statement);
+    return undefined;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+describe('a migration', () => {
+  it('makes a bucket by inserting it, twice without harm', async () => {
+    const statement = `insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)
+      values ('books', 'books', false, 5, array['text/plain']) on conflict (id) do nothing`;
+    await postgres.query(statement);
+    await postgres.query(statement);
+    const upload = (body: string) => storage.from('books').upload(body, body, { contentType: 'text/plain' });
+    expect((await upload('short')).error).toBeNull();
+    expect((await upload('longer')).error).not.toBeNull();
   });
 
-  it('gives back what was uploaded, byte by byte, with its content type', async () => {
-    const bytes = new Uint8Array([0, 1, 2, 255]);
-    const bucket = storage.from('private');
-    await bucket.upload('deep/in a/földer.bin', bytes, { contentType: 'application/x-own' });
-    const { data } = await bucket.download('deep/in a/földer.bin');
-    expect(new Uint8Array((await data?.arrayBuffer()) as ArrayBuffer)).toEqual(bytes);
-    expect(data?.type).toBe('application/x-own');
+  it('cannot change or drop the tables, nor delete from them', async () => {
+    for (const statement of [
+      'alter table storage.objects add column mine text',
+      'alter table storage.objects disable row level security',
+      'create table storage.mine ()',
+      'create index on storage.objects (owner)',
+      'drop table storage.objects',
+      'drop function storage.foldername(text)',
+      `delete from storage.objects where bucket_id = 'books'`,
+      `delete from storage.buckets where id = 'books'`,
+    ]) {
+      expect([statement, await refusal(statement)]).toEqual([statement, '42501']);
+    }
   });
 
-  it('overwrites only when told to', async () => {
-    const bucket = storage.from('private');
-    await bucket.upload('note.txt', 'one');
-    expect((await bucket.upload('note.txt', 'two')).error?.message).toMatch(/already exists/);
-    expect((await bucket.upload('note.txt', 'three', { upsert: true })).error).toBeNull();
-    expect(await (await bucket.download('note.txt')).data?.text()).toBe('three');
+  it('finds the parts of a name', async () => {
+    const { rows } = await postgres.query(
+      `select storage.foldername(n), storage.filename(n), storage.extension(n) from (values ('a/b c/d.tar.gz')) v (n)`,
+    );
+    expect(rows).toEqual([{ foldername: ['a', 'b c'], filename: 'd.tar.gz', extension: 'gz' }]);
+  });
+});
+
+describe('a signed-in user', () => {
+  const mine = '11111111-1111-4111-8111-111111111111';
+  const other = '22222222-2222-4222-8222-222222222222';
+  const as = async (sub: string) => client(stack.publishableKey, await stack.signUserToken({ sub })).from('homes');
+
+  beforeAll(async () => {
+    await storage.createBucket('homes');
+    await postgres.query(`
+      create policy own_folder on storage.objects for all to authenticated
+      using (bucket_id = 'homes' and (storage.foldername(name))[1] = auth.uid()::text)
+      with check (bucket_id = 'homes' and (storage.foldername(name))[1] = auth.uid()::text)`);
   });
 
-  it('lists folder by folder, and removes', async () => {
-    const bucket = storage.from('shown');
-    for (const name of ['a/1.txt', 'a/2.txt', 'b.txt']) await bucket.upload(name, 'x');
-    expect((await bucket.list()).data?.map(({ name }) => name)).toEqual(['a', 'b.txt']);
-    expect((await bucket.list('a')).data?.map(({ name }) => name)).toEqual(['1.txt', '2.txt']);
-    const { data: removed } = await bucket.remove(['a/1.txt', 'a/none.txt']);
-    expect(removed?.map(({ name }) => name)).toEqual(['a/1.txt']);
-    expect((await bucket.download('a/1.txt')).error).not.toBeNull();
+  it('does what a policy allows, and is named as the owner', async () => {
+    const bucket = await as(mine);
+    expect((await bucket.upload(`${mine}/a.txt`, 'one')).error).toBeNull();
+    expect((await bucket.upload(`${mine}/a.txt`, 'two', { upsert: true })).error).toBeNull();
+    expect(await (await bucket.download(`${mine}/a.txt`)).data?.text()).toBe('two');
+    const { rows } = await postgres.query(`select owner_id from storage.objects where bucket_id = 'homes'`);
+    expect(rows).toEqual([{ owner_id: mine }]);
   });
 
-  it('is for service_role alone, but for the objects of public buckets', async () => {
-    await storage.from('shown').upload('open.txt', 'for all', { upsert: true });
-    const stranger = client(stack.publishableKey);
-    expect((await stranger.from('private').upload('x.txt', 'x')).error).not.toBeNull();
-    expect((await stranger.from('private').download('note.txt')).error).not.toBeNull();
-    const url = stranger.from('shown').getPublicUrl('open.txt').data.publicUrl;
-    expect(await (await fetch(url)).text()).toBe('for all');
-    expect((await fetch(url.replace('/shown/open', '/private/note'))).status).toBe(404);
+  it('does nothing else: not in the place of another, not with a worn-out token', async () => {
+    await (await as(mine)).upload(`${mine}/b.txt`, 'mine', { upsert: true });
+    const bucket = await as(other);
+    expect((await bucket.upload(`${mine}/c.txt`, 'x')).error).toMatchObject({ statusCode: '403' });
+    expect((await bucket.upload(`${mine}/b.txt`, 'x', { upsert: true })).error).toMatchObject({ statusCode: '403' });
+    expect((await bucket.download(`${mine}/b.txt`)).error).not.toBeNull();
+    expect((await bucket.list(mine)).data).toEqual([]);
+    expect((await bucket.remove([`${mine}/b.txt`])).data).toEqual([]);
+    const expired = await stack.signUserToken({ sub: mine, exp: 1 });
+    expect((await client(stack.publishableKey, expired).from('homes').download(`${mine}/b.txt`)).error).not.toBeNull();
+    expect(await (await storage.from('homes').download(`${mine}/b.txt`)).data?.text()).toBe('mine');
+  });
+});
+
+describe('a crash of Postgres', () => {
+  it('leaves the objects as they were, and Storage serves again', async () => {
+    await storage.createBucket('kept');
+    await storage.from('kept').upload('a.txt', 'kept');
+    await stack.postgres.kill9();
+    expect((await storage.from('kept').download('a.txt')).error).not.toBeNull();
+    await stack.postgres.start();
+    expect(await (await storage.from('kept').download('a.txt')).data?.text()).toBe('kept');
   });
 });
