@@ -1,4 +1,4 @@
--- Chapter 10: children
+-- Chapter 9b: children
 --
 -- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own row. Its attempt waits
 -- meanwhile. A child never touches its parent's rows, or a thousand children that end at once would queue for one lock:
@@ -360,6 +360,52 @@ begin
 end
 $$;
 comment on function pipeline.parents_to_fold(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
+
+-- A person's retry of a parent: its fan-out opens again, and the children that failed go on.
+create function pipeline.reopen_fan_outs(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pipeline.fan_outs f set state = 'open', total = null, retry_children = true
+  where f.id in (select max(o.id) from pipeline.fan_outs o where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id group by o.run_id)
+    and f.state in ('abandoned', 'closed');
+  insert into pipeline.tallies (fan_out_id, recount) select f.id, true from pipeline.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
+end
+$$;
+comment on function pipeline.reopen_fan_outs(int, bigint[]) is 'Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children that failed.';
+
+create function pipeline.retry_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_children bigint[];
+  v_without bigint[];
+  v_retried int;
+begin
+  perform pipeline.reopen_fan_outs(p_stage_id, p_run_ids);
+  v_children := array(
+    select r.id from pipeline.fan_outs f join pipeline.runs r on r.fan_out_id = f.id
+    where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' order by r.id for no key update of r);
+  v_without := array(select p from unnest(p_run_ids) p where not exists (
+    select from pipeline.runs c join pipeline.fan_outs f on f.id = c.fan_out_id where c.id = any (v_children) and f.run_id = p));
+  with waiting as (
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, a.service, a.job_id
+    from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id and pipeline.is_last_word(a) order by a.run_id
+    returning id, run_id
+  )
+  update pipeline.fan_outs f set attempt_id = w.id, total = 1, retry_children = false from waiting w where f.run_id = w.run_id and f.stage_id = p_stage_id and f.state = 'open';
+  v_retried := pipeline.retry_runs(v_children);
+  perform pipeline.project(p_stage_id, array(
+    select row(r.entity_id, 'started', null, null, null, 0, v_now, null, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
+  -- Where no child had begun, one begins now.
+  update pipeline.fan_outs f set state = 'closed' where f.run_id = any (v_without) and f.stage_id = p_stage_id and f.state = 'open';
+  return case when cardinality(v_without) > 0 then pipeline.start_child_runs(p_stage_id, v_without) else '{}' end;
+end
+$$;
+comment on function pipeline.retry_child_runs(int, bigint[]) is 'A new attempt of a pipeline stage that waits for the same child run, which goes on where it failed; returns the stages with work.';
 
 -- Children of fan-outs that were given up. Those whose row somebody holds are left to the next call.
 create function pipeline.cancel_children(p_limit int) returns int

@@ -1,4 +1,4 @@
--- Chapter 7: the doorbell
+-- Chapter 10: the doorbell
 --
 -- A ring says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
 --

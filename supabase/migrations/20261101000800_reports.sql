@@ -1,4 +1,4 @@
--- Chapter 8: reports
+-- Chapter 11: reports
 --
 -- What a worker or an external service says about attempts arrives as a JSON list. Each item is parsed, judged under
 -- the locks and answered on its own: accepted, duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`:
@@ -192,7 +192,7 @@ begin
   v_ring := pipeline.take_rings(v_done.ready) || array(
     select f from (select distinct a.stage_id from jsonb_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
       unnest(pipeline.followers_with_work(s.stage_id)) f);
-  return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring));
+  return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring), 'fold', pipeline.parents_to_fold('{}'));
 end
 $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';

@@ -1,4 +1,4 @@
--- Chapter 9: claims, and what workers say
+-- Chapter 12: claims, and what workers say
 --
 -- A worker signs on with its first claim, then says complete again and again (each call records results and claims the
 -- next batch, in one commit), renews on a timer, and leaves. Its calls carry a sequence number, so that a call repeated
@@ -138,8 +138,8 @@ begin
       'entity', coalesce(e.row, '{}'), 'retry_count', a.retry_count, 'submission', coalesce(a.submission_id, a.id), 'alone', a.alone,
       'needs', coalesce((
         select json_object_agg(s.name, o.output)
-        from pipeline.attempts n join pipeline.results o on o.attempt_id = n.id join pipeline.stages s on s.id = n.stage_id
-        where n.run_id = a.run_id and n.state = 'completed' and not n.superseded
+        from pipeline.attempts n left join pipeline.results o on o.attempt_id = n.id join pipeline.stages s on s.id = n.stage_id
+        where n.run_id = a.run_id and n.state in ('completed', 'skipped') and not n.superseded
           and n.stage_id = any (case when r.version_id = v_version.id then v_version.needs
             else (select vs.needs from pipeline.version_stages vs where vs.version_id = r.version_id and vs.stage_id = a.stage_id) end)), '{}')
     ) order by a.queue_at, a.id) into v_batch
@@ -151,7 +151,8 @@ end
 $$;
 comment on function pipeline.batch_of(pipeline.stages, uuid, bigint[], text[]) is 'The attempts of a claim that are still under it, each with its entity''s row and the results of its needs.';
 
--- The answer to claim and complete alike: the batch, and the functions that the worker should ring now.
+-- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
+-- something to fold.
 create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items jsonb) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -159,7 +160,8 @@ begin
   return json_build_object(
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items);
+    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items,
+    'fold', case when p_stage.kind = 'map' or (select p.is_child from pipeline.pipelines p where p.id = p_stage.pipeline_id) then pipeline.parents_to_fold('{}') else '{}' end);
 end
 $$;
 comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], jsonb) is 'Builds the answer to pipeline_claim and pipeline_complete.';

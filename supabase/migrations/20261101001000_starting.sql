@@ -1,4 +1,4 @@
--- Chapter 10: starting, starting over, cancelling, retrying
+-- Chapter 14: starting, starting over, cancelling, retrying
 --
 -- These are the calls that a person makes, by SQL or by writing a status column (chapter 11). They hold or wait for the
 -- entities, then lock the runs, as the lock order says.
@@ -8,16 +8,19 @@ create function pipeline.take_over(p_run_ids bigint[], p_keep int[]) returns voi
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
+  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
+    return;
+  end if;
   with source as (
-    select r.id as run_id, a.id as attempt_id, a.stage_id, a.retry_count, a.started_at, a.finished_at, a.created_at
+    select r.id as run_id, a.id as attempt_id, a.stage_id, a.state, a.error, a.retry_count, a.started_at, a.finished_at, a.created_at
     from pipeline.runs r
     cross join lateral (
       select o.id from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id order by o.id desc limit 1) o
-    join pipeline.attempts a on a.run_id = o.id and a.state = 'completed' and not a.superseded and a.stage_id = any (p_keep)
+    join pipeline.attempts a on a.run_id = o.id and a.state in ('completed', 'skipped') and not a.superseded and a.stage_id = any (p_keep)
     where r.id = any (p_run_ids)
   ), carried as (
-    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, retry_count, created_at, started_at, finished_at)
-    select s.run_id, s.stage_id, 1, s.attempt_id, 'completed', s.retry_count, s.created_at, s.started_at, s.finished_at from source s
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, error, retry_count, created_at, started_at, finished_at)
+    select s.run_id, s.stage_id, 1, s.attempt_id, s.state, s.error, s.retry_count, s.created_at, s.started_at, s.finished_at from source s
     returning id, parent_id
   )
   insert into pipeline.results (attempt_id, output)
@@ -26,12 +29,11 @@ end
 $$;
 comment on function pipeline.take_over(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
 
--- Queues one stage of locked runs; raises when a run lacks the result of one of its needs.
-create function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns void
+-- Begins one stage of locked runs; raises when a run lacks the result of one of its needs.
+create function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
   v_lacking record;
 begin
   select count(distinct r.id) as runs, min(r.entity_id) as entity_id, min(s.name) as need into v_lacking
@@ -40,18 +42,20 @@ begin
   cross join lateral unnest(vs.needs) n
   join pipeline.stages s on s.id = n
   where r.id = any (p_run_ids)
-    and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = n and a.state = 'completed' and not a.superseded);
+    and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = n and a.state in ('completed', 'skipped') and not a.superseded);
   if v_lacking.runs > 0 then
     raise exception 'stage % cannot start for % entities (%, …): its need % has no result', (select s.name from pipeline.stages s where s.id = p_stage_id),
       v_lacking.runs, v_lacking.entity_id, v_lacking.need
       using errcode = 'MR005', hint = format('Queue %s instead; the stages after it follow by themselves.', v_lacking.need);
   end if;
-  insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-  select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now
-  from unnest(p_run_ids) r(id) order by r.id;
+  if (select bool_and(vs.plain) from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
+    perform pipeline.queue_attempts(p_stage_id, p_run_ids);
+    return array[p_stage_id];
+  end if;
+  return pipeline.begin_stage(p_stage_id, p_run_ids);
 end
 $$;
-comment on function pipeline.enqueue_stage(bigint[], int) is 'Queues a stage of locked runs; MR005 when a need has no result.';
+comment on function pipeline.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
 
 -- New runs of the current version for entities that the caller holds. Returns the runs; an entity with a live run gets none.
 create function pipeline.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
@@ -61,7 +65,6 @@ declare
   v_now timestamptz := pipeline.now();
   v_runs bigint[];
   v_stage pipeline.version_stages;
-  v_other int;
 begin
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
@@ -76,50 +79,56 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', (select s.name from pipeline.stages s where s.id = p_stage_id)
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
-  if cardinality(v_stage.needs) = 0 and (select count(*) from pipeline.version_stages vs where vs.version_id = v_stage.version_id and cardinality(vs.needs) = 0) = 1 then
-    insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-    select r, p_stage_id, 1, v_now, v_now from unnest(v_runs) r;
-  elsif cardinality(v_runs) > 0 then
-    perform pipeline.take_over(v_runs, array(
-      select vs.stage_id from pipeline.version_stages vs
-      where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents)));
-    perform pipeline.enqueue_stage(v_runs, p_stage_id);
-    -- Branches beside this one that the previous run left unfinished go on too, or the run could never end.
-    for v_other in
-      select vs.stage_id from pipeline.version_stages vs
-      where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) order by vs.position
-    loop
-      perform pipeline.enqueue_open(v_runs, v_other);
-    end loop;
+  if (select p.is_child from pipeline.pipelines p where p.id = p_pipeline_id) then
+    perform pipeline.take_places(v_runs);
   end if;
+  perform pipeline.take_over(v_runs, array(
+    select vs.stage_id from pipeline.version_stages vs
+    where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) and not pipeline.is_only_root(v_stage)));
   return v_runs;
 end
 $$;
-comment on function pipeline.new_runs(int, text[], int) is 'Starts new runs of held entities at a stage, with the results of earlier stages taken over.';
+comment on function pipeline.new_runs(int, text[], int) is 'Makes new runs of held entities, for a start at a stage, with the results of earlier stages taken over.';
 
-create function pipeline.enqueue_open(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+create function pipeline.is_only_root(p_stage pipeline.version_stages) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pipeline.enqueue_stage(array(
-    select r.id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids)
-      and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id)
-      and not exists (
-        select from unnest(vs.needs) n
-        where not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = n and a.state = 'completed' and not a.superseded))), p_stage_id);
+  return p_stage.needs = '{}' and p_stage.after = '[]' and (select count(*) from pipeline.version_stages vs where vs.version_id = p_stage.version_id and vs.needs = '{}' and vs.after = '[]') = 1;
 end
 $$;
-comment on function pipeline.enqueue_open(bigint[], int) is 'Queues a stage in those of the runs where it has no attempt and all its needs are done.';
+comment on function pipeline.is_only_root(pipeline.version_stages) is 'Whether a stage is the one with which every run of its version begins.';
+
+-- A child that starts anew takes the place of its former run, while its parent still waits.
+create function pipeline.take_places(p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_former record;
+begin
+  for v_former in
+    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key
+    from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
+    join pipeline.fan_outs f on f.id = o.fan_out_id and f.state = 'open'
+    where r.id = any (p_run_ids) order by r.id, o.id desc
+  loop
+    update pipeline.runs r set fan_out_id = null, item_key = null where r.id = v_former.former_id;
+    update pipeline.runs r set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key where r.id = v_former.run_id;
+    insert into pipeline.tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
+  end loop;
+end
+$$;
+comment on function pipeline.take_places(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
 
 -- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
-create function pipeline.start_over(p_run_ids bigint[], p_stage_id int) returns void
+create function pipeline.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_version record;
   v_closure int[];
   v_strange record;
+  v_ring int[] := '{}';
 begin
   select count(*) as runs, min(r.entity_id) as entity_id into v_strange from pipeline.runs r
   where r.id = any (p_run_ids) and not exists (select from pipeline.version_stages vs where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
@@ -137,36 +146,39 @@ begin
     perform pipeline.cancel_attempts(v_version.runs, v_closure);
     update pipeline.attempts a set superseded = true
     where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
-    perform pipeline.enqueue_stage(v_version.runs, p_stage_id);
+    update pipeline.fan_outs f set state = 'abandoned' where f.run_id = any (v_version.runs) and f.stage_id = any (v_closure) and f.state = 'finished';
     perform pipeline.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
+    v_ring := v_ring || pipeline.enqueue_stage(v_version.runs, p_stage_id);
   end loop;
+  insert into pipeline.tallies (fan_out_id, recount) select r.fan_out_id, true from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  return v_ring;
 end
 $$;
-comment on function pipeline.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history.';
+comment on function pipeline.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history. Returns the stages with work.';
 
--- Stages beside this one that new runs have queued too must show it, and ring. Returns them.
-create function pipeline.show_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
+-- Branches beside the stage that a new run starts at, which the previous run left unfinished, go on too: or it could never end.
+create function pipeline.begin_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
-  v_beside int[] := '{}';
+  v_open bigint[];
+  v_ring int[] := '{}';
 begin
   for v_other in
     select o.stage_id, o.dependents from pipeline.pipelines p
-    join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+    join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id and not pipeline.is_only_root(vs)
     join pipeline.version_stages o on o.version_id = vs.version_id and o.stage_id <> p_stage_id and o.stage_id <> all (vs.dependents)
     where p.id = p_pipeline_id order by o.position
   loop
-    perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, v_other.dependents, array(
-      select r.entity_id from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-      where a.run_id = any (p_run_ids) and a.stage_id = v_other.stage_id and a.state = 'queued'));
-    v_beside := v_beside || v_other.stage_id;
+    v_open := pipeline.open_runs(v_other.stage_id, p_run_ids);
+    perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, v_other.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (v_open)));
+    v_ring := v_ring || pipeline.enqueue_stage(v_open, v_other.stage_id);
   end loop;
-  return v_beside;
+  return v_ring;
 end
 $$;
-comment on function pipeline.show_beside(int, int, bigint[]) is 'Projects what new runs queued beside the stage they were started at; returns those stages.';
+comment on function pipeline.begin_beside(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
 
 -- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
 create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
@@ -175,20 +187,22 @@ as $$
 declare
   v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
   v_live bigint[];
-  v_beside int[];
+  v_ring int[] := '{}';
 begin
   if cardinality(v_new) < cardinality(p_entity_ids) then
     select coalesce(array_agg(r.id), '{}') into v_live from (
       select r.id from pipeline.runs r
       where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.id <> all (v_new)
       order by r.id for no key update) r;
-    perform pipeline.start_over(v_live, p_stage_id);
+    v_ring := pipeline.start_over(v_live, p_stage_id);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select r.entity_id from pipeline.runs r where r.id = any (v_live)));
   end if;
   perform pipeline.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
   from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
-  v_beside := pipeline.show_beside(p_pipeline_id, p_stage_id, v_new);
-  perform pipeline.ring(p_stage_id || array(select b from unnest(v_beside) b where pipeline.has_ready_work(b)));
+  if cardinality(v_new) > 0 then
+    v_ring := v_ring || pipeline.enqueue_stage(v_new, p_stage_id) || pipeline.begin_beside(p_pipeline_id, p_stage_id, v_new);
+  end if;
+  perform pipeline.ring(v_ring);
 end
 $$;
 comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
@@ -211,7 +225,7 @@ begin
     raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
   if p_stage is null then
-    select vs.stage_id into v_stage_id from pipeline.version_stages vs where vs.version_id = v_pipeline.current_version_id and cardinality(vs.needs) = 0 order by vs.position limit 1;
+    select vs.stage_id into v_stage_id from pipeline.version_stages vs where vs.version_id = v_pipeline.current_version_id and vs.needs = '{}' and vs.after = '[]' order by vs.position limit 1;
   else
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
@@ -262,11 +276,11 @@ begin
     raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
       using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run can be cancelled: select * from pipeline.runs where status = ''running''.';
   end if;
-  update pipeline.runs r set status = 'cancelled', finished_at = pipeline.now() where r.id = p_run;
+  perform pipeline.end_runs(array[p_run], 'cancelled');
   perform pipeline.project_cancelled(pipeline.cancel_attempts(array[p_run], null));
 end
 $$;
-comment on function pipeline.cancel(bigint) is 'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns failed with the error cancelled.';
+comment on function pipeline.cancel(bigint) is 'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns failed with the error cancelled. Children are cancelled by the sweep, in batches.';
 
 -- Latest attempts of stages that stand in the way of finished runs.
 create view pipeline.dead_letters as
@@ -296,35 +310,76 @@ create function pipeline.retry_runs(p_run_ids bigint[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
   v_stage record;
   v_retried bigint[];
+  v_ring int[] := '{}';
 begin
-  with again as (
-    insert into pipeline.attempts (run_id, stage_id, number, parent_id, queue_at, created_at)
-    select a.run_id, a.stage_id, a.number + 1, a.id, v_now, v_now
-    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-    where a.run_id = any (p_run_ids) and r.status in ('failed', 'cancelled') and a.state in ('failed', 'cancelled') and not a.superseded
-      -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
-      and pipeline.is_latest_run(r.id)
-      and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
-    order by a.run_id
-    returning run_id
-  )
-  select coalesce(array_agg(distinct a.run_id), '{}') into v_retried from again a;
+  v_retried := array(
+    select r.id from pipeline.runs r
+    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
+    where r.id = any (p_run_ids) and r.status in ('failed', 'cancelled') and pipeline.is_latest_run(r.id)
+      and exists (select from pipeline.attempts a where a.run_id = r.id and a.state in ('failed', 'cancelled') and pipeline.is_last_word(a)) order by r.id);
   update pipeline.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
+  insert into pipeline.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from pipeline.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
   for v_stage in
-    select a.stage_id, array_agg(row(r.entity_id, 'queued', null, null, null, 0, null, null, null)::pipeline.change) as changes
-    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-    where a.run_id = any (v_retried) and a.state = 'queued' group by a.stage_id order by a.stage_id
+    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+    from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    where a.run_id = any (v_retried) and a.state in ('failed', 'cancelled') and pipeline.is_last_word(a)
+    group by a.stage_id, s.kind order by a.stage_id
   loop
-    perform pipeline.project(v_stage.stage_id, v_stage.changes);
-    perform pipeline.ring(array[v_stage.stage_id]);
+    v_ring := v_ring || pipeline.retry_stage(v_stage.stage_id, v_stage.kind, v_stage.run_ids);
   end loop;
+  perform pipeline.ring(v_ring);
   return cardinality(v_retried);
 end
 $$;
 comment on function pipeline.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
+
+create function pipeline.is_last_word(p_attempt pipeline.attempts) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return not p_attempt.superseded and not exists (select from pipeline.attempts n where n.run_id = p_attempt.run_id and n.stage_id = p_attempt.stage_id and n.number > p_attempt.number);
+end
+$$;
+comment on function pipeline.is_last_word(pipeline.attempts) is 'Whether an attempt counts and is the newest of its stage and run.';
+
+create function pipeline.retry_stage(p_stage_id int, p_kind text, p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_kind = 'manual' then
+    perform pipeline.open_decisions(p_stage_id, p_run_ids);
+    return '{}';
+  elsif p_kind = 'pipeline' then
+    return pipeline.retry_child_runs(p_stage_id, p_run_ids);
+  elsif p_kind = 'map' then
+    perform pipeline.reopen_fan_outs(p_stage_id, p_run_ids);
+  end if;
+  perform pipeline.queue_attempts(p_stage_id, p_run_ids);
+  update pipeline.attempts a set parent_id = (select o.id from pipeline.attempts o where o.run_id = a.run_id and o.stage_id = a.stage_id and o.number = a.number - 1)
+  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'queued';
+  perform pipeline.show_queued(p_stage_id, p_run_ids);
+  return array[p_stage_id];
+end
+$$;
+comment on function pipeline.retry_stage(int, text, bigint[]) is 'A new attempt of a stage that failed or was cancelled in runs that go on; returns the stages with work.';
+
+-- The parent's word on it is spoken: a child that went on alone would change nothing.
+create function pipeline.refuse_orphan(p_run pipeline.runs) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_parent pipeline.runs;
+begin
+  select r.* into v_parent from pipeline.fan_outs f join pipeline.runs r on r.id = f.run_id where f.id = p_run.fan_out_id and f.state in ('abandoned', 'closed');
+  if found then
+    raise exception 'run % cannot go on: it is a child of run %, which is %', p_run.id, v_parent.id, v_parent.status
+      using errcode = 'MR004', hint = format('Retry the parent, which retries its children that failed: select pipeline.retry(%s).', v_parent.id);
+  end if;
+end
+$$;
+comment on function pipeline.refuse_orphan(pipeline.runs) is 'Raises MR004 about a run whose parent has given up its children.';
 
 create function pipeline.retry(p_run bigint, p_stage text default null) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -342,6 +397,7 @@ begin
   if p_stage is not null then
     v_stage_id := (pipeline.stage_named((select p.name from pipeline.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
   end if;
+  perform pipeline.refuse_orphan(v_run);
   if not pipeline.is_latest_run(p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;

@@ -132,6 +132,7 @@ as $$
 declare
   v_attempt pipeline.attempts;
   v_reason text;
+  v_stage pipeline.stages;
   v_passage int;
   v_began timestamptz;
 begin
@@ -143,6 +144,10 @@ begin
   if v_reason is not null then
     return json_build_object('status', 'stale', 'reason', v_reason);
   end if;
+  select s.* into v_stage from pipeline.stages s where s.id = v_attempt.stage_id;
+  if v_stage.kind <> 'agent' then
+    raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind using errcode = 'MR004', hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
+  end if;
   v_passage := v_attempt.number - v_attempt.retry_count;
   -- A released attempt forgets when it was started; its first turn still tells.
   v_began := least(
@@ -150,7 +155,7 @@ begin
     (select t.created_at from pipeline.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage and t.seq = 1));
   return json_build_object('status', 'current', 'passage', v_passage,
     'elapsed_ms', greatest(0, floor(extract(epoch from pipeline.now() - v_began) * 1000)),
-    'limits', (select case jsonb_typeof(s.agent) when 'object' then s.agent else '{}' end from pipeline.stages s where s.id = v_attempt.stage_id),
+    'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
     'turns', coalesce((
       select json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id, 'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq)
       from pipeline.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage), '[]'));

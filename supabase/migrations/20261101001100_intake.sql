@@ -1,4 +1,4 @@
--- Chapter 11: intake and projection
+-- Chapter 15: intake and projection
 --
 -- pipeline.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
 -- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema pipeline:
@@ -113,6 +113,9 @@ begin
   delete from pipeline.attempts a where a.run_id = any (p_run_ids);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from pipeline.turns t where t.run_id = any (p_run_ids);
+  -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
+  insert into pipeline.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  update pipeline.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
   delete from pipeline.runs r where r.id = any (p_run_ids);
 end
 $$;

@@ -1,4 +1,4 @@
--- Chapter 12: recovery
+-- Chapter 19: recovery
 --
 -- pg_cron calls sweep() every ten seconds. It makes good whatever got lost: leases of dead workers, jobs that never
 -- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
@@ -44,14 +44,18 @@ declare
   v_ids bigint[];
   v_items pipeline.work[];
 begin
-  v_ids := array(select a.id from pipeline.attempts a where a.deadline_at <= v_now and a.stage_id = any (v_stages) order by a.deadline_at limit p_limit);
+  v_ids := array(
+    select a.id from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    -- A map that finishes with what there is at its deadline is the fold's to end.
+    where a.deadline_at <= v_now and a.stage_id = any (v_stages) and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish' order by a.deadline_at limit p_limit);
   if cardinality(v_ids) = 0 then
     return 0;
   end if;
   v_ids := pipeline.lock_attempts(v_ids);
   v_items := array(
     select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
-      '{"code": "deadline", "message": "the external job did not end before its deadline"}'::jsonb,
+      jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
+        when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
       a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now);
@@ -77,15 +81,53 @@ end
 $$;
 comment on function pipeline.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in pipeline.log.';
 
+-- Whatever children reported and nobody has added up, fan-outs that are due, and children that are to be cancelled.
+create function pipeline.sweep_children(out folded int, out cancelled int)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out bigint;
+  v_done record;
+begin
+  folded := 0;
+  insert into pipeline.tallies (fan_out_id)
+  select f.id from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+  where a.deadline_at <= pipeline.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
+  for v_fan_out in select distinct t.fan_out_id from pipeline.tallies t order by t.fan_out_id limit 200 loop
+    begin
+      v_done := pipeline.fold(v_fan_out);
+      perform pipeline.ring(v_done.ring);
+      folded := folded + 1;
+    exception
+      when query_canceled then raise;
+      when others then
+        perform pipeline.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
+    end;
+  end loop;
+  cancelled := pipeline.cancel_children(2000);
+  -- Parents that were deleted, once they have no children left.
+  with forgotten as (
+    delete from pipeline.fan_outs f where f.id in (
+      select o.id from pipeline.fan_outs o where o.state = 'closed' and not exists (select from pipeline.runs r where r.id = o.run_id) limit 1000 for update skip locked)
+    returning f.id
+  )
+  delete from pipeline.fan_progress p using forgotten f where p.fan_out_id = f.id;
+end
+$$;
+comment on function pipeline.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';
+
 create function pipeline.sweep() returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done jsonb;
+  v_children record;
 begin
   delete from pipeline.rings r where r.id in (select o.id from pipeline.rings o where o.rung_at < pipeline.now() - interval '10 seconds' for update skip locked);
   select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
   from pipeline.pipelines p, pipeline.sweep_pipeline(p.id) s;
+  v_children := pipeline.sweep_children();
+  v_done := v_done || to_jsonb(v_children);
   delete from pipeline.claims c where c.token in (
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
       select from unnest(o.attempt_ids) i join pipeline.attempts a on a.id = i where a.token = o.token and a.state = 'started') for update skip locked);
@@ -120,7 +162,10 @@ declare
 begin
   v_runs := array(
     select r.id from (
-      select r.id from pipeline.runs r where r.status <> 'running' and r.finished_at < v_before order by r.id limit 10000 for update skip locked) r);
+      select r.id from pipeline.runs r where r.status <> 'running' and r.finished_at < v_before
+        -- A parent that still waits counts its children.
+        and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
+      order by r.id limit 10000 for update skip locked) r);
   perform pipeline.delete_runs(v_runs);
   delete from pipeline.log l where l.at < v_before;
   delete from cron.job_run_details d using cron.job j where j.jobid = d.jobid and j.jobname like 'millrace-%' and d.end_time < pipeline.now() - interval '1 day';

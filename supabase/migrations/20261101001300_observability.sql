@@ -1,4 +1,4 @@
--- Chapter 13: watching it
+-- Chapter 20: watching it
 --
 -- Views and functions for Supabase Studio's table editor and SQL editor.
 
@@ -69,22 +69,43 @@ as $$
   union all
   select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id), format('%s attempts of stage %s', count(*), s.name)
   from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting', 'completed') and not a.superseded
+  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped') and not a.superseded
   group by a.run_id, a.stage_id, s.name having count(*) > 1
   union all
   select 'a completed attempt has its result, and only attempts have results', a.run_id, coalesce(a.id, o.attempt_id), coalesce('stage ' || a.stage_id, 'no such attempt')
   from pipeline.attempts a full join pipeline.results o on o.attempt_id = a.id
   where (a.state = 'completed' and o.attempt_id is null) or a.id is null
   union all
-  select 'a live attempt has its needs completed', a.run_id, a.id, 'stage ' || a.stage_id
+  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
   from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
   join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
   where a.state in ('queued', 'started', 'waiting') and exists (
-    select from unnest(vs.needs) n where not exists (select from pipeline.attempts d where d.run_id = a.run_id and d.stage_id = n and d.state = 'completed' and not d.superseded))
+    select from unnest(vs.needs) n where not exists (select from pipeline.attempts d where d.run_id = a.run_id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
   union all
-  select 'a completed run has all stages completed', r.id, null, 'stage ' || vs.stage_id
+  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
   from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'completed' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state = 'completed' and not a.superseded)
+  where r.status = 'completed' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded)
+  union all
+  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+  from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id
+  where r.status = 'running' and vs.after = '[]' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
+    and not exists (
+      select from unnest(vs.needs) n where not exists (select from pipeline.attempts d where d.run_id = r.id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
+  union all
+  select 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt', coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id), coalesce('fan-out ' || f.id, 'none')
+  from (select a.* from pipeline.attempts a where a.state = 'waiting' and a.service = 'children') a
+  full join (select f.* from pipeline.fan_outs f where f.state = 'open') f on f.attempt_id = a.id
+  where f.id is null or (a.id is null and not exists (
+    -- The worker that spawns may have been lost: its successor takes the fan-out over.
+    select from pipeline.attempts s where s.run_id = f.run_id and s.stage_id = f.stage_id and s.state in ('queued', 'started') and not s.superseded))
+  union all
+  select 'the sums of a fan-out and its tallies are what its children came to', f.run_id, f.attempt_id,
+    format('fan-out %s: %s completed, %s failed, but %s and %s were counted', f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
+  from pipeline.fan_outs f
+  cross join lateral (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed from pipeline.runs r where r.fan_out_id = f.id) c
+  cross join lateral (
+    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from pipeline.tallies t where t.fan_out_id = f.id) t
+  where f.state = 'open' and not t.recount and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $$;
 comment on function pipeline.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
 
