@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { deadline } from './deadline.ts';
-import { fetchPage, readWebUrl } from './fetch-page.ts';
-import { guardedAgent, type Resolve } from './guarded-agent.ts';
+import { fetchUrl, readWebUrl } from './fetch-url.ts';
+import { type AllowedHosts, guardedAgent, type Resolve } from './guarded-agent.ts';
+import { JobError, toJobError } from './job-error.ts';
 import type { PageReader } from './page-reader.ts';
 import type { ReadPage } from './read-page.ts';
-import { readRobots } from './robots.ts';
-import { ScrapeError, toScrapeError } from './scrape-error.ts';
+import { readRobots, userAgent } from './robots.ts';
 
 export interface ScrapedPage {
   url: string;
@@ -25,7 +25,7 @@ export interface ScrapeLimits {
 export interface CrawlOptions {
   maxPages: number;
   limits: ScrapeLimits;
-  allowedHosts: Set<string>;
+  allowedHosts: AllowedHosts;
   resolve: Resolve;
   reader: PageReader;
   /** Ends the crawl early, when the service stops. */
@@ -33,25 +33,29 @@ export interface CrawlOptions {
 }
 
 const robotsBytes = 512 * 1024;
+const headers = {
+  'user-agent': `${userAgent}/1.0`,
+  accept: 'text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1',
+};
 const notPages = /\.(pdf|jpe?g|png|gif|webp|svg|ico|css|js|json|xml|zip|gz|mp[34]|webm|docx?|xlsx?|pptx?|woff2?)$/i;
 
 /**
  * Reads a site: the start page, then pages of the same host in the order in which they are linked.
- * Rejects with a ScrapeError when the start page cannot be had or nothing readable is found;
+ * Rejects with a JobError when the start page cannot be had or nothing readable is found;
  * any other page that fails is left out.
  */
 export async function crawlSite(startUrl: string, options: CrawlOptions): Promise<ScrapedPage[]> {
   const { limits, maxPages } = options;
   const agent = guardedAgent(options.allowedHosts, options.resolve);
   const { signal, clear } = deadline(limits.jobMs, options.stop);
-  const common = { agent, signal, timeoutMs: limits.pageMs };
+  const common = { agent, signal, timeoutMs: limits.pageMs, headers };
   const robots = readRobots(async (url) => {
-    const { body } = await fetchPage(url, { ...common, maxBytes: robotsBytes, truncate: true });
+    const { body } = await fetchUrl(url, { ...common, maxBytes: robotsBytes, truncate: true });
     return body.toString();
   });
 
   async function readOne(url: URL): Promise<{ url: URL; page: ReadPage }> {
-    const fetched = await fetchPage(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
+    const fetched = await fetchUrl(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
     return { url: fetched.url, page: await options.reader.read(fetched) };
   }
 
@@ -81,13 +85,13 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
         seen.add(pageKey(found.url));
         if (!pages.has(pageKey(found.url)) && isPageOf(start.url, found.url)) add(found);
       } catch (error) {
-        if (error instanceof ScrapeError && error.code === 'rate_limited') break;
+        if (error instanceof JobError && error.code === 'rate_limited') break;
       }
     }
-    if (pages.size === 0) throw new ScrapeError('no_content', `${start.url.href}: no readable text was found`);
+    if (pages.size === 0) throw new JobError('no_content', `${start.url.href}: no readable text was found`);
     return [...pages.values()];
   } catch (error) {
-    throw toScrapeError(error, new URL(startUrl));
+    throw toJobError(error, new URL(startUrl));
   } finally {
     clear();
     await agent.destroy();

@@ -3,7 +3,7 @@ import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import { promisify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import { Agent, buildConnector } from 'undici';
-import { ScrapeError } from './scrape-error.ts';
+import { JobError } from './job-error.ts';
 
 /** Finds the addresses of a host name; rejects with a system error such as ENOTFOUND. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
@@ -18,35 +18,40 @@ export const systemResolve: Resolve = async (hostname) => {
   return lookupAll(hostname, { all: true });
 };
 
-/** Reads SCRAPER_ALLOW_HOSTS: hosts or host:port by commas. Throws on an entry that is neither. */
-export function readAllowedHosts(value: string | undefined): Set<string> {
-  const entries = (value ?? '').split(',').map((entry) => entry.trim().toLowerCase());
-  return new Set(
-    entries.filter(Boolean).map((entry) => {
-      if (isIPv6(entry)) return entry;
-      const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/[\]]+))(:\d{1,5})?$/.exec(entry);
-      if (!match) {
-        throw new Error(`SCRAPER_ALLOW_HOSTS has the entry "${entry}": give hosts or host:port, parted by commas`);
-      }
-      return `${match[1] ?? match[2]}${match[3] ?? ''}`;
-    }),
-  );
+/** The hosts that may be visited wherever they are, and the name of the setting that lists them. */
+export interface AllowedHosts {
+  setting: string;
+  hosts: Set<string>;
+}
+
+/** Reads the setting of that name: hosts or host:port by commas. Throws on an entry that is neither. */
+export function readAllowedHosts(setting: string, env: Record<string, string | undefined>): AllowedHosts {
+  const entries = (env[setting] ?? '').split(',').map((entry) => entry.trim().toLowerCase());
+  const hosts = entries.filter(Boolean).map((entry) => {
+    if (isIPv6(entry)) return entry;
+    const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/[\]]+))(:\d{1,5})?$/.exec(entry);
+    if (!match) {
+      throw new Error(`${setting} has the entry "${entry}": give hosts or host:port, parted by commas`);
+    }
+    return `${match[1] ?? match[2]}${match[3] ?? ''}`;
+  });
+  return { setting, hosts: new Set(hosts) };
 }
 
 /**
  * An HTTP agent that connects to public addresses only, and to the allowed hosts wherever they are.
  * The address is judged where the connection is made, so neither a redirect nor a changed DNS answer gets around it.
  */
-export function guardedAgent(allowedHosts: Set<string>, resolve: Resolve): Agent {
-  const connectAnywhere = buildConnector({ lookup: lookupBy(resolve, () => true) });
-  const connectPublic = buildConnector({ lookup: lookupBy(resolve, isPublicAddress) });
+export function guardedAgent({ setting, hosts }: AllowedHosts, resolve: Resolve): Agent {
+  const connectAnywhere = buildConnector({ lookup: lookupBy(resolve, () => true, setting) });
+  const connectPublic = buildConnector({ lookup: lookupBy(resolve, isPublicAddress, setting) });
   return new Agent({
     connect(options, callback) {
       const host = options.hostname.replace(/^\[|\]$/g, '').toLowerCase();
       const port = options.port || (options.protocol === 'https:' ? '443' : '80');
-      if (allowedHosts.has(host) || allowedHosts.has(`${host}:${port}`)) return connectAnywhere(options, callback);
+      if (hosts.has(host) || hosts.has(`${host}:${port}`)) return connectAnywhere(options, callback);
       // A literal address is never looked up, so it has to be judged here.
-      if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host), null);
+      if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host, setting), null);
       return connectPublic(options, callback);
     },
   });
@@ -60,13 +65,13 @@ export function isPublicAddress(address: string): boolean {
   return !(parsed instanceof ipaddr.IPv6) || parsed.match(ipaddr.IPv6.parseCIDR('2000::/3'));
 }
 
-function lookupBy(resolve: Resolve, accepts: (address: string) => boolean): LookupFunction {
+function lookupBy(resolve: Resolve, accepts: (address: string) => boolean, setting: string): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (found) => {
         const usable = found.filter(({ address }) => accepts(address));
         const first = usable[0];
-        if (!first) callback(blocked(hostname, found[0]?.address ?? 'no address'), '');
+        if (!first) callback(blocked(hostname, found[0]?.address ?? 'no address', setting), '');
         else if (options.all) callback(null, usable);
         else callback(null, first.address, first.family);
       },
@@ -75,10 +80,10 @@ function lookupBy(resolve: Resolve, accepts: (address: string) => boolean): Look
   };
 }
 
-function blocked(host: string, address: string): ScrapeError {
+function blocked(host: string, address: string, setting: string): JobError {
   const resolved = host === address ? '' : ` (it resolves to ${address})`;
-  return new ScrapeError(
+  return new JobError(
     'blocked_address',
-    `${host} is not on the public internet${resolved}; list it in SCRAPER_ALLOW_HOSTS to allow it`,
+    `${host} is not on the public internet${resolved}; list it in ${setting} to allow it`,
   );
 }

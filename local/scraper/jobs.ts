@@ -1,58 +1,69 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Webhook } from 'standardwebhooks';
-import type { ScrapedPage } from './crawl-site.ts';
-import type { JobRequest } from './job-request.ts';
-import type { ScrapeError } from './scrape-error.ts';
+import type { JobError } from './job-error.ts';
 import { deliverSigned } from './signed-callback.ts';
 
 /** A job as `GET /jobs/:id` shows it. */
-export interface JobView {
+export interface JobView<Result> {
   job_id: string;
   status: 'queued' | 'running' | 'completed' | 'failed';
-  result?: { pages: ScrapedPage[] };
+  result?: Result;
   error?: { code: string; message: string; permanent: boolean; retry_after_ms?: number };
   metadata: Record<string, unknown>;
 }
 
-export interface JobsOptions {
-  crawl: (request: JobRequest) => Promise<ScrapedPage[]>;
+/** What every request of a job may hold. */
+export interface CommonRequest {
+  callback_url?: string | undefined;
+  metadata: Record<string, unknown>;
+}
+
+export interface JobsOptions<Request, Result> {
+  /** Does the work of a job. Rejects with a JobError. */
+  run: (request: Request) => Promise<Result>;
+  /** How many jobs run at a time. */
+  concurrency: number;
   secrets: Webhook[];
   callbackDelaysMs: number[];
   stop: AbortSignal;
 }
 
-interface Job {
-  view: JobView;
-  request: JobRequest;
+interface Job<Request, Result> {
+  view: JobView<Result>;
+  request: Request;
   endedAt?: number;
 }
 
-const concurrency = 8;
+const mostQueued = 10_000;
 const keptMs = 60 * 60 * 1000;
 
-/** The jobs of one scraper, in memory: eight run at a time, and each is forgotten an hour after its end. */
-export class Jobs {
-  readonly #options: JobsOptions;
-  readonly #byId = new Map<string, Job>();
+/** The jobs of one service, in memory: a few run at a time, and each is forgotten an hour after its end. */
+export class Jobs<Request extends CommonRequest, Result> {
+  readonly #options: JobsOptions<Request, Result>;
+  readonly #byId = new Map<string, Job<Request, Result>>();
   readonly #idByKey = new Map<string, string>();
-  readonly #queue: Job[] = [];
+  readonly #queue: Job<Request, Result>[] = [];
   #running = 0;
 
-  constructor(options: JobsOptions) {
+  constructor(options: JobsOptions<Request, Result>) {
     this.#options = options;
   }
 
   /**
    * Queues a job, or finds the one that the same idempotency key has already made.
-   * Returns null when that key came with another request before.
+   * Refuses a key that came with another request before, and a job for which there is no room now.
    */
-  submit(request: JobRequest, key: string | undefined): { view: JobView; created: boolean } | null {
+  submit(
+    request: Request,
+    key: string | undefined,
+  ): { view: JobView<Result>; created: boolean } | 'key_reused' | 'full' {
     this.#prune();
     const known = key === undefined ? undefined : this.#byId.get(this.#idByKey.get(key) ?? '');
-    if (known) return isDeepStrictEqual(known.request, request) ? { view: known.view, created: false } : null;
-    const view: JobView = { job_id: `job_${randomUUID()}`, status: 'queued', metadata: request.metadata };
-    const job: Job = { view, request };
+    if (known) return isDeepStrictEqual(known.request, request) ? { view: known.view, created: false } : 'key_reused';
+    if (this.#queue.length >= mostQueued) return 'full';
+    const view: JobView<Result> = { job_id: `job_${randomUUID()}`, status: 'queued', metadata: request.metadata };
+    const job: Job<Request, Result> = { view, request };
     this.#byId.set(view.job_id, job);
     if (key !== undefined) this.#idByKey.set(key, view.job_id);
     this.#queue.push(job);
@@ -62,12 +73,12 @@ export class Jobs {
   }
 
   /** The job of that id, unless it is unknown or forgotten. */
-  find(id: string): JobView | undefined {
+  find(id: string): JobView<Result> | undefined {
     return this.#byId.get(id)?.view;
   }
 
   #startNext(): void {
-    while (this.#running < concurrency && !this.#options.stop.aborted) {
+    while (this.#running < this.#options.concurrency && !this.#options.stop.aborted) {
       const job = this.#queue.shift();
       if (!job) return;
       this.#running++;
@@ -78,14 +89,14 @@ export class Jobs {
     }
   }
 
-  async #run(job: Job): Promise<void> {
+  async #run(job: Job<Request, Result>): Promise<void> {
     const { view, request } = job;
     view.status = 'running';
     try {
-      view.result = { pages: await this.#options.crawl(request) };
+      view.result = await this.#options.run(request);
       view.status = 'completed';
     } catch (error) {
-      const { code, message, permanent, retryAfterMs } = error as ScrapeError;
+      const { code, message, permanent, retryAfterMs } = error as JobError;
       view.error = {
         code,
         message,
@@ -99,7 +110,7 @@ export class Jobs {
     void this.#report(job);
   }
 
-  async #report({ view, request }: Job): Promise<void> {
+  async #report({ view, request }: Job<Request, Result>): Promise<void> {
     if (request.callback_url === undefined) return;
     const payload = { type: `job.${view.status}`, timestamp: new Date().toISOString(), data: view };
     const callback = { url: request.callback_url, id: `msg_${view.job_id}`, payload, secrets: this.#options.secrets };

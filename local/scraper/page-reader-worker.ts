@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
+import { JobError } from './job-error.ts';
 import { type ReadOutcome, readPage } from './read-page.ts';
-import { ScrapeError } from './scrape-error.ts';
 
 parentPort?.on('message', ({ href, contentType, body }: { href: string; contentType: string; body: Uint8Array }) => {
   parentPort?.postMessage(outcomeOf(href, contentType, body));
@@ -12,7 +12,7 @@ function outcomeOf(href: string, contentType: string, body: Uint8Array): ReadOut
     return { page: readPage({ url: new URL(href), contentType, body: Buffer.from(body) }) };
   } catch (error) {
     // Of an error only its data gets through to the other thread. Any other than ours comes of a page too tangled to parse.
-    const ours = error instanceof ScrapeError;
+    const ours = error instanceof JobError;
     return { fault: ours ? { code: error.code, message: error.message } : { code: 'no_content', message: '' } };
   }
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { FetchedPage } from './fetch-page.ts';
+import type { Fetched } from './fetch-url.ts';
+import { JobError } from './job-error.ts';
 import { type ReadOutcome, type ReadPage, readPage } from './read-page.ts';
-import { ScrapeError } from './scrape-error.ts';
 
 const memoryMb = 512;
 const smallBytes = 32 * 1024;
@@ -23,7 +23,7 @@ export class PageReader {
   }
 
   /** Reads a page as `readPage` does. A page that takes too long or too much memory has `no_content`. */
-  async read(page: FetchedPage): Promise<ReadPage> {
+  async read(page: Fetched): Promise<ReadPage> {
     if (isSmall(page.body)) return readPage(page);
     const reading = this.#last.then(() => this.#readNow(page));
     this.#last = reading.catch(() => {});
@@ -35,7 +35,7 @@ export class PageReader {
     await (await this.#worker?.catch(() => undefined))?.terminate();
   }
 
-  async #readNow({ url, contentType, body }: FetchedPage): Promise<ReadPage> {
+  async #readNow({ url, contentType, body }: Fetched): Promise<ReadPage> {
     this.#worker ??= startWorker();
     const worker = await this.#worker;
     worker.postMessage({ href: url.href, contentType, body });
@@ -46,7 +46,7 @@ export class PageReader {
       await worker.terminate();
     }
     const { code, message } = outcome?.fault ?? { code: 'no_content', message: '' };
-    throw new ScrapeError(code, message || `${url.href}: its HTML is too tangled to be read`);
+    throw new JobError(code, message || `${url.href}: its HTML is too tangled to be read`);
   }
 }
 

@@ -3,8 +3,8 @@ import { Readability } from '@mozilla/readability';
 import { decodeBuffer } from 'encoding-sniffer';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
-import type { FetchedPage } from './fetch-page.ts';
-import { ScrapeError, type ScrapeErrorCode } from './scrape-error.ts';
+import type { Fetched } from './fetch-url.ts';
+import { JobError, type JobErrorCode } from './job-error.ts';
 
 /** What a reader sees on a page, and where it links to (absolute, as written, in document order). */
 export interface ReadPage {
@@ -14,7 +14,7 @@ export interface ReadPage {
 }
 
 /** What came of reading a page, in plain data. */
-export type ReadOutcome = { page: ReadPage } | { fault: { code: ScrapeErrorCode; message: string } };
+export type ReadOutcome = { page: ReadPage } | { fault: { code: JobErrorCode; message: string } };
 
 // Below this share of the page's whole text, the article found is taken for a mere part of the page.
 const smallestArticleShare = 0.3;
@@ -28,14 +28,14 @@ const turndown = new TurndownService({
   bulletListMarker: '-',
 }).addRule('link text', { filter: 'a', replacement: (content) => content });
 
-/** Turns a fetched HTML or plain text page into markdown. Throws ScrapeError `unsupported_type` for anything else. */
-export function readPage({ url, contentType, body }: FetchedPage): ReadPage {
+/** Turns a fetched HTML or plain text page into markdown. Throws JobError `unsupported_type` for anything else. */
+export function readPage({ url, contentType, body }: Fetched): ReadPage {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === 'text/plain') return readText(decode(body, contentType));
   if (type === '' || type === 'text/html' || type === 'application/xhtml+xml') {
     return readHtml(decode(body, contentType), url);
   }
-  throw new ScrapeError('unsupported_type', `${url.href}: is "${type}"; only HTML and plain text can be read`);
+  throw new JobError('unsupported_type', `${url.href}: is "${type}"; only HTML and plain text can be read`);
 }
 
 function decode(body: Buffer, contentType: string): string {

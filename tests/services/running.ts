@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
+import type { ScrapedPage } from '../../local/scraper/crawl-site.ts';
 import type { JobView } from '../../local/scraper/jobs.ts';
 
 /** Asks `read` again and again until it gives something; fails after twenty seconds. */
@@ -33,10 +34,13 @@ export async function post(url: string, body: unknown, headers: Record<string, s
 }
 
 /** Submits a job and waits for its end. */
-export async function scrape(scraperUrl: string, body: { url: string } & Record<string, unknown>): Promise<JobView> {
+export async function scrape(
+  scraperUrl: string,
+  body: { url: string } & Record<string, unknown>,
+): Promise<JobView<{ pages: ScrapedPage[] }>> {
   const { json } = await post(`${scraperUrl}/jobs`, body);
   return until(`the end of the job for ${body.url}`, async () => {
-    const view = (await (await fetch(`${scraperUrl}/jobs/${json.job_id}`)).json()) as JobView;
+    const view = (await (await fetch(`${scraperUrl}/jobs/${json.job_id}`)).json()) as JobView<{ pages: ScrapedPage[] }>;
     return view.status === 'completed' || view.status === 'failed' ? view : undefined;
   });
 }

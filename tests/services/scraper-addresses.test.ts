@@ -111,13 +111,13 @@ describe('private addresses are refused', () => {
 });
 
 test('SCRAPER_ALLOW_HOSTS takes hosts and host:port, and refuses what is neither', () => {
-  expect([...readAllowedHosts(' Shop.example, 127.0.0.1:80,[::1]:8080, ::1 ')]).toEqual([
+  expect([...readAllowedHosts('HOSTS', { HOSTS: ' Shop.example, 127.0.0.1:80,[::1]:8080, ::1 ' }).hosts]).toEqual([
     'shop.example',
     '127.0.0.1:80',
     '::1:8080',
     '::1',
   ]);
-  expect(() => readAllowedHosts('http://shop.example/')).toThrow(
-    /SCRAPER_ALLOW_HOSTS .*http:\/\/shop\.example\/.*host:port/,
+  expect(() => readAllowedHosts('HOSTS', { HOSTS: 'http://shop.example/' })).toThrow(
+    /HOSTS .*http:\/\/shop\.example\/.*host:port/,
   );
 });

@@ -1,9 +1,6 @@
 import { type Agent, fetch, type Response } from 'undici';
 import { within } from './deadline.ts';
-import { ScrapeError, toScrapeError } from './scrape-error.ts';
-
-/** The name this scraper gives to sites and looks for in their robots.txt. */
-export const userAgent = 'MillraceScraper';
+import { JobError, toJobError } from './job-error.ts';
 
 const maxRedirects = 5;
 const longestUrl = 2048;
@@ -15,6 +12,7 @@ export interface FetchOptions {
   signal: AbortSignal;
   timeoutMs: number;
   maxBytes: number;
+  headers: Record<string, string>;
   /** Keeps the first `maxBytes` of a body that is longer, where it would otherwise fail with `too_large`. */
   truncate?: boolean;
   /** Called before each request, redirects included; throws to refuse it. */
@@ -22,40 +20,40 @@ export interface FetchOptions {
 }
 
 /** A body as it came, with the address it was finally found at. */
-export interface FetchedPage {
+export interface Fetched {
   url: URL;
   contentType: string;
   body: Buffer;
 }
 
 /**
- * Reads a URL the scraper may visit from text. Throws ScrapeError `invalid_url` for other schemes and for credentials.
+ * Reads a URL that may be visited from text. Throws JobError `invalid_url` for other schemes and for credentials.
  */
 export function readWebUrl(text: string, base?: URL): URL {
   const url = URL.canParse(text, base) ? new URL(text, base) : undefined;
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || !url.hostname) {
-    throw new ScrapeError('invalid_url', `"${text.slice(0, 200)}" is no http or https URL`);
+    throw new JobError('invalid_url', `"${text.slice(0, 200)}" is no http or https URL`);
   }
   if (url.href.length > longestUrl) {
-    throw new ScrapeError('invalid_url', `a URL of ${url.host} is longer than ${longestUrl} characters`);
+    throw new JobError('invalid_url', `a URL of ${url.host} is longer than ${longestUrl} characters`);
   }
   if (url.username || url.password) {
-    throw new ScrapeError('invalid_url', `the URL of ${url.host} carries a user name or password; leave them out`);
+    throw new JobError('invalid_url', `the URL of ${url.host} carries a user name or password; leave them out`);
   }
   url.hash = '';
   return url;
 }
 
-/** Gets one URL, following at most five redirects by hand. Rejects with a ScrapeError. */
-export async function fetchPage(start: URL, options: FetchOptions): Promise<FetchedPage> {
+/** Gets one URL, following at most five redirects by hand. Rejects with a JobError. */
+export async function fetchUrl(start: URL, options: FetchOptions): Promise<Fetched> {
   try {
     return await within(options.timeoutMs, options.signal, (signal) => follow(start, options, signal));
   } catch (error) {
-    throw toScrapeError(error, start);
+    throw toJobError(error, start);
   }
 }
 
-async function follow(start: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchedPage> {
+async function follow(start: URL, options: FetchOptions, signal: AbortSignal): Promise<Fetched> {
   let url = start;
   for (let hops = 0; hops <= maxRedirects; hops++) {
     await options.check?.(url);
@@ -64,23 +62,20 @@ async function follow(start: URL, options: FetchOptions, signal: AbortSignal): P
         dispatcher: options.agent,
         redirect: 'manual',
         signal,
-        headers: {
-          'user-agent': `${userAgent}/1.0`,
-          accept: 'text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1',
-        },
+        headers: options.headers,
       });
       const location = redirectStatuses.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return await readResponse(response, url, options);
       await response.body?.cancel();
       url = readWebUrl(location, url);
     } catch (error) {
-      throw toScrapeError(error, url);
+      throw toJobError(error, url);
     }
   }
-  throw new ScrapeError('too_many_redirects', `${start.href}: more than ${maxRedirects} redirects`);
+  throw new JobError('too_many_redirects', `${start.href}: more than ${maxRedirects} redirects`);
 }
 
-async function readResponse(response: Response, url: URL, options: FetchOptions): Promise<FetchedPage> {
+async function readResponse(response: Response, url: URL, options: FetchOptions): Promise<Fetched> {
   if (!response.ok) {
     await response.body?.cancel();
     throw statusError(response, url);
@@ -107,20 +102,20 @@ async function readBody(response: Response, url: URL, { maxBytes, truncate }: Fe
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 
-function tooLarge(url: URL, maxBytes: number): ScrapeError {
-  return new ScrapeError('too_large', `${url.href}: the page is larger than the limit of ${maxBytes} bytes`);
+function tooLarge(url: URL, maxBytes: number): JobError {
+  return new JobError('too_large', `${url.href}: it is larger than the limit of ${maxBytes} bytes`);
 }
 
-function statusError(response: Response, url: URL): ScrapeError {
+function statusError(response: Response, url: URL): JobError {
   const { status } = response;
   const message = `${url.href}: the site answered with status ${status}`;
   const retryAfterMs = readRetryAfter(response.headers.get('retry-after'));
-  if (status === 401 || status === 403) return new ScrapeError('forbidden', message);
-  if (status === 404 || status === 410) return new ScrapeError('not_found', message);
-  if (status === 408) return new ScrapeError('timeout', message);
-  if (status === 429) return new ScrapeError('rate_limited', message, retryAfterMs);
-  if (status >= 500) return new ScrapeError('server_error', message, retryAfterMs);
-  return new ScrapeError('http_error', message);
+  if (status === 401 || status === 403) return new JobError('forbidden', message);
+  if (status === 404 || status === 410) return new JobError('not_found', message);
+  if (status === 408) return new JobError('timeout', message);
+  if (status === 429) return new JobError('rate_limited', message, retryAfterMs);
+  if (status >= 500) return new JobError('server_error', message, retryAfterMs);
+  return new JobError('http_error', message);
 }
 
 function readRetryAfter(header: string | null): number | undefined {

@@ -1,4 +1,4 @@
-/** Why a page could not be had, and whether trying again is pointless. */
+/** Why a job failed, and whether trying again is pointless. */
 const permanentByCode = {
   dns_not_found: true,
   dns_unavailable: false,
@@ -17,27 +17,30 @@ const permanentByCode = {
   robots_disallowed: true,
   too_large: true,
   unsupported_type: true,
+  damaged_document: true,
+  encrypted_document: true,
+  no_such_page: true,
   too_many_redirects: true,
 } as const;
 
-export type ScrapeErrorCode = keyof typeof permanentByCode;
+export type JobErrorCode = keyof typeof permanentByCode;
 
-/** A page or a job that failed; `retryAfterMs` is what the site asked for, where it asked. */
-export class ScrapeError extends Error {
-  readonly code: ScrapeErrorCode;
+/** A fetch or a job that failed; `retryAfterMs` is what the site asked for, where it asked. */
+export class JobError extends Error {
+  readonly code: JobErrorCode;
   readonly permanent: boolean;
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: ScrapeErrorCode, message: string, retryAfterMs?: number) {
+  constructor(code: JobErrorCode, message: string, retryAfterMs?: number) {
     super(message);
-    this.name = 'ScrapeError';
+    this.name = 'JobError';
     this.code = code;
     this.permanent = permanentByCode[code];
     this.retryAfterMs = retryAfterMs;
   }
 }
 
-const codeByNetworkError: Record<string, ScrapeErrorCode> = {
+const codeByNetworkError: Record<string, JobErrorCode> = {
   ENOTFOUND: 'dns_not_found',
   ENODATA: 'dns_not_found',
   EAI_AGAIN: 'dns_unavailable',
@@ -48,29 +51,29 @@ const codeByNetworkError: Record<string, ScrapeErrorCode> = {
   UND_ERR_BODY_TIMEOUT: 'timeout',
   EPROTO: 'tls_error',
 };
-const messages: Partial<Record<ScrapeErrorCode, string>> = {
+const messages: Partial<Record<JobErrorCode, string>> = {
   dns_not_found: 'the host name does not exist; check its spelling',
   dns_unavailable: 'the host name could not be looked up just now',
   connection_refused: 'the server refuses connections at this address',
-  connection_lost: 'the connection broke before the page was complete',
+  connection_lost: 'the connection broke before all had arrived',
   tls_error: "the server's certificate or TLS settings cannot be trusted",
-  timeout: 'the page did not arrive in time',
+  timeout: 'it did not arrive in time',
 };
 
-/** Turns whatever a fetch threw into a ScrapeError that names the page. */
-export function toScrapeError(error: unknown, url: URL): ScrapeError {
+/** Turns whatever a fetch threw into a JobError that names the host or the URL. */
+export function toJobError(error: unknown, url: URL): JobError {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof ScrapeError) return cause;
+    if (cause instanceof JobError) return cause;
     const code = networkCode(cause);
-    if (code) return new ScrapeError(code, `${url.host}: ${messages[code]}`);
+    if (code) return new JobError(code, `${url.host}: ${messages[code]}`);
     if (cause.message === 'bad port') {
-      return new ScrapeError('invalid_url', `${url.href}: port ${url.port} belongs to a protocol other than HTTP`);
+      return new JobError('invalid_url', `${url.href}: port ${url.port} belongs to a protocol other than HTTP`);
     }
   }
-  return new ScrapeError('connection_lost', `${url.host}: ${messages.connection_lost}`);
+  return new JobError('connection_lost', `${url.host}: ${messages.connection_lost}`);
 }
 
-function networkCode(error: Error & { code?: unknown }): ScrapeErrorCode | undefined {
+function networkCode(error: Error & { code?: unknown }): JobErrorCode | undefined {
   if (error.name === 'TimeoutError') return 'timeout';
   const code = typeof error.code === 'string' ? error.code : '';
   if (/CERT|SIGNATURE|^ERR_(TLS|SSL)/.test(code)) return 'tls_error';
