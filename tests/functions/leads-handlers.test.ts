@@ -11,6 +11,7 @@ import { strategy } from '../../supabase/functions/leads-strategy/handler.ts';
 import { subject } from '../../supabase/functions/leads-subject/handler.ts';
 import { makeItem } from './support/fake-engine.ts';
 import { refusedUrl, startServer } from './support/http-server.ts';
+import { keepCheckpoints } from './support/kept-turns.ts';
 import { samples } from './support/leads-samples.ts';
 import { modelResponse, startModelServer } from './support/model-server.ts';
 
@@ -22,6 +23,7 @@ const run = (stage: Stage, item: Partial<Item>, env: Env) =>
     env,
     callbackUrl: 'http://api.test/functions/v1/job-complete',
     controller: new AbortController(),
+    checkpoints: keepCheckpoints(),
   });
 const lead = { company_url: 'https://clocks.test' };
 

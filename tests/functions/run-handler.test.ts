@@ -1,15 +1,17 @@
 import { expect, test } from 'vitest';
+import { type Checkpoints, LeaseLost } from '../../supabase/functions/_shared/agent-checkpoints.ts';
 import type { Item } from '../../supabase/functions/_shared/engine-contract.ts';
 import { PermanentError } from '../../supabase/functions/_shared/errors.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
-import { type HandlerContext, type Stage, waiting } from '../../supabase/functions/_shared/stage.ts';
+import { HandedBack, type HandlerContext, type Stage, waiting } from '../../supabase/functions/_shared/stage.ts';
 import { makeItem } from './support/fake-engine.ts';
+import { keepCheckpoints } from './support/kept-turns.ts';
 import { makeStage, type TestHandler } from './support/make-drain.ts';
 
 function run(
   handler: TestHandler,
-  changes: { item?: Partial<Item>; env?: Env; timeoutMs?: number; stage?: object } = {},
+  changes: { item?: Partial<Item>; env?: Env; timeoutMs?: number; stage?: object; checkpoints?: Checkpoints } = {},
 ) {
   const stage: Stage = { ...makeStage(handler), ...changes.stage };
   const limits = { batch_size: 1, timeout_ms: changes.timeoutMs ?? 5_000, result_limit_bytes: 1_000 };
@@ -20,6 +22,7 @@ function run(
     env: changes.env ?? {},
     callbackUrl: 'http://callback.test',
     controller: new AbortController(),
+    checkpoints: changes.checkpoints ?? keepCheckpoints(),
   });
 }
 
@@ -56,6 +59,18 @@ test('an input the stage cannot use is a permanent failure that names the field'
 test('a handler that waits for an external job says so', async () => {
   const outcome = await run(() => waiting({ service: 'scraper', jobId: 'j1' }));
   expect(outcome).toEqual({ outcome: 'waiting', service: 'scraper', job_id: 'j1' });
+});
+
+test('a handler that hands its attempt back is reported as released', async () => {
+  expect(await run(() => new HandedBack())).toEqual({ outcome: 'released' });
+});
+
+test('of an attempt that was taken away nothing is reported', async () => {
+  const checkpoints: Checkpoints = {
+    load: () => Promise.reject(new LeaseLost('taken')),
+    append: () => Promise.reject(new LeaseLost('taken')),
+  };
+  expect(await run((_, context) => context.checkpoints.load(), { checkpoints })).toBeNull();
 });
 
 test('a handler that does not heed its signal fails at the timeout all the same, to be retried', async () => {

@@ -159,6 +159,10 @@ export type Database = {
       };
     };
     Functions: {
+      pipeline_checkpoint: {
+        Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
+        Returns: Json;
+      };
       pipeline_claim: {
         Args: { p_host: string; p_limit: number; p_pipeline: string; p_seq: number; p_stage: string; p_worker: string };
         Returns: Json;
@@ -169,6 +173,7 @@ export type Database = {
       pipeline_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
       pipeline_resume: { Args: { p_items: Json }; Returns: Json };
       pipeline_ring: { Args: { p_stages: Json }; Returns: Json };
+      pipeline_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
     };
     Enums: {
       [_ in never]: never;

@@ -23,7 +23,7 @@ export interface DrainOptions {
   batchSize?: number;
   /** The stage's own number and timeout as the code knows them, until the first claim has told today's. */
   assumed: StageLimits;
-  run(item: Item, limits: StageLimits, controller: AbortController): Promise<Outcome | null>;
+  run(item: Item, limits: StageLimits, controller: AbortController, worker: string): Promise<Outcome | null>;
 }
 
 const GATHER_MS = 8;
@@ -45,7 +45,7 @@ export class Drain {
 
   constructor(private readonly o: DrainOptions) {
     this.limits = o.assumed;
-    this.held = new HeldItems((item, controller) => o.run(item, this.limits, controller));
+    this.held = new HeldItems((item, controller) => o.run(item, this.limits, controller, this.worker));
   }
 
   /** Works until the stage is empty or the budget is used. Never throws: what went wrong is in the log. */

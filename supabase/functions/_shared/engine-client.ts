@@ -47,6 +47,14 @@ export interface Engine {
   /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
   leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
   ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
+  /** What an agent's attempt goes on from. */
+  turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
+  /** Records turns of an agent's attempt and renews the worker's leases. */
+  checkpoint(
+    worker: string,
+    held: contract.HeldAttempt,
+    turns: contract.NewTurn[],
+  ): Promise<z.output<typeof contract.checkpointAnswer>>;
   /** Takes jobs whose poll is due; `pollMs` sets their next poll instead of their stage. */
   poll(limit: number, pollMs?: number): Promise<z.output<typeof contract.pollAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
@@ -102,6 +110,15 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     leave: (worker, handOver) =>
       call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker, p_hand_over: handOver }),
     ring: (stages) => call(contract.ringAnswer, 'pipeline_ring', { p_stages: stages }),
+    turns: (worker, { attempt, token }) =>
+      call(contract.turnsAnswer, 'pipeline_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
+    checkpoint: (worker, { attempt, token }, turns) =>
+      call(contract.checkpointAnswer, 'pipeline_checkpoint', {
+        p_worker: worker,
+        p_attempt: attempt,
+        p_token: token,
+        p_turns: turns,
+      }),
     poll: (limit, pollMs) =>
       call(contract.pollAnswer, 'pipeline_poll', {
         p_limit: limit,

@@ -63,16 +63,74 @@ export const pollAnswer = z.object({
   more: z.boolean(),
 });
 
+const turnUsage = z.object({
+  model: z.string(),
+  prompt: z.string(),
+  input_tokens: z.number().nullable(),
+  output_tokens: z.number().nullable(),
+  cost_usd: z.number().nullable(),
+});
+const turn = z.discriminatedUnion('kind', [
+  z.object({
+    seq: z.number(),
+    kind: z.literal('model'),
+    content: z.object({
+      /** The first message; only the first turn has it. */
+      asked: z.string().optional(),
+      /** The items of the response. */
+      output: z.array(z.looseObject({ type: z.string() })),
+      /** Why the response was paid for but is no part of the conversation. */
+      discarded: z.string().optional(),
+    }),
+    usage: turnUsage,
+    attempt: z.number(),
+  }),
+  z.object({
+    seq: z.number(),
+    kind: z.literal('tool'),
+    call_id: z.string(),
+    content: z.object({ name: z.string(), arguments: z.string(), output: z.string(), failed: z.boolean() }),
+    attempt: z.number(),
+  }),
+]);
+const agentLimits = z.object({
+  // An agent that nobody gave a limit must not go on for ever.
+  max_turns: z.number().default(50),
+  max_tokens: z.number().optional(),
+  max_cost_usd: z.number().optional(),
+  max_seconds: z.number().optional(),
+});
+const staleAnswer = z.object({ status: z.literal('stale'), reason: z.string() });
+export const turnsAnswer = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('current'), elapsed_ms: z.number(), limits: agentLimits, turns: z.array(turn) }),
+  staleAnswer,
+]);
+export const checkpointAnswer = z.discriminatedUnion('status', [
+  z.object({ status: z.enum(['accepted', 'duplicate']), next_seq: z.number() }),
+  z.object({ status: z.literal('busy'), reason: z.string() }),
+  staleAnswer,
+]);
+
 /** A doorbell the engine wants rung. */
 export type Ring = z.output<typeof ring>;
 /** One claimed attempt, with all its handler needs. */
 export type Item = z.output<typeof item>;
+/** An attempt under the token of its claim. */
+export type HeldAttempt = Pick<Item, 'attempt' | 'token'>;
 /** The engine's answer to one outcome; answers come in the order of the items. */
 export type Verdict = z.output<typeof verdict>;
 export type Claim = z.output<typeof claimAnswer>;
 export type Completion = z.output<typeof completeAnswer>;
 export type StageLimits = z.output<typeof stageLimits>;
 export type WaitingJob = z.output<typeof pollAnswer>['jobs'][number];
+
+/** One turn of an agent's conversation, and the attempt that took it. */
+export type Turn = z.output<typeof turn>;
+/** An answer of the model. */
+export type ModelTurn = Extract<Turn, { kind: 'model' }>;
+/** A turn as it is recorded: the engine knows the attempt. */
+export type NewTurn = Turn extends infer T ? (T extends Turn ? Omit<T, 'attempt'> : never) : never;
+export type AgentLimits = z.output<typeof agentLimits>;
 
 /** What an attempt used up: flat, kept as it is on the attempt. */
 export interface Usage {
@@ -81,6 +139,11 @@ export interface Usage {
   input_tokens: number | null;
   output_tokens: number | null;
   cost_usd: number | null;
+  /** Of an agent: how often this attempt asked the model, and what all attempts of its passage have used. */
+  turns?: number;
+  passage_turns?: number;
+  passage_tokens?: number;
+  passage_cost_usd?: number | null;
 }
 
 /** What a worker reports of an attempt it holds. */

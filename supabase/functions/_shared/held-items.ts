@@ -166,6 +166,8 @@ export class HeldItems {
       outcome = { outcome: 'failed', error: classify(error) };
     }
     if (outcome) this.finish(held, outcome);
+    // Its handler has learnt that the attempt was taken away; the same attempt may be held again under another claim.
+    else if (this.held.get(held.item.attempt) === held) this.drop(held.item.attempt);
   }
 
   private mayStart(held: Held): boolean {

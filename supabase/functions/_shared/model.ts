@@ -3,7 +3,7 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
 import type { Usage } from './engine-contract.ts';
-import { PermanentError, RetriableError } from './errors.ts';
+import { PermanentError, RetriableError, type StageError } from './errors.ts';
 import { modelError } from './model-errors.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { type Env, readSettings, type Settings } from './settings.ts';
@@ -86,7 +86,8 @@ export function isUnfinished(response: ModelResponse): boolean {
   return response.status === 'queued' || response.status === 'in_progress';
 }
 
-function modelClient(settings: Settings['model']): OpenAI {
+/** The official client for the API at LLM_URL; it does not retry. */
+export function modelClient(settings: Settings['model']): OpenAI {
   const url = new URL(settings.LLM_URL);
   if (url.pathname === '/') url.pathname = '/v1';
   return new OpenAI({
@@ -98,20 +99,27 @@ function modelClient(settings: Settings['model']): OpenAI {
   });
 }
 
-function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
-  if (response.status === 'cancelled') throw new RetriableError('job_cancelled', 'The response was cancelled.');
+/** Why a response that has ended cannot be used, or null when it can. */
+export function responseFault(response: ModelResponse): StageError | null {
+  if (response.status === 'cancelled') return new RetriableError('job_cancelled', 'The response was cancelled.');
   if (response.status === 'failed') {
     const { code, message } = response.error ?? { code: 'unknown', message: 'no reason given' };
     const said = `The model failed (${code}): ${message}`;
-    if (code === 'rate_limit_exceeded') throw new RetriableError('rate_limited', said);
-    if (code === 'server_error' || code === 'unknown') throw new RetriableError('server_error', said);
-    throw new PermanentError('model_rejected_request', said);
+    if (code === 'rate_limit_exceeded') return new RetriableError('rate_limited', said);
+    if (code === 'server_error' || code === 'unknown') return new RetriableError('server_error', said);
+    return new PermanentError('model_rejected_request', said);
   }
   if (response.status === 'incomplete') {
     const reason = response.incomplete_details?.reason ?? 'unknown';
-    if (reason === 'content_filter') throw new PermanentError('content_filtered', 'The answer was filtered.');
-    throw new RetriableError('incomplete_output', `The answer was cut off: ${reason}`);
+    if (reason === 'content_filter') return new PermanentError('content_filtered', 'The answer was filtered.');
+    return new RetriableError('incomplete_output', `The answer was cut off: ${reason}`);
   }
+  return null;
+}
+
+function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
+  const fault = responseFault(response);
+  if (fault) throw fault;
   const parts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
   const refusal = parts.find((part) => part.type === 'refusal');
   if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${refusal.refusal}`);
@@ -121,7 +129,8 @@ function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): 
   return parsed.data;
 }
 
-function parseJson(text: string): unknown {
+/** The value that a JSON text stands for, or the text itself when it is none. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -129,7 +138,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-function usageOf(response: ModelResponse, prompt: string, settings: Settings['model']): Usage {
+/** What a response has used up, with its cost where the settings name prices. */
+export function usageOf(response: ModelResponse, prompt: string, settings: Settings['model']): Usage {
   const input = response.usage?.input_tokens ?? null;
   const output = response.usage?.output_tokens ?? null;
   const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;

@@ -1,7 +1,8 @@
+import { type Checkpoints, LeaseLost } from './agent-checkpoints.ts';
 import type { Item, Outcome, StageLimits, Usage } from './engine-contract.ts';
 import { classify, MisconfiguredError, PermanentError, RetriableError } from './errors.ts';
 import { type Env, settingsFaults } from './settings.ts';
-import { type Stage, Waiting } from './stage.ts';
+import { HandedBack, type Stage, Waiting } from './stage.ts';
 import { describeFault, validateResult } from './validate-result.ts';
 
 /** Why the runtime itself ended a handler: the outcome to report, or null when there is nothing to report any more. */
@@ -15,6 +16,7 @@ export interface HandlerRun {
   limits: StageLimits;
   env: Env;
   callbackUrl: string;
+  checkpoints: Checkpoints;
   /** Aborting it with a Stopped ends the handler with that outcome. */
   controller: AbortController;
 }
@@ -42,7 +44,7 @@ export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   return usage && outcome && outcome.outcome !== 'released' ? { ...outcome, usage } : outcome;
 }
 
-async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome> {
+async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
   const { stage, item, limits, env, controller } = run;
   try {
     const faults = settingsFaults(['worker', ...stage.settings], env);
@@ -66,14 +68,19 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       traceId: item.trace_id,
       callbackUrl: run.callbackUrl,
       signal: controller.signal,
+      timeoutMs: limits.timeout_ms,
       env,
+      checkpoints: run.checkpoints,
       reportUsage,
     });
     if (output instanceof Waiting) {
       return { outcome: 'waiting', service: output.service, job_id: output.jobId };
     }
+    if (output instanceof HandedBack) return { outcome: 'released' };
     return { outcome: 'completed', result: validateResult(stage.output, output, limits.result_limit_bytes) };
   } catch (error) {
+    // Somebody else has the attempt: there is nothing to report.
+    if (error instanceof LeaseLost) return null;
     return { outcome: 'failed', error: classify(error) };
   }
 }

@@ -1,3 +1,4 @@
+import { createCheckpoints } from './agent-checkpoints.ts';
 import { createBudget } from './budget.ts';
 import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload, serve, waitUntil } from './edge-runtime.ts';
@@ -74,7 +75,10 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
       timeout_ms: definition.timeoutSeconds * 1000,
       result_limit_bytes: definition.resultLimitBytes,
     },
-    run: (item, limits, controller) => runHandler({ stage, item, limits, env, callbackUrl, controller }),
+    run: (item, limits, controller, worker) => {
+      const checkpoints = createCheckpoints({ engine, worker, item, signal: controller.signal });
+      return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints });
+    },
   });
   const stopListening = onUnload((reason) => drain.unload(reason));
   try {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Checkpoints } from './agent-checkpoints.ts';
 import type { PipelineDefinition, StageDefinition } from './define-pipeline.ts';
 import type { Usage } from './engine-contract.ts';
 import type { Env, SettingsGroup } from './settings.ts';
@@ -20,7 +21,11 @@ export interface HandlerContext {
   callbackUrl: string;
   /** Aborted at the stage's timeout, when the lease is lost, and when the platform ends the function. */
   signal: AbortSignal;
+  /** How long after its start the handler is stopped: the stage's timeout. */
+  timeoutMs: number;
   env: Env;
+  /** The conversation of an agent's attempt. */
+  checkpoints: Checkpoints;
   /** Records what the attempt used up, whether it completes or fails. */
   reportUsage(usage: Usage): void;
 }
@@ -38,6 +43,9 @@ export function waiting(job: { service: string; jobId: string }): Waiting {
   return new Waiting(job.service, job.jobId);
 }
 
+/** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
+export class HandedBack {}
+
 /** How a finished external job is turned into the stage's output. Throws a StageError when the job failed. */
 export type Finish<Output> = (job: unknown, context: { env: Env; reportUsage(usage: Usage): void }) => Output;
 
@@ -50,7 +58,7 @@ export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType>
   handler(
     input: z.output<Input>,
     context: HandlerContext,
-  ): z.input<Output> | Waiting | Promise<z.input<Output> | Waiting>;
+  ): z.input<Output> | Waiting | HandedBack | Promise<z.input<Output> | Waiting | HandedBack>;
   finish?: Finish<z.input<Output>>;
   /** Groups of settings the stage cannot work without. */
   settings?: readonly SettingsGroup[];

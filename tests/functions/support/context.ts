@@ -1,6 +1,7 @@
 import type { Usage } from '../../../supabase/functions/_shared/engine-contract.ts';
 import type { Env } from '../../../supabase/functions/_shared/settings.ts';
 import type { HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
+import { keepCheckpoints } from './kept-turns.ts';
 
 /** A handler's context for one test; `usages` keeps what was reported. */
 export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
@@ -17,6 +18,8 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     traceId: 'trace',
     callbackUrl: 'http://api.test/functions/v1/job-complete',
     signal: new AbortController().signal,
+    timeoutMs: 30_000,
+    checkpoints: keepCheckpoints(),
     env,
     reportUsage: (usage) => usages.push(usage),
     ...changes,

@@ -8,6 +8,7 @@ import type { Log } from '../../../supabase/functions/_shared/log.ts';
 import { runHandler } from '../../../supabase/functions/_shared/run-handler.ts';
 import { defineStage, type HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
 import type { FakeEngine } from './fake-engine.ts';
+import { keepCheckpoints } from './kept-turns.ts';
 
 export const testPipeline = definePipeline({
   name: 'test',
@@ -73,7 +74,15 @@ export function makeDrain(
     batchSize: changes.batchSize,
     assumed: { batch_size: 3, timeout_ms: 2_000, result_limit_bytes: 10_000 },
     run: (item, limits, controller) =>
-      runHandler({ stage, item, limits, env: {}, callbackUrl: 'http://callback.test', controller }),
+      runHandler({
+        stage,
+        item,
+        limits,
+        env: {},
+        callbackUrl: 'http://callback.test',
+        controller,
+        checkpoints: keepCheckpoints(),
+      }),
   });
   return { drain, rung, log };
 }

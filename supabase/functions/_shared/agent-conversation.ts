@@ -1,0 +1,92 @@
+import type { ResponseInputItem } from 'openai/resources/responses/responses';
+import type { z } from 'zod';
+import type { ModelTurn, Turn } from './engine-contract.ts';
+import { PermanentError } from './errors.ts';
+import { parseJson } from './model.ts';
+import { describeFault, invalidOutput } from './validate-result.ts';
+
+/** A tool's call that the model has made. */
+export interface Call {
+  call_id: string;
+  name: string;
+  arguments: string;
+}
+
+// What a model gives as its answer may be corrected twice.
+const MOST_INVALID_ANSWERS = 3;
+
+/** The calls of the model's last turn that no output answers yet, in the order in which it made them. */
+export function openCalls(turns: readonly Turn[]): Call[] {
+  const last = turns.findLast(isSaid);
+  if (!last) return [];
+  // Not every service gives a call an id that no earlier turn had.
+  const since = turns.filter((turn) => turn.seq > last.seq);
+  return callsOf(last).filter((call) => !since.some((turn) => turn.kind === 'tool' && turn.call_id === call.call_id));
+}
+
+/**
+ * The answer the conversation has come to, or undefined while it goes on. An answer that does not fit the schema is sent
+ * back to the model with its fault. Throws `invalid_output` at the third in a row, and `model_refused`.
+ */
+export function finalAnswer<S extends z.ZodObject>(turns: readonly Turn[], schema: S): z.output<S> | undefined {
+  const said = turns.filter(isSaid);
+  const last = said.at(-1);
+  if (!last || callsOf(last).length > 0) return undefined;
+  const refusal = partsOf(last).find((part) => part.type === 'refusal');
+  if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${String(refusal.refusal)}`);
+  const value = parseJson(textOf(last));
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const tries = said.slice(-MOST_INVALID_ANSWERS).filter((turn) => callsOf(turn).length === 0).length;
+  if (tries === MOST_INVALID_ANSWERS) throw invalidOutput(parsed.error, value, { retriable: false });
+  return undefined;
+}
+
+/**
+ * The conversation as the API takes it, always the same for the same turns. Reasoning is left out: without its ids, which
+ * only the service that stored it knows, it cannot be given back.
+ */
+export function toInput(asked: string, turns: readonly Turn[], schema: z.ZodObject): ResponseInputItem[] {
+  const items = turns.flatMap((turn): ResponseInputItem[] => {
+    if (turn.kind === 'tool') {
+      return [{ type: 'function_call_output', call_id: turn.call_id, output: turn.content.output }];
+    }
+    if (!isSaid(turn)) return [];
+    const calls = callsOf(turn);
+    const text = textOf(turn);
+    return [
+      ...(text ? [{ role: 'assistant' as const, content: text }] : []),
+      ...calls.map((call) => ({ type: 'function_call' as const, ...call })),
+      ...(calls.length === 0 ? [{ role: 'user' as const, content: correction(text, schema) }] : []),
+    ];
+  });
+  return [{ role: 'user', content: asked }, ...items];
+}
+
+function correction(text: string, schema: z.ZodObject): string {
+  const value = parseJson(text);
+  const { error } = schema.safeParse(value);
+  return `Your answer does not fit: ${error ? describeFault(error, value, 'answer') : 'it was not taken'}. Answer again.`;
+}
+
+function isSaid(turn: Turn): turn is ModelTurn {
+  return turn.kind === 'model' && turn.content.discarded === undefined;
+}
+
+function callsOf(turn: ModelTurn): Call[] {
+  return turn.content.output
+    .filter((item) => item.type === 'function_call')
+    .map((item) => ({ call_id: String(item.call_id), name: String(item.name), arguments: String(item.arguments) }));
+}
+
+function partsOf(turn: ModelTurn): Record<string, unknown>[] {
+  return turn.content.output.flatMap((item) =>
+    item.type === 'message' && Array.isArray(item.content) ? item.content : [],
+  );
+}
+
+function textOf(turn: ModelTurn): string {
+  return partsOf(turn)
+    .map((part) => (part.type === 'output_text' ? String(part.text) : ''))
+    .join('');
+}

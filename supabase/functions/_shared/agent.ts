@@ -1,0 +1,193 @@
+import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
+import type { Response as ModelResponse } from 'openai/resources/responses/responses';
+import type { z } from 'zod';
+import type { Passage } from './agent-checkpoints.ts';
+import { type Call, finalAnswer, openCalls, toInput } from './agent-conversation.ts';
+import { attemptUsage, checkLimits, checkMeasurable, timeExceeded } from './agent-limits.ts';
+import { type AgentTool, runTool } from './agent-tools.ts';
+import type { PipelineDefinition } from './define-pipeline.ts';
+import type { ModelTurn, NewTurn, Turn } from './engine-contract.ts';
+import { storableText } from './errors.ts';
+import { modelClient, responseFault, usageOf } from './model.ts';
+import { modelError } from './model-errors.ts';
+import { type Prompt, promptVersion } from './prompt.ts';
+import { readSettings, type Settings, type SettingsGroup } from './settings.ts';
+import { defineStage, HandedBack, type HandlerContext, type Stage } from './stage.ts';
+
+export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObject> {
+  pipeline: PipelineDefinition;
+  /** A stage of kind `agent`; its option `agent` limits turns, tokens, cost and time. */
+  stage: string;
+  input: Input;
+  /** The form of the answer, which ends the conversation. */
+  output: Output;
+  prompt: Prompt;
+  /** The first message to the model. */
+  ask(input: z.output<Input>): string;
+  tools(input: z.output<Input>): readonly AgentTool[];
+  /** Groups of settings that the tools need; those of the model are needed anyway. */
+  settings?: readonly SettingsGroup[];
+}
+
+/**
+ * A stage in which the model takes turns with tools until it answers in the form of `output`. Every turn is recorded when
+ * it is over, so that a retry after a crash goes on behind the last one and repeats no call whose output was recorded.
+ * A turn (one answer of the model, or one call of a tool) should take less than half of the stage's timeout: once half of
+ * it is used the attempt goes back to the queue between two turns, which costs nothing.
+ */
+export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject>(
+  options: AgentOptions<Input, Output>,
+): Stage {
+  return defineStage({
+    pipeline: options.pipeline,
+    stage: options.stage,
+    input: options.input,
+    output: options.output,
+    handler: async (input, context) => (await converse(options, input, context)) as z.input<Output> | HandedBack,
+    settings: ['model', ...(options.settings ?? [])],
+  });
+}
+
+async function converse<Input extends z.ZodType, Output extends z.ZodObject>(
+  agent: AgentOptions<Input, Output>,
+  input: z.output<Input>,
+  context: HandlerContext,
+): Promise<z.output<Output> | HandedBack> {
+  const startedAt = Date.now();
+  const conversation = new Conversation(agent, input, context, await context.checkpoints.load());
+  for (let taken = 0; ; taken++) {
+    const answer = finalAnswer(conversation.turns, agent.output);
+    if (answer) return answer;
+    if (taken > 0 && Date.now() - startedAt >= context.timeoutMs / 2) return new HandedBack();
+    await conversation.takeTurn();
+  }
+}
+
+/** One attempt's part in a conversation. */
+class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
+  readonly turns: Turn[];
+  private readonly settings: Settings['model'];
+  private readonly tools: readonly AgentTool[];
+  private readonly asked: string;
+  private readonly beganAt: number;
+
+  constructor(
+    private readonly agent: AgentOptions<Input, Output>,
+    input: z.output<Input>,
+    private readonly context: HandlerContext,
+    private readonly passage: Passage,
+  ) {
+    this.settings = readSettings('model', context.env);
+    checkMeasurable(passage.limits, this.settings);
+    this.turns = [...passage.turns];
+    this.beganAt = Date.now() - passage.elapsedMs;
+    this.tools = agent.tools(input);
+    const [first] = this.turns;
+    // The entity's row may have changed since the conversation began.
+    this.asked = first?.kind === 'model' && first.content.asked ? first.content.asked : storableText(agent.ask(input));
+    this.report();
+  }
+
+  /** Runs the next open call of a tool or, when there is none, asks the model; records what came of it. */
+  async takeTurn(): Promise<void> {
+    this.context.signal.throwIfAborted();
+    const { limits } = this.passage;
+    const elapsedMs = Date.now() - this.beganAt;
+    checkLimits(limits, this.turns, elapsedMs);
+    const { signal, done } = this.stopAfter(limits.max_seconds && limits.max_seconds * 1000 - elapsedMs);
+    const [call] = openCalls(this.turns);
+    try {
+      await (call ? this.call(call, signal) : this.askModel(signal));
+    } catch (error) {
+      if (signal.aborted && !this.context.signal.aborted) throw timeExceeded(limits, this.turns);
+      throw error;
+    } finally {
+      done();
+    }
+  }
+
+  private async call(call: Call, signal: AbortSignal): Promise<void> {
+    const { env, traceId } = this.context;
+    const seq = this.turns.length + 1;
+    // The attempt of the first turn names the passage.
+    const idempotencyKey = `${traceId}-${this.turns[0]?.attempt}-${seq}`;
+    const outcome = await runTool(this.tools, call, { signal, env, idempotencyKey });
+    await this.record({
+      seq,
+      kind: 'tool',
+      call_id: call.call_id,
+      content: { name: call.name, arguments: call.arguments, ...outcome },
+    });
+  }
+
+  private async askModel(signal: AbortSignal): Promise<void> {
+    const { agent, context, settings } = this;
+    const prompt = promptVersion(agent.prompt);
+    const seq = this.turns.length + 1;
+    let response: ModelResponse;
+    try {
+      response = await modelClient(settings).responses.create(
+        {
+          model: settings.LLM_MODEL,
+          instructions: agent.prompt.instructions,
+          input: toInput(this.asked, this.turns, agent.output),
+          tools: this.tools.map(({ name, description, parameters }) =>
+            zodResponsesFunction({ name, description, parameters }),
+          ),
+          text: { format: zodTextFormat(agent.output, `${context.pipeline}_${context.stage}`.slice(0, 64)) },
+          metadata: {
+            pipeline: context.pipeline,
+            stage: context.stage,
+            trace_id: context.traceId,
+            turn: `${seq}`,
+            prompt,
+          },
+          store: false,
+        },
+        { signal, headers: { 'Idempotency-Key': `${context.idempotencyKey}-${seq}` } },
+      );
+    } catch (error) {
+      throw modelError(error);
+    }
+    const fault = responseFault(response);
+    const content = {
+      ...(seq === 1 ? { asked: this.asked } : {}),
+      output: storable(response.output) as ModelTurn['content']['output'],
+      // Paid for, so it counts; but nothing of it can be gone on from.
+      ...(fault ? { discarded: fault.code } : {}),
+    };
+    await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, settings) });
+    if (fault) throw fault;
+  }
+
+  /** What is over is recorded even if the agent was stopped meanwhile: then nobody need do it again. */
+  private async record(turn: NewTurn): Promise<void> {
+    await this.context.checkpoints.append(turn);
+    this.turns.push({ ...turn, attempt: this.context.attempt });
+    this.report();
+  }
+
+  private report(): void {
+    const usage = attemptUsage(this.turns, this.context.attempt);
+    if (usage) this.context.reportUsage(usage);
+  }
+
+  /** The handler's signal, which is aborted after `ms` at the latest if given; `done` lets go of it. */
+  private stopAfter(ms: number | undefined): { signal: AbortSignal; done(): void } {
+    const controller = new AbortController();
+    const abort = () => controller.abort(this.context.signal.reason);
+    this.context.signal.addEventListener('abort', abort);
+    const timer = ms === undefined ? undefined : setTimeout(() => controller.abort(new Error('time is up')), ms);
+    return {
+      signal: controller.signal,
+      done: () => {
+        clearTimeout(timer);
+        this.context.signal.removeEventListener('abort', abort);
+      },
+    };
+  }
+}
+
+function storable(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_, inner) => (typeof inner === 'string' ? storableText(inner) : inner));
+}
