@@ -65,6 +65,27 @@ describe('a conversation', () => {
     expect(order).toEqual(['record 1', 'look 1', 'record 2', 'look 2', 'record 3', 'record 4']);
   });
 
+  test('keeps its first message when it is resumed, whatever the entity’s row says by then', async () => {
+    const { asked, env } = await scriptedModel(calling(['look', { page: 1 }]), { status: 500 }, answering({ done: 1 }));
+    const { tool } = lookTool();
+    const { kept, outcome } = runAgent(env, [tool], { id: 7 });
+    expect(await failureOf(outcome)).toMatchObject({ code: 'server_error' });
+    expect(await runAgent(env, [tool], { id: 8, kept }).outcome).toEqual({ done: 1 });
+    expect(asked()[2]).toEqual(asked()[1]);
+  });
+
+  test('stays clear where a service gives the same id to two calls', async () => {
+    const repeated = () => {
+      const reply = calling(['look', { page: 1 }]);
+      Object.assign((reply.json as { output: { call_id: string }[] }).output[0] ?? {}, { call_id: 'call_0' });
+      return reply;
+    };
+    const { env } = await scriptedModel(repeated(), repeated(), answering({ done: 1 }));
+    const { tool, looked } = lookTool();
+    expect(await runAgent(env, [tool]).outcome).toEqual({ done: 1 });
+    expect(looked).toEqual([1, 1]);
+  });
+
   test('works with a model that picks among the tools by itself', async () => {
     const service = await startModel({ env: {} });
     const tide = defineTool({
