@@ -1,4 +1,4 @@
--- Chapter 10c: decisions
+-- Decisions: what a person is asked, and answers
 --
 -- A manual stage waits for a person. Its attempt waits with the service `decision`, and a row of public.pipeline_decisions
 -- asks the question. Who may read and answer it is said by row-level security on that table. It has no policy to begin
@@ -425,17 +425,6 @@ begin
 end
 $$;
 comment on function pipeline.why_undecided(pipeline.attempt_state, jsonb) is 'What became of a manual stage''s attempt that ended without a decision.';
-
-create function pipeline.missed_decision(p_deadline timestamptz) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  -- Permanent: a retry would only ask the same people again.
-  return jsonb_build_object('code', 'deadline', 'permanent', true,
-    'message', format('nobody decided before %s', to_char(p_deadline at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')));
-end
-$$;
-comment on function pipeline.missed_decision(timestamptz) is 'The error of a manual stage whose deadline passed.';
 
 -- With the rights of the caller, so that the policies of public.pipeline_decisions say who may.
 create function public.pipeline_decide(p_attempt bigint, p_decision jsonb) returns jsonb
