@@ -1,0 +1,26 @@
+import { parentPort } from 'node:worker_threads';
+import { PageFault, type PageText } from './page-text.ts';
+import { readImage } from './read-image.ts';
+import { renderPage } from './render-page.ts';
+
+/** What the thread is asked. */
+export interface PageQuestion {
+  bytes: Uint8Array;
+  page: number;
+}
+/** What it answers: of an error only its data gets through to the other thread. */
+export type PageAnswer = { read: PageText } | { fault: Pick<PageFault, 'code' | 'message'> };
+
+parentPort?.on('message', async (question: PageQuestion) => parentPort?.postMessage(await answer(question)));
+parentPort?.postMessage('ready');
+
+async function answer({ bytes, page }: PageQuestion): Promise<PageAnswer> {
+  try {
+    const rendered = await renderPage(bytes, page);
+    const { width, height } = rendered;
+    return { read: { page, width, height, ...(await readImage(rendered)) } };
+  } catch (error) {
+    if (error instanceof PageFault) return { fault: { code: error.code, message: error.message } };
+    return { fault: { code: 'damaged_document', message: `the page cannot be read: ${(error as Error).message}` } };
+  }
+}

@@ -1,0 +1,75 @@
+import { fetchUrl, readWebUrl } from '../scraper/fetch-url.ts';
+import { type AllowedHosts, guardedAgent, readAllowedHosts, systemResolve } from '../scraper/guarded-agent.ts';
+import { JobError } from '../scraper/job-error.ts';
+import { startJobService } from '../scraper/job-service.ts';
+import type { Service } from '../scraper/listen.ts';
+import { ocrRequest } from './ocr-request.ts';
+import { PageReaders } from './page-readers.ts';
+
+/** Bounds of one job; bytes and milliseconds. */
+export interface OcrLimits {
+  documentBytes: number;
+  fetchMs: number;
+  /** For drawing and reading one page. */
+  readMs: number;
+}
+
+export interface OcrOptions {
+  /** Reads OCR_AUTH_TOKEN, WEBHOOK_SECRET and OCR_ALLOW_HOSTS, once. */
+  env: Record<string, string | undefined>;
+  port?: number;
+  limits?: Partial<OcrLimits>;
+  /** Pauses between the tries of a callback. */
+  callbackDelaysMs?: number[];
+}
+
+const defaultLimits: OcrLimits = { documentBytes: 64 * 1024 * 1024, fetchMs: 30_000, readMs: 90_000 };
+const headers = { 'user-agent': 'MillraceOcr/1.0', accept: 'application/pdf,image/png,image/jpeg' };
+
+/**
+ * Starts the OCR service on the loopback interface. Resolves to its base URL and the way to stop it;
+ * rejects when a setting cannot be used or the port is taken.
+ */
+export async function startOcr({ env, port, callbackDelaysMs, ...options }: OcrOptions): Promise<Service> {
+  const allowedHosts = readAllowedHosts('OCR_ALLOW_HOSTS', env);
+  const limits = { ...defaultLimits, ...options.limits };
+  const readers = new PageReaders(limits.readMs);
+  const service = await startJobService({
+    name: 'OCR service',
+    request: ocrRequest,
+    run: async ({ document_url: url, page }, stop) =>
+      readers.read({ bytes: await fetchDocument(url, limits, allowedHosts, stop), page }, stop),
+    // Reading takes a whole processor.
+    concurrency: 2,
+    env,
+    tokenSetting: 'OCR_AUTH_TOKEN',
+    port,
+    callbackDelaysMs,
+  });
+  return {
+    url: service.url,
+    async stop() {
+      await Promise.all([service.stop(), readers.stop()]);
+    },
+  };
+}
+
+async function fetchDocument(
+  text: string,
+  limits: OcrLimits,
+  allowedHosts: AllowedHosts,
+  stop: AbortSignal,
+): Promise<Uint8Array> {
+  const url = readWebUrl(text);
+  const agent = guardedAgent(allowedHosts, systemResolve);
+  try {
+    const { fetchMs: timeoutMs, documentBytes: maxBytes } = limits;
+    return (await fetchUrl(url, { agent, signal: stop, timeoutMs, maxBytes, headers })).body;
+  } catch (error) {
+    if (!(error instanceof JobError) || url.search === '') throw error;
+    // A signed URL's query is a secret.
+    throw new JobError(error.code, error.message.replaceAll(url.search, ''), error.retryAfterMs);
+  } finally {
+    await agent.destroy();
+  }
+}
