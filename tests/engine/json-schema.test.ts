@@ -183,13 +183,13 @@ it('takes what zod makes of a form, and finds the same faults', async () => {
 it('agrees with a full validator on any schema of the subset and any value', async () => {
   const keys = fc.constantFrom('a', 'b', 'c');
   const scalar = fc.constantFrom('', 'a', 'ab', 'abc', 'Z', -1, 0, 1, 1.5, 2, true, false, null);
-  const valueOf = (depth: number): fc.Arbitrary<unknown> =>
+  const anyValue = (depth: number): fc.Arbitrary<unknown> =>
     depth === 0
       ? scalar
       : fc.oneof(
           scalar,
-          fc.array(valueOf(depth - 1), { maxLength: 3 }),
-          fc.dictionary(keys, valueOf(depth - 1), { maxKeys: 3 }),
+          fc.array(anyValue(depth - 1), { maxLength: 3 }),
+          fc.dictionary(keys, anyValue(depth - 1), { maxKeys: 3 }),
         );
   const types = fc.constantFrom('null', 'boolean', 'integer', 'number', 'string', 'array', 'object');
   const leaf = {
@@ -228,7 +228,7 @@ it('agrees with a full validator on any schema of the subset and any value', asy
     );
   };
   const ajv = new Ajv({ strict: false });
-  const pairs = fc.sample(fc.tuple(schemaOf(2), valueOf(2)), { numRuns: 1000, seed: 20261122 });
+  const pairs = fc.sample(fc.tuple(schemaOf(2), anyValue(2)), { numRuns: 1000, seed: 20261122 });
   const { rows } = await engine.sql.query<{ place: number; fault: string | null }>(
     `select (p.ordinality - 1)::int as place, pipeline.schema_fault(p.value -> 0, p.value -> 1, 'decision') as fault
      from jsonb_array_elements($1) with ordinality p order by p.ordinality`,

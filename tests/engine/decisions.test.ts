@@ -1,0 +1,278 @@
+import { expect } from 'vitest';
+import { accept, asked, decide, reject, toReview } from '../support/decisions.ts';
+import { test } from '../support/engine.ts';
+import { rungStages } from '../support/sessions.ts';
+import { runStage, Worker } from '../support/worker.ts';
+
+test('a manual stage waits under its deadline, shows as started, and asks its question in public', async ({
+  engine,
+}) => {
+  const [id] = await toReview(engine);
+  const attempt = await asked(engine, id);
+  expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
+  expect(await engine.item(id)).toMatchObject({ review_status: 'started', review_job_id: attempt });
+  expect(await engine.rows('select * from public.pipeline_decisions')).toEqual([
+    {
+      attempt_id: attempt,
+      pipeline: 'flow',
+      stage: 'review',
+      run_id: (await engine.run(id)).id,
+      entity_id: id,
+      schema: expect.objectContaining({ required: ['verdict'] }),
+      opened_at: await engine.now(),
+      deadline_at: new Date((await engine.now()).getTime() + 3_600_000),
+      decision: null,
+      decided_by: null,
+      decided_at: null,
+      closed_at: null,
+      closed_why: null,
+    },
+  ]);
+});
+
+test('a decision completes the attempt with the decision as its result, and what follows is queued and rung', async ({
+  engine,
+}) => {
+  const [id] = await toReview(engine);
+  await engine.configureDoorbell();
+  await engine.advance('5 minutes');
+  expect(await decide(engine.sql, await asked(engine, id), reject)).toBe('accepted');
+  expect(await engine.item(id)).toMatchObject({
+    review_status: 'completed',
+    review_result: { decision: reject, decided_by: null },
+    publish_status: 'queued',
+  });
+  expect(await rungStages(engine)).toEqual(['flow.publish']);
+  expect(
+    await engine.rows('select decision, decided_at, closed_at, closed_why from public.pipeline_decisions'),
+  ).toEqual([
+    { decision: reject, decided_at: await engine.now(), closed_at: await engine.now(), closed_why: 'decided' },
+  ]);
+  const item = await (await Worker.of(engine, 'publish')).takeOne();
+  expect(item.needs).toEqual({ review: { decision: reject, decided_by: null } });
+});
+
+test('the last stage of a run may be a decision, which ends the run', async ({ engine }) => {
+  await engine.pipeline([{ name: 'review', kind: 'manual' }]);
+  const [id] = await engine.queued('review');
+  expect(await decide(engine.sql, await asked(engine, id), null)).toBe('accepted');
+  expect((await engine.run(id)).status).toBe('completed');
+  expect(await engine.item(id)).toMatchObject({ review_result: { decision: null, decided_by: null } });
+});
+
+test('a condition reads the decision', async ({ engine }) => {
+  await engine.pipeline([
+    { name: 'review', kind: 'manual' },
+    { name: 'publish', needs: ['review'], when: '$.needs.review.decision.verdict == "accept"' },
+  ]);
+  const [yes, no] = await engine.queued('review', 2);
+  await decide(engine.sql, await asked(engine, yes), accept);
+  await decide(engine.sql, await asked(engine, no), reject);
+  expect(await engine.statuses(yes)).toEqual({ review: 'completed', publish: 'queued' });
+  expect((await engine.run(no)).status).toBe('completed');
+});
+
+test('many decisions made by one statement are taken together', async ({ engine }) => {
+  const ids = await toReview(engine, 5);
+  await engine.sql.query('update public.pipeline_decisions set decision = $1', [JSON.stringify(accept)]);
+  for (const id of ids) expect(await engine.statuses(id)).toMatchObject({ review: 'completed', publish: 'queued' });
+});
+
+test('a payload that does not fit is refused with field, value and remedy, and nothing is written', async ({
+  engine,
+}) => {
+  const [id] = await toReview(engine);
+  const attempt = await asked(engine, id);
+  const before = await engine.rows('select * from public.pipeline_decisions');
+  const faults: [unknown, RegExp][] = [
+    [{ verdict: 'maybe' }, /decision\.verdict is "maybe", but must be one of "accept", "reject"/],
+    [{}, /decision\.verdict is missing/],
+    [{ ...accept, colour: 'red' }, /decision\.colour is not known/],
+    [null, /decision is null, but must be of type object/],
+  ];
+  for (const [payload, message] of faults) {
+    const values = [attempt, JSON.stringify(payload)];
+    const refusal = await engine.refusal('select public.pipeline_decide($1, $2)', values);
+    expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringMatching(message) });
+    expect(refusal.hint).toMatch(/schema/);
+  }
+  expect(await engine.refusal('select public.pipeline_decide($1, null)', [attempt])).toMatchObject({ code: 'MR002' });
+  expect(await engine.rows('select * from public.pipeline_decisions')).toEqual(before);
+  expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
+});
+
+test("a decision over the stage's size limit is refused", async ({ engine }) => {
+  await engine.pipeline([{ name: 'review', kind: 'manual', result_limit_bytes: 1024 }]);
+  const [id] = await engine.queued('review');
+  const values = [await asked(engine, id), JSON.stringify('x'.repeat(2000))];
+  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+    code: 'MR002',
+    message: expect.stringMatching(/2\d{3} bytes, but the limit of stage review is 1024/),
+  });
+  expect(await engine.attempts(id)).toEqual(['review 1 waiting']);
+});
+
+test('the same decision told twice is a duplicate that changes nothing; another one is refused', async ({ engine }) => {
+  const [id] = await toReview(engine);
+  const attempt = await asked(engine, id);
+  await decide(engine.sql, attempt, accept);
+  const after = await engine.rows('select * from public.pipeline_decisions');
+  await engine.advance('1 minute');
+  expect(await decide(engine.sql, attempt, accept)).toBe('duplicate');
+  await engine.sql.query('update public.pipeline_decisions set decision = $1', [JSON.stringify(accept)]);
+  const values = [attempt, JSON.stringify(reject)];
+  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/already decided: {"verdict": "accept"}/),
+  });
+  expect(await engine.rows('select * from public.pipeline_decisions')).toEqual(after);
+  expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 completed', 'publish 1 queued']);
+});
+
+test('a decision on nothing is refused', async ({ engine }) => {
+  for (const attempt of ['4711', null]) {
+    expect(await engine.refusal(`select public.pipeline_decide($1, '{}')`, [attempt])).toMatchObject({
+      code: 'MR003',
+      message: expect.stringContaining(attempt ?? 'null'),
+      hint: expect.stringContaining('pipeline_decisions'),
+    });
+  }
+});
+
+const late: [string, string, RegExp][] = [
+  ['cancelled', `select pipeline.cancel(id) from pipeline.runs`, /the attempt was cancelled/],
+  ['started over', `select pipeline.start('flow', entity_id) from pipeline.runs`, /the attempt was cancelled/],
+  ['deleted', 'delete from public.items', /there is no decision/],
+];
+for (const [what, statement, why] of late) {
+  test(`a decision after the run was ${what} is refused, before and after the sweep saw it`, async ({ engine }) => {
+    const [id] = await toReview(engine);
+    const attempt = await asked(engine, id);
+    await engine.sql.query(statement);
+    for (let swept = 0; swept < 2; swept += 1) {
+      const refusal = await engine.refusal('select public.pipeline_decide($1, $2)', [attempt, JSON.stringify(accept)]);
+      expect(refusal).toMatchObject({
+        code: what === 'deleted' ? 'MR003' : 'MR004',
+        message: expect.stringMatching(why),
+      });
+      await engine.sql.query('select pipeline.sweep()');
+    }
+    const open = await engine.rows('select * from public.pipeline_decisions where closed_at is null');
+    expect(open).toEqual([]);
+  });
+}
+
+test('when nobody decides before the deadline, the stage fails for good and its row is closed', async ({ engine }) => {
+  const [id] = await toReview(engine, 1, { retry: { max_attempts: 5 } });
+  const attempt = await asked(engine, id);
+  await engine.advance('59 minutes');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
+  await engine.advance('2 minutes');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 failed']);
+  expect((await engine.run(id)).status).toBe('failed');
+  expect(await engine.item(id)).toMatchObject({ review_error: expect.stringMatching(/nobody decided before/) });
+  expect(await engine.rows('select closed_at, closed_why, decision from public.pipeline_decisions')).toEqual([
+    { closed_at: await engine.now(), closed_why: expect.stringMatching(/nobody decided before/), decision: null },
+  ]);
+  const values = [attempt, JSON.stringify(accept)];
+  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/nobody decided before/),
+  });
+});
+
+test('a stage that may fail goes on without a decision', async ({ engine }) => {
+  const [id] = await toReview(engine, 1, { on_failure: 'continue' });
+  await engine.advance('2 hours');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.statuses(id)).toMatchObject({ publish: 'queued' });
+});
+
+test('a retry asks anew, as an attempt that names the one before', async ({ engine }) => {
+  const [id] = await toReview(engine);
+  const first = await asked(engine, id);
+  await engine.advance('2 hours');
+  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+  const second = await asked(engine, id);
+  expect(await engine.rows('select parent_id from pipeline.attempts where id = $1', [second])).toEqual([
+    { parent_id: first },
+  ]);
+  expect(await decide(engine.sql, second)).toBe('accepted');
+  expect(await engine.statuses(id)).toMatchObject({ review: 'completed', publish: 'queued' });
+});
+
+test('a stage that starts over asks anew, whatever was decided before', async ({ engine }) => {
+  const [id] = await toReview(engine);
+  await decide(engine.sql, await asked(engine, id), reject);
+  await engine.queue('review', [id as string]);
+  const again = await asked(engine, id);
+  expect(await engine.attempts(id)).toContain('review 2 waiting');
+  await decide(engine.sql, again, accept);
+  await runStage(engine, 'publish');
+  expect(await engine.item(id)).toMatchObject({ review_result: { decision: accept }, publish_status: 'completed' });
+  expect(await engine.rows('select decision from public.pipeline_decisions order by attempt_id')).toEqual([
+    { decision: reject },
+    { decision: accept },
+  ]);
+});
+
+test("what the stage's apply function writes commits with the decision, and its fault is the person's answer", async ({
+  engine,
+}) => {
+  await engine.sql.query(`
+    create table public.verdicts (entity text, result jsonb);
+    create function public.note_verdicts(p jsonb) returns void language plpgsql set search_path = '' as $$
+    begin
+      if p::text like '%reject%' then raise exception 'no rejections on Sundays'; end if;
+      insert into public.verdicts select i ->> 'entity_id', i -> 'result' from jsonb_array_elements(p) i;
+    end $$`);
+  const [id] = await toReview(engine, 1, { apply: 'public.note_verdicts' });
+  const attempt = await asked(engine, id);
+  const values = [attempt, JSON.stringify(reject)];
+  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+    message: 'no rejections on Sundays',
+  });
+  expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
+  await decide(engine.sql, attempt, accept);
+  expect(await engine.rows('select * from public.verdicts')).toEqual([
+    { entity: id, result: { decision: accept, decided_by: null } },
+  ]);
+});
+
+test('the sweep sees all open decisions, some at a time, and closes those that ended', async ({ engine }) => {
+  const ids = await toReview(engine, 7);
+  const [, second, third, , , , last] = ids;
+  for (const id of [second, third, last]) {
+    await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+  }
+  const close = () => engine.value<number>('select pipeline.close_decisions(2)');
+  expect([await close(), await close(), await close(), await close(), await close()]).toEqual([1, 1, 0, 1, 0]);
+  const open = await engine.rows<{ entity_id: string }>(
+    'select entity_id from public.pipeline_decisions where closed_at is null order by attempt_id',
+  );
+  expect(open.map((row) => row.entity_id)).toEqual(ids.filter((id) => ![second, third, last].includes(id)));
+});
+
+test('an open question keeps the schema it was asked with', async ({ engine }) => {
+  const [id] = await toReview(engine);
+  const [other] = await toReview(engine, 1, { decision: { schema: { enum: ['yes', 'no'] } } });
+  expect(await decide(engine.sql, await asked(engine, id), accept)).toBe('accepted');
+  expect(await decide(engine.sql, await asked(engine, other), 'yes')).toBe('accepted');
+});
+
+test('a schema with a rule that nobody would check is refused when the pipeline is defined', async ({ engine }) => {
+  await engine.pipeline([{ name: 'draft' }]);
+  const decision = { schema: { properties: { verdict: { oneOf: [] } } } };
+  const faulty = {
+    pipeline: 'flow',
+    entity: { table: 'public.items', projection: 'none' },
+    stages: [{ name: 'review', kind: 'manual', decision }],
+  };
+  expect(await engine.refusal('select pipeline.define($1)', [JSON.stringify(faulty)])).toMatchObject({
+    code: 'MR001',
+    message: 'stage review: decision.schema.properties.verdict.oneOf is not known',
+  });
+});
