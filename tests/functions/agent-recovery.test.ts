@@ -108,9 +108,11 @@ test('a tool that runs twice gets the same idempotency key, a later call of it a
   const keys: string[] = [];
   const { tool } = lookTool();
   const seen = { ...tool, run: (_: unknown, context: { idempotencyKey: string }) => keys.push(context.idempotencyKey) };
-  await invoke(engine, env, seen, { when: 'before', name: 'pipeline_checkpoint', seq: 2 });
+  const death: Death = { when: 'before', name: 'pipeline_checkpoint', seq: 2 };
+  await invoke(engine, env, seen, death);
   await loseLease(engine);
-  await invoke(engine, env, seen);
+  await invoke(engine, env, seen, death);
+  // Started over in the same run: another passage.
   await engine.sql.query(`update public.items set think_status = 'queued'`);
   await invoke(engine, env, seen);
   expect(keys).toHaveLength(3);

@@ -5,7 +5,8 @@ import { LeaseLost } from '../../supabase/functions/_shared/agent-checkpoints.ts
 import { defineTool, type ToolContext } from '../../supabase/functions/_shared/agent-tools.ts';
 import { classify, MisconfiguredError, PermanentError } from '../../supabase/functions/_shared/errors.ts';
 import { HandedBack } from '../../supabase/functions/_shared/stage.ts';
-import { answering, calling, lookTool, runAgent, scriptedModel } from './support/agent-model.ts';
+import { answering, calling, lookTool, makeAgent, runAgent, scriptedModel } from './support/agent-model.ts';
+import { makeContext } from './support/context.ts';
 import { keepCheckpoints } from './support/kept-turns.ts';
 
 async function failureOf(promise: Promise<unknown>) {
@@ -140,6 +141,16 @@ describe('what a tool does wrong is told to the model, and recorded', () => {
     expect(await failureOf(outcome)).toMatchObject({ code: 'misconfigured', permanent: false });
     expect(kept.turns).toHaveLength(1);
   });
+});
+
+test('a first message that could not be recorded is refused before it costs anything', async () => {
+  const { received, env } = await scriptedModel(answering({ done: 1 }));
+  const { context } = makeContext(env);
+  const agent = makeAgent([], 'x'.repeat(100_001));
+  const failure = await failureOf(Promise.resolve(agent.handler({ entity: { id: 7 } }, context)));
+  expect(failure).toMatchObject({ code: 'message_too_large', permanent: true });
+  expect(failure.message).toContain('100001 characters');
+  expect(received).toHaveLength(0);
 });
 
 test('text that Postgres cannot store is replaced before it is recorded', async () => {

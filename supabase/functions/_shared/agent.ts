@@ -7,12 +7,14 @@ import { attemptUsage, checkLimits, checkMeasurable, timeExceeded } from './agen
 import { type AgentTool, runTool } from './agent-tools.ts';
 import type { PipelineDefinition } from './define-pipeline.ts';
 import type { ModelTurn, NewTurn, Turn } from './engine-contract.ts';
-import { storableText } from './errors.ts';
+import { PermanentError, storableText } from './errors.ts';
 import { modelClient, responseFault, usageOf } from './model.ts';
 import { modelError } from './model-errors.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { readSettings, type Settings, type SettingsGroup } from './settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from './stage.ts';
+
+const LONGEST_MESSAGE = 100_000;
 
 export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObject> {
   pipeline: PipelineDefinition;
@@ -33,7 +35,8 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
  * A stage in which the model takes turns with tools until it answers in the form of `output`. Every turn is recorded when
  * it is over, so that a retry after a crash goes on behind the last one and repeats no call whose output was recorded.
  * A turn (one answer of the model, or one call of a tool) should take less than half of the stage's timeout: once half of
- * it is used the attempt goes back to the queue between two turns, which costs nothing.
+ * it is used the attempt goes back to the queue between two turns, which costs nothing. The model answers in the call,
+ * whatever LLM_MODE says.
  */
 export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject>(
   options: AgentOptions<Input, Output>,
@@ -84,7 +87,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     this.tools = agent.tools(input);
     const [first] = this.turns;
     // The entity's row may have changed since the conversation began.
-    this.asked = first?.kind === 'model' && first.content.asked ? first.content.asked : storableText(agent.ask(input));
+    this.asked = (first?.kind === 'model' && first.content.asked) || firstMessage(agent.ask(input));
     this.report();
   }
 
@@ -186,6 +189,16 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
       },
     };
   }
+}
+
+/** Checks the first message: it is recorded with the first turn, which must not fail once it has been paid for. */
+function firstMessage(text: string): string {
+  if (text.length <= LONGEST_MESSAGE) return storableText(text);
+  throw new PermanentError(
+    'message_too_large',
+    `The first message has ${text.length} characters, and at most ${LONGEST_MESSAGE} are taken: ` +
+      'shorten it and give the agent a tool to read the rest.',
+  );
 }
 
 function storable(value: unknown): unknown {

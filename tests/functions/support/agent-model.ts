@@ -47,15 +47,15 @@ export function lookTool(look: (page: number) => unknown = (page) => `page ${pag
   return { tool, looked };
 }
 
-/** An agent over the test pipeline that asks to find the item's id and answers `{ done }`. */
-export function makeAgent(tools: AgentTool[]) {
+/** An agent over the test pipeline that asks to find the item's id (or what is given) and answers `{ done }`. */
+export function makeAgent(tools: AgentTool[], asked?: string) {
   return defineAgent({
     pipeline: testPipeline,
     stage: 'work',
     input: z.object({ entity: z.object({ id: z.number() }) }),
     output: z.object({ done: z.number() }),
     prompt: { label: 'find-1', instructions: 'Find it.' },
-    ask: ({ entity }) => `Find ${entity.id}.`,
+    ask: ({ entity }) => asked ?? `Find ${entity.id}.`,
     tools: () => tools,
   });
 }
