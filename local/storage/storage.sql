@@ -102,7 +102,7 @@ begin
     return;
   end if;
   for v_command in select * from pg_event_trigger_ddl_commands() where schema_name = 'storage' loop
-    if v_command.command_tag not in ('CREATE POLICY', 'ALTER POLICY', 'CREATE TRIGGER', 'COMMENT') then
+    if v_command.command_tag not in ('CREATE POLICY', 'ALTER POLICY', 'CREATE TRIGGER') then
       raise insufficient_privilege using message = format('must be owner of %s', v_command.object_identity);
     end if;
   end loop;

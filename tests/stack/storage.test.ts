@@ -1,4 +1,5 @@
 // What Storage shares with the database: tables that migrations write to, and row-level security.
+import fs from 'node:fs';
 import path from 'node:path';
 import { StorageClient } from '@supabase/storage-js';
 import pg from 'pg';
@@ -106,6 +107,24 @@ describe('a signed-in user', () => {
     const expired = await stack.signUserToken({ sub: mine, exp: 1 });
     expect((await client(stack.publishableKey, expired).from('homes').download(`${mine}/b.txt`)).error).not.toBeNull();
     expect(await (await storage.from('homes').download(`${mine}/b.txt`)).data?.text()).toBe('mine');
+  });
+});
+
+describe('on disk', () => {
+  it('lies one file for each object: none of what was replaced, refused or removed', async () => {
+    const files = () => fs.readdirSync(path.join(stack.dataDir, 'storage')).length;
+    await storage.createBucket('tidy', { fileSizeLimit: 10 });
+    const bucket = storage.from('tidy');
+    const before = files();
+    await bucket.upload('a.txt', 'one');
+    await bucket.upload('a.txt', 'refused');
+    await bucket.upload('a.txt', 'two', { upsert: true });
+    await bucket.copy('a.txt', 'b.txt');
+    await bucket.move('b.txt', 'c.txt');
+    await bucket.upload('d.txt', 'longer than its bucket allows');
+    expect(files() - before).toBe(2);
+    await bucket.remove(['a.txt', 'c.txt']);
+    expect(files() - before).toBe(0);
   });
 });
 
