@@ -15,6 +15,7 @@ export interface Keys {
   userTokenKey: JWK;
   webhookSecret: string;
   scraperToken: string;
+  ocrToken: string;
   llmToken: string;
 }
 
@@ -32,6 +33,7 @@ export async function createKeys(): Promise<Keys> {
     userTokenKey: { ...(await exportJWK(privateKey)), alg: 'ES256', kid: token(9) },
     webhookSecret: `whsec_${randomBytes(24).toString('base64')}`,
     scraperToken: token(),
+    ocrToken: token(),
     llmToken: token(),
   };
 }

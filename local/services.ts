@@ -1,4 +1,4 @@
-// The local scraper and model, unless the settings name others.
+// The local scraper, OCR service and model, unless the settings name others.
 import type { Keys } from './keys.ts';
 
 export interface Services {
@@ -30,6 +30,15 @@ export async function startServices({ env: given, keys, local, apiUrl }: Service
       const scraper = await startScraper({ env });
       started.push(scraper);
       env.SCRAPER_URL = scraper.url;
+    }
+    if (local && !env.OCR_URL) {
+      env.OCR_AUTH_TOKEN ??= keys.ocrToken;
+      const { startOcr } = await import('./ocr/server.ts');
+      // The documents lie in this stack's own Storage.
+      const allowed = [new URL(apiUrl).host, env.OCR_ALLOW_HOSTS].filter(Boolean).join(',');
+      const ocr = await startOcr({ env: { ...env, OCR_ALLOW_HOSTS: allowed } });
+      started.push(ocr);
+      env.OCR_URL = ocr.url;
     }
     if (local && !env.LLM_URL) {
       env.LLM_AUTH_TOKEN ??= keys.llmToken;

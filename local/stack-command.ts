@@ -38,6 +38,7 @@ function printAddresses(ready: Stack, seconds: string): void {
     Functions: ready.functionsUrl,
     Database: ready.dbUrl,
     Scraper: ready.scraperUrl,
+    OCR: ready.ocrUrl,
     Model: ready.llmUrl,
     'Secret key': ready.secretKey,
     'Publishable key': ready.publishableKey,
@@ -65,9 +66,9 @@ try {
   }
   if (json) {
     const { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey } = ready;
-    const { scraperUrl, llmUrl, dataDir } = ready;
+    const { scraperUrl, ocrUrl, llmUrl, dataDir } = ready;
     const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
-    console.log(JSON.stringify({ ...addresses, scraperUrl, llmUrl, dataDir }));
+    console.log(JSON.stringify({ ...addresses, scraperUrl, ocrUrl, llmUrl, dataDir }));
   } else {
     printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
   }

@@ -23,9 +23,9 @@ import { startWatchdog } from './watchdog.ts';
 const projectFolder = path.join(import.meta.dirname, '..');
 
 export interface StackOptions {
-  /** Settings of the functions and services, as in .env.example. SCRAPER_URL or LLM_URL replaces the local one. */
+  /** Settings of the functions and services, as in .env.example. SCRAPER_URL, OCR_URL or LLM_URL replaces the local one. */
   env?: Record<string, string>;
-  /** Whether to start the local scraper and model (default true). */
+  /** Whether to start the local scraper, OCR service and model (default true). */
   services?: boolean;
   /** Folder of migrations (default supabase/migrations), false for none. */
   migrations?: string | false;
@@ -52,6 +52,7 @@ export interface Stack extends Keys {
   functionsUrl: string;
   /** Empty when there is none. */
   scraperUrl: string;
+  ocrUrl: string;
   llmUrl: string;
   dataDir: string;
   postgres: Postgres;
@@ -151,6 +152,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       apiUrl: gateway.url,
       functionsUrl: `${gateway.url}/functions/v1`,
       scraperUrl: services.env.SCRAPER_URL ?? '',
+      ocrUrl: services.env.OCR_URL ?? '',
       llmUrl: services.env.LLM_URL ?? '',
       dataDir,
       postgres,
@@ -179,8 +181,9 @@ function prepareFolder(given: string | undefined): string {
 }
 
 async function readOrCreateKeys(file: string): Promise<Keys> {
-  if (fs.existsSync(file)) return JSON.parse(fs.readFileSync(file, 'utf8'));
-  const keys = await createKeys();
+  // A folder that is older than one of the keys gets that key.
+  const known = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : {};
+  const keys = { ...(await createKeys()), ...known };
   fs.writeFileSync(file, JSON.stringify(keys), { mode: 0o600 });
   return keys;
 }

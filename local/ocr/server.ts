@@ -39,6 +39,8 @@ export async function startOcr({ env, port, callbackDelaysMs, ...options }: OcrO
     request: ocrRequest,
     run: async ({ document_url: url, page }, stop) =>
       readers.read({ bytes: await fetchDocument(url, limits, allowedHosts, stop), page }, stop),
+    // A signed URL bears another signature when it is made again, as after a crash.
+    identity: (request) => ({ ...request, document_url: withoutQuery(request.document_url) }),
     // Reading takes a whole processor.
     concurrency: 2,
     env,
@@ -52,6 +54,12 @@ export async function startOcr({ env, port, callbackDelaysMs, ...options }: OcrO
       await Promise.all([service.stop(), readers.stop()]);
     },
   };
+}
+
+function withoutQuery(text: string): string {
+  const url = new URL(text);
+  url.search = '';
+  return url.href;
 }
 
 async function fetchDocument(

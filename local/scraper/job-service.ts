@@ -15,6 +15,8 @@ export interface JobServiceOptions<Schema extends z.ZodType<CommonRequest>, Resu
   request: Schema;
   /** Does the work of a job, until `stop` aborts. Rejects with a JobError. */
   run: (request: z.output<Schema>, stop: AbortSignal) => Promise<Result>;
+  /** What of a request must be the same under the same idempotency key; all of it unless given. */
+  identity?: (request: z.output<Schema>) => unknown;
   /** How many jobs run at a time. */
   concurrency: number;
   env: Record<string, string | undefined>;
@@ -42,6 +44,7 @@ export async function startJobService<Schema extends z.ZodType<CommonRequest>, R
   const secrets = readWebhookSecrets(env.WEBHOOK_SECRET);
   const jobs = new Jobs<z.output<Schema>, Result>({
     run: (request) => run(request, ending.signal),
+    identity: options.identity ?? ((request) => request),
     concurrency,
     secrets,
     callbackDelaysMs: options.callbackDelaysMs ?? [500, 1000, 2000, 4000],

@@ -22,6 +22,8 @@ export interface CommonRequest {
 export interface JobsOptions<Request, Result> {
   /** Does the work of a job. Rejects with a JobError. */
   run: (request: Request) => Promise<Result>;
+  /** What of a request must be the same under the same idempotency key. */
+  identity: (request: Request) => unknown;
   /** How many jobs run at a time. */
   concurrency: number;
   secrets: Webhook[];
@@ -60,7 +62,11 @@ export class Jobs<Request extends CommonRequest, Result> {
   ): { view: JobView<Result>; created: boolean } | 'key_reused' | 'full' {
     this.#prune();
     const known = key === undefined ? undefined : this.#byId.get(this.#idByKey.get(key) ?? '');
-    if (known) return isDeepStrictEqual(known.request, request) ? { view: known.view, created: false } : 'key_reused';
+    if (known) {
+      const { identity } = this.#options;
+      const isSame = isDeepStrictEqual(identity(known.request), identity(request));
+      return isSame ? { view: known.view, created: false } : 'key_reused';
+    }
     if (this.#queue.length >= mostQueued) return 'full';
     const view: JobView<Result> = { job_id: `job_${randomUUID()}`, status: 'queued', metadata: request.metadata };
     const job: Job<Request, Result> = { view, request };

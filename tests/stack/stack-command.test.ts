@@ -23,6 +23,7 @@ interface Addresses {
   serviceRoleKey: string;
   anonKey: string;
   scraperUrl: string;
+  ocrUrl: string;
   llmUrl: string;
   dataDir: string;
 }
@@ -62,7 +63,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     const { child, lines, addresses } = await startCommand();
     expect(Object.keys(addresses)).toEqual([
       ...['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'publishableKey', 'serviceRoleKey', 'anonKey'],
-      ...['scraperUrl', 'llmUrl', 'dataDir'],
+      ...['scraperUrl', 'ocrUrl', 'llmUrl', 'dataDir'],
     ]);
     const client = new pg.Client({ connectionString: addresses.dbUrl });
     await client.connect();

@@ -1,5 +1,7 @@
 import { PermanentError } from './errors.ts';
+import type { Job } from './job-client.ts';
 import { getModelResponse, isUnfinished, MODEL_SERVICE } from './model.ts';
+import { getOcrJob, OCR_SERVICE } from './ocr-client.ts';
 import { getScrapeJob, SCRAPER_SERVICE } from './scraper-client.ts';
 import type { Env } from './settings.ts';
 
@@ -8,12 +10,8 @@ export type JobState = { state: 'unfinished' } | { state: 'lost' } | { state: 'f
 
 /** Asks a service after a job. Throws a StageError when it does not answer, which says nothing about the job. */
 export async function askService(service: string, jobId: string, env: Env, signal: AbortSignal): Promise<JobState> {
-  if (service === SCRAPER_SERVICE) {
-    const job = await getScrapeJob(jobId, env, signal);
-    if (!job) return { state: 'lost' };
-    const isDone = job.status === 'completed' || job.status === 'failed';
-    return isDone ? { state: 'finished', job } : { state: 'unfinished' };
-  }
+  if (service === SCRAPER_SERVICE) return stateOf(await getScrapeJob(jobId, env, signal));
+  if (service === OCR_SERVICE) return stateOf(await getOcrJob(jobId, env, signal));
   if (service === MODEL_SERVICE) {
     const response = await getModelResponse(jobId, env, signal);
     if (!response) return { state: 'lost' };
@@ -23,4 +21,10 @@ export async function askService(service: string, jobId: string, env: Env, signa
     'unknown_service',
     `No service is called ${service}: add it to _shared/external-services.ts.`,
   );
+}
+
+function stateOf(job: Job | null): JobState {
+  if (!job) return { state: 'lost' };
+  const isDone = job.status === 'completed' || job.status === 'failed';
+  return isDone ? { state: 'finished', job } : { state: 'unfinished' };
 }

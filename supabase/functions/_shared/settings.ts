@@ -30,6 +30,10 @@ const groups = {
     SCRAPER_AUTH_TOKEN: z.string().optional(),
     JOB_CALLBACK_URL: httpUrl.optional(),
   }),
+  ocr: z.object({
+    OCR_URL: httpUrl,
+    OCR_AUTH_TOKEN: z.string().optional(),
+  }),
   model: z.object({
     LLM_URL: httpUrl,
     LLM_AUTH_TOKEN: z.string().optional(),
@@ -55,6 +59,7 @@ const remedies: Record<string, string> = {
   COMPLETION_POLL_INTERVAL: 'set the milliseconds between two polls of a job, or remove it to use each stage’s own',
   WORKER_SECONDS: 'set the seconds one invocation may work, less than half of the platform’s wall clock',
   SCRAPER_URL: 'set the base URL of the scraper, such as https://scraper.example.com',
+  OCR_URL: 'set the base URL of the OCR service, such as https://ocr.example.com',
   JOB_CALLBACK_URL: 'set the URL of the function job-complete as the scraper sees it, or remove it',
   LLM_URL: 'set the base URL of an OpenAI-compatible API, such as https://api.openai.com/v1',
   LLM_MODEL: 'set the name of a model that the API at LLM_URL offers',

@@ -1,6 +1,8 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { z } from 'zod';
 import type { JobOrigin } from './engine-contract.ts';
+import { OCR_SERVICE } from './ocr-client.ts';
+import { SCRAPER_SERVICE } from './scraper-client.ts';
 
 /** What a job carries from its submission to its end. */
 const named = z.object({
@@ -10,12 +12,18 @@ const named = z.object({
   trace_id: z.string().min(1),
 });
 
-const scraperCallback = z
+/** A job's also says which service has it; the scraper is the one that need not. */
+const jobMetadata = named.extend({ service: z.enum([SCRAPER_SERVICE, OCR_SERVICE]).default(SCRAPER_SERVICE) });
+
+const jobCallback = z
   .object({
     type: z.enum(['job.completed', 'job.failed']),
-    data: z.looseObject({ job_id: z.string().min(1), metadata: named }),
+    data: z.looseObject({ job_id: z.string().min(1), metadata: jobMetadata }),
   })
-  .transform(({ data }) => ({ from: 'scraper' as const, jobId: data.job_id, metadata: data.metadata, job: data }));
+  .transform(({ data: job }) => {
+    const { service, ...metadata } = job.metadata;
+    return { from: 'job' as const, service, jobId: job.job_id, metadata, job };
+  });
 
 const modelCallback = z
   .object({
@@ -24,8 +32,8 @@ const modelCallback = z
   })
   .transform(({ data }) => ({ from: 'model' as const, jobId: data.id }));
 
-const payload = z.discriminatedUnion('type', [scraperCallback, modelCallback]);
-/** A callback as the scraper sends it (`job.*`) or as the model does (`response.*`). */
+const payload = z.discriminatedUnion('type', [jobCallback, modelCallback]);
+/** A callback as a service of jobs sends it (`job.*`) or as the model does (`response.*`). */
 export type Callback = z.output<typeof payload>;
 
 /**

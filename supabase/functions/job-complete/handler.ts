@@ -8,7 +8,6 @@ import { type Platform, readPlatform } from '../_shared/platform.ts';
 import { readBody } from '../_shared/read-body.ts';
 import { resumeJobs } from '../_shared/resume-jobs.ts';
 import { createRinger, type Ringer } from '../_shared/ring.ts';
-import { SCRAPER_SERVICE } from '../_shared/scraper-client.ts';
 import { type Env, readSettings } from '../_shared/settings.ts';
 import { type Callback, readCallback, readMetadata, signatureFault } from '../_shared/webhook.ts';
 
@@ -91,9 +90,7 @@ async function record(
 /** The job a callback is about. A model's callback names only the response, which is fetched. */
 async function findJob(callback: Callback, env: Env): Promise<FinishedJob | Response> {
   const { jobId } = callback;
-  if (callback.from === 'scraper') {
-    return { service: SCRAPER_SERVICE, jobId, metadata: callback.metadata, job: callback.job };
-  }
+  if (callback.from === 'job') return callback;
   const job = await getModelResponse(jobId, env, AbortSignal.timeout(RETRIEVE_TIMEOUT_MS));
   if (!job) return refuse(400, 'unknown_job', `The model at LLM_URL knows no response ${jobId.slice(0, 100)}.`);
   if (isUnfinished(job)) return refuse(503, 'unfinished', 'The response is not finished: send this again shortly.');
