@@ -14,7 +14,8 @@
 --
 -- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that holds a run ever waits for
 -- a decision's row: what ended otherwise (cancelled, started over, too late, deleted) is refused by the attempt's state, and
--- its row is closed later, by the sweep, skipping what is locked.
+-- its row is closed later, by the sweep, skipping what is locked. Two people who each change an entity and then decide on it
+-- in one transaction may deadlock, which Postgres ends by refusing one of them.
 
 -- A small subset of JSON Schema of the engine's own, since the extension pg_jsonschema is not to be had everywhere.
 -- What it does not know is refused when the pipeline is defined, so that no rule is silently left out.
@@ -299,6 +300,7 @@ create index pipeline_decisions_by_run on public.pipeline_decisions (run_id);
 create index pipeline_decisions_by_entity on public.pipeline_decisions (entity_id);
 comment on table public.pipeline_decisions is 'One row a manual stage that waits, or waited, for a person. Decide by pipeline_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.';
 comment on column public.pipeline_decisions.schema is 'What `decision` must fit, as it was defined when the question was asked.';
+comment on column public.pipeline_decisions.decided_by is 'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
 comment on column public.pipeline_decisions.closed_at is 'When it was decided, or seen to have ended otherwise; closed_why says how.';
 
 alter table public.pipeline_decisions enable row level security;
@@ -354,7 +356,8 @@ begin
   if v_fault is not null then
     raise exception '%', v_fault using errcode = 'MR002', hint = 'Correct it and decide again; nothing was written. The column schema of public.pipeline_decisions says what is allowed.';
   end if;
-  new.decided_by := auth.uid();
+  -- Some identity providers' ids are no uuids, and then auth.uid() raises.
+  new.decided_by := case when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid() end;
   new.decided_at := pipeline.now();
   new.closed_at := new.decided_at;
   new.closed_why := 'decided';

@@ -102,6 +102,14 @@ describe("with policies that ask the entity's own", () => {
     );
   });
 
+  it('a user whose id is no uuid decides too, and is not noted', async () => {
+    const stranger = await engine.database.connect('authenticated', { ...claims(red), sub: 'user_2x' });
+    expect(await decide(stranger, own)).toBe('accepted');
+    expect(await engine.value('select decided_by from public.pipeline_decisions where attempt_id = $1', [own])).toBe(
+      null,
+    );
+  });
+
   it('writing the column is deciding, under the same rules', async () => {
     const update = 'update public.pipeline_decisions set decision = $1 where attempt_id = $2';
     expect(await engine.refusal(update, ['{"verdict": "maybe"}', own], tenant)).toMatchObject({ code: 'MR002' });

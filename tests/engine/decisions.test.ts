@@ -72,6 +72,27 @@ test('a condition reads the decision', async ({ engine }) => {
   expect((await engine.run(no)).status).toBe('completed');
 });
 
+test('a decision in a child run lets the parent go on, and a cancelled parent closes the question', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'review', kind: 'manual' }], { projection: 'none' }, 'reviewing');
+  await engine.pipeline([
+    { name: 'child', kind: 'pipeline', child: { pipeline: 'reviewing' } },
+    { name: 'publish', needs: ['child'] },
+  ]);
+  const [decided, cancelled] = await engine.queued('child', 2);
+  await decide(engine.sql, await asked(engine, decided), accept);
+  const parent = `select pipeline.cancel(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    where p.name = 'flow' and r.entity_id = $1`;
+  await engine.sql.query(parent, [cancelled]);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.statuses(decided)).toEqual({ child: 'completed', publish: 'queued' });
+  expect(await engine.rows('select entity_id, closed_why from public.pipeline_decisions order by attempt_id')).toEqual([
+    { entity_id: decided, closed_why: 'decided' },
+    { entity_id: cancelled, closed_why: 'the attempt was cancelled' },
+  ]);
+});
+
 test('many decisions made by one statement are taken together', async ({ engine }) => {
   const ids = await toReview(engine, 5);
   await engine.sql.query('update public.pipeline_decisions set decision = $1', [JSON.stringify(accept)]);
