@@ -262,12 +262,15 @@ describe('limits end an agent for good and say what to do', () => {
   });
 
   test('agent_time_exceeded, before anything is begun', async () => {
-    const { received, env } = await scriptedModel(answering({ done: 1 }));
-    const kept = keepCheckpoints({ limits: { max_seconds: 60 }, elapsedMs: 60_000 });
-    const failure = await failureOf(runAgent(env, [], { kept }).outcome);
+    const { received, env } = await scriptedModel(looking(), answering({ done: 1 }));
+    const { tool, looked } = lookTool();
+    const first = runAgent(env, [tool], { context: { timeoutMs: 0 } });
+    expect(await first.outcome).toBeInstanceOf(HandedBack);
+    const kept = keepCheckpoints({ turns: first.kept.turns, limits: { max_seconds: 60 }, elapsedMs: 60_000 });
+    const failure = await failureOf(runAgent(env, [tool], { kept }).outcome);
     expect(failure).toMatchObject({ code: 'agent_time_exceeded', permanent: true });
     expect(failure.message).toMatch(/limit of 60 seconds \(agent\.max_seconds\).*raise agent\.max_seconds/);
-    expect(received).toHaveLength(0);
+    expect({ received: received.length, looked }).toEqual({ received: 1, looked: [] });
   });
 
   test('agent_time_exceeded, while the model or a tool that does not listen is at work', async () => {
