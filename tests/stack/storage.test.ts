@@ -113,7 +113,7 @@ describe('a signed-in user', () => {
 describe('on disk', () => {
   it('lies one file for each object: none of what was replaced, refused or removed', async () => {
     const files = () => fs.readdirSync(path.join(stack.dataDir, 'storage')).length;
-    await storage.createBucket('tidy', { fileSizeLimit: 10 });
+    await storage.createBucket('tidy', { public: false, fileSizeLimit: 10 });
     const bucket = storage.from('tidy');
     const before = files();
     await bucket.upload('a.txt', 'one');
