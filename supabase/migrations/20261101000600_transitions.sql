@@ -183,6 +183,7 @@ declare
   v_ready pipeline.ready[];
   v_stages int[];
   v_queued text[];
+  v_laned boolean;
   v_alike boolean;
   v_others int[];
   v_changes pipeline.change[];
@@ -190,7 +191,10 @@ begin
   insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from unnest(p_items) i;
   v_ready := pipeline.advance(p_stage_id, v_runs);
   v_stages := array(select distinct r.stage_id from unnest(v_ready) r);
-  v_queued := array(select s.name from pipeline.stages s where s.id = any (v_stages));
+  select coalesce(array_agg(s.name), '{}'), coalesce(bool_or(s.laned), false) into v_queued, v_laned from pipeline.stages s where s.id = any (v_stages);
+  if v_laned then
+    perform pipeline.assign_lanes(s, array(select r.run_id from unnest(v_ready) r where r.stage_id = s)) from unnest(v_stages) s;
+  end if;
   -- Mostly every run readied the same stages.
   v_alike := cardinality(v_ready) = cardinality(v_stages) * cardinality(v_runs);
   with done as (

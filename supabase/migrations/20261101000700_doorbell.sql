@@ -22,6 +22,8 @@ begin
     if current_setting('transaction_isolation') = 'read committed' then
       continue when v_stage_id is distinct from p_scaling_out and pipeline.live_workers(v_stage_id) > 0;
       continue when exists (select from pipeline.rings r where r.stage_id = v_stage_id and r.rung_at > pipeline.now() - interval '2 seconds');
+      -- A stage at its limits is rung when a slot is freed, or by the sweep.
+      continue when not (select s.limits is null or pipeline.may_claim(s) from pipeline.stages s where s.id = v_stage_id);
     end if;
     insert into pipeline.rings (stage_id, rung_at) values (v_stage_id, pipeline.now());
     v_rings := v_rings || v_stage_id;

@@ -191,7 +191,8 @@ begin
   -- A duplicate may be the repeat of a call whose answer was lost, and its rings with it: rather a ring too many.
   v_ring := pipeline.take_rings(v_done.ready) || array(
     select f from (select distinct a.stage_id from jsonb_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
-      unnest(pipeline.followers_with_work(s.stage_id)) f);
+      unnest(pipeline.followers_with_work(s.stage_id)) f)
+    || pipeline.rings_for_freed(array(select d.attempt from jsonb_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
   return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring), 'fold', pipeline.parents_to_fold('{}'));
 end
 $$;

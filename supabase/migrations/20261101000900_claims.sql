@@ -45,10 +45,11 @@ declare
 begin
   return exists (
     select from pipeline.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued');
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')
+    and (select s.limits is null or pipeline.may_claim(s) from pipeline.stages s where s.id = p_stage_id);
 end
 $$;
-comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this stage is queued and due.';
+comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this stage is queued and due, and its limits would let it be claimed.';
 
 -- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
 create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[])
@@ -153,18 +154,18 @@ comment on function pipeline.batch_of(pipeline.stages, uuid, bigint[], text[]) i
 
 -- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
 -- something to fold.
-create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items jsonb) returns json
+create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items jsonb, p_wait_ms int default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   return json_build_object(
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items,
+    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
     'fold', case when p_stage.kind = 'map' or (select p.is_child from pipeline.pipelines p where p.id = p_stage.pipeline_id) then pipeline.parents_to_fold('{}') else '{}' end);
 end
 $$;
-comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], jsonb) is 'Builds the answer to pipeline_claim and pipeline_complete.';
+comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], jsonb, int) is 'Builds the answer to pipeline_claim and pipeline_complete. wait_ms: how long a worker that got nothing, because of limits, may wait before it asks again.';
 
 create function pipeline.stage_open(p_stage pipeline.stages) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -182,13 +183,19 @@ as $$
 declare
   v_pipeline pipeline.pipelines;
   v_claim record;
+  v_wait_ms int;
   v_batch json := '[]';
   v_ring int[] := array(select r from unnest(p_done.ready) r where r <> p_stage.id);
   v_open boolean;
 begin
   select p.* into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
   v_open := p_stage.enabled and v_pipeline.enabled;
-  v_claim := pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
+  if p_stage.limits is null then
+    v_claim := pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
+  else
+    v_claim := pipeline.claim_limited(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end, p_done.verdicts is null);
+    v_wait_ms := v_claim.wait_ms;
+  end if;
   if v_claim.token is not null then
     perform pipeline.project_started(v_pipeline, p_stage.name, v_claim.entity_ids);
     v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.attempt_ids, v_claim.entity_ids);
@@ -203,7 +210,7 @@ begin
     v_ring := pipeline.take_rings(v_ring, p_stage.id);
   end if;
   return pipeline.claim_answer(p_stage, case when not v_open then 'refused' when v_claim.token is null then 'empty' else 'working' end,
-    case when not v_open then 'the stage or its pipeline is switched off' end, v_batch, v_ring, p_done.verdicts);
+    case when not v_open then 'the stage or its pipeline is switched off' end, v_batch, v_ring, p_done.verdicts, v_wait_ms);
 end
 $$;
 comment on function pipeline.claim_next(pipeline.stages, pipeline.workers, int, int, record) is 'The claiming half of pipeline_claim and pipeline_complete.';

@@ -207,13 +207,14 @@ end
 $$;
 comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
 
-create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null) returns bigint
+create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline pipeline.pipelines;
   v_stage_id int;
   v_held text[];
+  v_run bigint;
 begin
   select p.* into v_pipeline from pipeline.pipelines p where p.name = p_pipeline;
   if not found then
@@ -230,10 +231,14 @@ begin
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
   perform pipeline.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
-  return (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = v_held[1] and r.status = 'running');
+  v_run := (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = v_held[1] and r.status = 'running');
+  if p_priority is not null then
+    perform pipeline.prioritise(v_run, p_priority);
+  end if;
+  return v_run;
 end
 $$;
-comment on function pipeline.start(text, text, text) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there.';
+comment on function pipeline.start(text, text, text, int) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there. p_priority (0 to 9) counts at stages that declare priority.';
 
 create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -402,6 +402,7 @@ begin
     perform pipeline.write_intake(v_pipeline);
   end if;
   perform pipeline.write_dispatch();
+  perform pipeline.attach_lanes(v_pipeline, v_key_type);
   for v_function in select p.oid from pg_proc p where p.pronamespace = 'pipeline'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
     execute format('revoke all on function %s from public', v_function);
     execute format('comment on function %s is %L', v_function, format('Written by pipeline.attach(%L); see chapter 11.', v_pipeline.name));

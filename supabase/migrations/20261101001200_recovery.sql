@@ -72,6 +72,7 @@ as $$
 begin
   leases := pipeline.sweep_leases(p_pipeline_id, 5000);
   deadlines := pipeline.sweep_deadlines(p_pipeline_id, 5000);
+  perform pipeline.sweep_limits(p_pipeline_id);
   rung := pipeline.ring(array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.enabled and pipeline.has_ready_work(s.id)));
 exception
   when query_canceled then raise;

@@ -76,6 +76,8 @@ as $$
   from pipeline.attempts a full join pipeline.results o on o.attempt_id = a.id
   where (a.state = 'completed' and o.attempt_id is null) or a.id is null
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from pipeline.limit_faults() f
+  union all
   select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
   from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
   join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id

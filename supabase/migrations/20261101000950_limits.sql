@@ -1,0 +1,818 @@
+-- Chapter 12: limits
+--
+-- How much of a stage may be in work, how fast, for which keys at once, and in which order. All limits of a stage hold
+-- across all workers, since each is decided here, in the claim. A stage that declares none never comes to this chapter.
+--
+-- A limited claim passes the stage's gate: one at a time, so that what it counts stays true until it commits. A worker that
+-- records results in the same call holds entities, and therefore never waits at the gate; it is told to come again.
+--
+--   max_in_flight, concurrency   in_flight has a row for each attempt taken. Who ends an attempt leaves its row alone: the
+--                                next claims and the sweep delete rows of attempts that are no longer started or waiting.
+--   rate                         a token bucket in the gate's row
+--   concurrency, priority        the queue is sorted into lanes, one for each key and class of priority. A claim takes from
+--                                the lanes by turns: the higher class first, in a class one round after the other. A lane
+--                                with nothing due sleeps, one whose key is at its limit is parked until a slot is freed.
+--   back_pressure                nothing is taken while a later stage has more queued than its threshold
+--
+-- No step looks at the whole queue: a claim reads the lanes whose turn it is, the rows it takes, and counts up to a limit.
+-- Who enqueues only inserts arrivals, which the next claim reads, and waits for nobody.
+
+create table pipeline.gates (
+  stage_id int constraint gates_pkey primary key constraint gates_stage_fkey references pipeline.stages on delete cascade,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default pipeline.now(),
+  last_turn bigint not null default 0,
+  checked_to bigint not null default 0,
+  arrivals_to text not null default ''
+) with (fillfactor = 50);
+comment on table pipeline.gates is 'One row a stage with limits. Its claims change it one at a time.';
+comment on column pipeline.gates.tokens is 'What the token bucket held at refilled_at; never more than the burst.';
+comment on column pipeline.gates.checked_to is 'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
+comment on column pipeline.gates.arrivals_to is 'The lane whose arrivals were read last; the next claim goes on behind it.';
+
+create table pipeline.in_flight (
+  attempt_id bigint not null,
+  token uuid not null,
+  stage_id int not null,
+  key text not null,
+  worker_id uuid not null,
+  constraint in_flight_pkey primary key (attempt_id, token)
+);
+create index in_flight_by_key on pipeline.in_flight (stage_id, key);
+create index in_flight_by_attempt on pipeline.in_flight (stage_id, attempt_id);
+create index in_flight_by_worker on pipeline.in_flight (worker_id);
+comment on table pipeline.in_flight is 'Attempts that count against max_in_flight or concurrency. A row is never changed: once its attempt is no longer started or waiting under this token, anybody may delete it.';
+
+create table pipeline.lanes (
+  stage_id int not null constraint lanes_stage_fkey references pipeline.stages on delete cascade,
+  lane text not null,
+  priority smallint not null,
+  turn bigint,
+  due_at timestamptz,
+  constraint lanes_pkey primary key (stage_id, lane),
+  constraint lanes_turn_or_due check ((turn is null) <> (due_at is null))
+) with (fillfactor = 50);
+create index lanes_in_turn on pipeline.lanes (stage_id, priority desc, turn) where turn is not null;
+create index lanes_asleep on pipeline.lanes (stage_id, due_at) where due_at is not null;
+comment on table pipeline.lanes is 'The lanes of a stage that have something queued, written by its claims alone. The name is the class of priority, one digit, then the key. turn: its place among those that wait for a turn; due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+
+create table pipeline.arrivals (
+  id bigint generated always as identity,
+  stage_id int not null,
+  lane text not null,
+  due_at timestamptz not null,
+  constraint arrivals_pkey primary key (stage_id, lane, id)
+);
+comment on table pipeline.arrivals is 'News for the lanes, insert-only: a lane in which something was queued, or (* before the key) a key of which a slot was freed. The next claim reads and deletes it.';
+
+create index attempts_by_lane on pipeline.attempts (stage_id, lane, queue_at, id) where lane is not null and queue_at is not null;
+create index attempts_alone on pipeline.attempts (stage_id, queue_at, id) where alone and queue_at is not null;
+
+-- Sorting into lanes ---------------------------------------------------------------------------------------------------
+
+create function pipeline.lane_key(p_value text, p_part text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it from others.
+  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+  from (select coalesce(case when p_part = 'host' then
+    rtrim(lower((regexp_match(btrim(p_value), '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)', 'i'))[1]), '.') end, p_value, '') as k) v
+$$;
+comment on function pipeline.lane_key(text, text) is 'The key that a column''s value stands for: itself, or the host of a URL (lower case, without port and user; what is no URL as a whole); '''' for null.';
+
+-- A column that was renamed since must not make a user's own write fail.
+create function pipeline.lane_keys(p_stage pipeline.stages, p_entity_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ? 'concurrency' then
+    return pipeline.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
+  end if;
+  return array_fill(''::text, array[cardinality(p_entity_ids)]);
+exception
+  when query_canceled or deadlock_detected or serialization_failure then raise;
+  when others then
+    perform pipeline.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
+      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
+    return array_fill(''::text, array[cardinality(p_entity_ids)]);
+end
+$$;
+comment on function pipeline.lane_keys(pipeline.stages, text[]) is 'The keys of entities at a stage, in their order.';
+
+create function pipeline.place_attempts(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found record;
+begin
+  select array_agg(a.id) as ids, array_agg(r.entity_id) as entity_ids, array_agg(case when coalesce((p_stage.limits -> 'priority')::boolean, false) then r.priority else 0 end) as priorities
+  into v_found from unnest(p_attempt_ids) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id;
+  if v_found.ids is null then
+    return;
+  end if;
+  with placed as (
+    update pipeline.attempts a set lane = u.priority || u.key
+    from unnest(v_found.ids, v_found.priorities, pipeline.lane_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
+    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
+    returning a.lane, a.queue_at, a.state
+  )
+  insert into pipeline.arrivals (stage_id, lane, due_at)
+  select p_stage.id, p.lane, min(p.queue_at) from placed p where p.state = 'queued' group by p.lane;
+end
+$$;
+comment on function pipeline.place_attempts(pipeline.stages, bigint[]) is 'Gives live attempts their lane, from their entity as it is now, and announces those that are queued.';
+
+create function pipeline.assign_lanes(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage pipeline.stages;
+begin
+  select s.* into v_stage from pipeline.stages s where s.id = p_stage_id;
+  if v_stage.laned then
+    perform pipeline.place_attempts(v_stage, array(
+      select a.id from unnest(p_run_ids) r join pipeline.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
+  end if;
+end
+$$;
+comment on function pipeline.assign_lanes(int, bigint[]) is 'Sorts what was just queued at a stage for these runs into its lanes. The lane stays until it is queued again, whatever becomes of the column.';
+
+-- Attempts that were queued before the stage had lanes, or by a transaction that did not know yet.
+create function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[] := array(
+    select a.id from (
+      select q.id from pipeline.attempts q where q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit) q
+    join pipeline.attempts a on a.id = q.id
+    where a.lane is null for update of a skip locked);
+begin
+  if cardinality(v_ids) > 0 then
+    perform pipeline.place_attempts(p_stage, v_ids);
+  end if;
+end
+$$;
+comment on function pipeline.adopt_attempts(pipeline.stages, int) is 'Sorts those of a stage''s oldest attempts into lanes that have none.';
+
+-- Called by attach(): the static way from entities to their keys, and what is queued already.
+create function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_branches text;
+  v_stage pipeline.stages;
+begin
+  select string_agg(format($b$
+  when %L then
+    return array(
+      select pipeline.lane_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
+      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
+    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
+  into v_branches from pipeline.stages s where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
+  if v_branches is null then
+    execute format('drop function if exists pipeline.%I(text, text[])', p_pipeline.name || '__keys');
+  else
+    execute format($f$
+create or replace function pipeline.%1$I(p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_stage%2$s
+  end case;
+end $$$f$, p_pipeline.name || '__keys', v_branches);
+  end if;
+  execute format($f$
+create or replace function pipeline.keys_of_entities(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_pipeline_id
+  when 0 then null;%s
+  end case;
+end $$;
+comment on function pipeline.keys_of_entities(int, text, text[]) is 'Written by attach(): the keys of entities at a stage with concurrency, in their order.'$f$,
+    (select string_agg(distinct format(E'\n  when %s then return pipeline.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
+     from pipeline.pipelines p join pipeline.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
+  revoke all on function pipeline.keys_of_entities(int, text, text[]) from public;
+  for v_stage in select s.* from pipeline.stages s where s.pipeline_id = p_pipeline.id and s.laned order by s.id loop
+    perform pipeline.adopt_attempts(v_stage, null);
+    -- Every lane is looked at anew, since a limit may have been raised.
+    insert into pipeline.arrivals (stage_id, lane, due_at)
+    select v_stage.id, a.lane, min(a.queue_at) from pipeline.attempts a
+    where a.stage_id = v_stage.id and a.lane is not null and a.queue_at is not null and a.state = 'queued' group by a.lane;
+  end loop;
+end
+$write$;
+comment on function pipeline.attach_lanes(pipeline.pipelines, text) is 'Writes a pipeline''s __keys function, and sorts what is queued at its stages with lanes.';
+
+-- Slots ----------------------------------------------------------------------------------------------------------------
+
+create function pipeline.free_slots(p_attempt_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    delete from pipeline.in_flight f using (
+      select o.attempt_id, o.token from pipeline.in_flight o
+      where o.attempt_id = any (p_attempt_ids)
+        and not exists (select from pipeline.attempts a where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
+      for update of o skip locked) e
+    where f.attempt_id = e.attempt_id and f.token = e.token
+    returning f.stage_id, f.key
+  )
+  -- Whether its lanes are parked nobody but a claim can tell, so each freed key is announced.
+  insert into pipeline.arrivals (stage_id, lane, due_at)
+  select distinct e.stage_id, '*' || e.key, pipeline.now() from ended e join pipeline.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
+end
+$$;
+comment on function pipeline.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
+
+-- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter 10): if somebody enqueues at this
+-- moment, who may have found the stage full, it is rung to be on the safe side. Nothing is waited for while it is held.
+create function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns int[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages int[] := array(select distinct f.stage_id from pipeline.in_flight f where f.attempt_id = any (p_attempt_ids) order by 1);
+  v_rings int[] := '{}';
+  v_stage_id int;
+begin
+  if cardinality(v_stages) > 0 then
+    perform pipeline.free_slots(p_attempt_ids);
+  end if;
+  foreach v_stage_id in array v_stages loop
+    if not pg_try_advisory_xact_lock(hashtext('pipeline.stage'), v_stage_id)
+       or (pipeline.live_workers(v_stage_id) = 0 and pipeline.has_ready_work(v_stage_id)) then
+      insert into pipeline.rings (stage_id, rung_at) values (v_stage_id, pipeline.now());
+      v_rings := v_rings || v_stage_id;
+    end if;
+  end loop;
+  return v_rings;
+end
+$$;
+comment on function pipeline.rings_for_freed(bigint[]) is 'Frees the slots of attempts that have just ended; returns (and notes as rung) their own stages that can now go on and have no live worker.';
+
+-- The gate -------------------------------------------------------------------------------------------------------------
+
+create function pipeline.pass_gate(p_stage_id int, p_may_wait boolean) returns pipeline.gates
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_gate pipeline.gates;
+  v_timeout text := current_setting('lock_timeout');
+begin
+  if not pg_try_advisory_xact_lock(hashtext('pipeline.gate'), p_stage_id) then
+    if not p_may_wait then
+      return null;
+    end if;
+    begin
+      perform set_config('lock_timeout', '2s', true);
+      perform pg_advisory_xact_lock(hashtext('pipeline.gate'), p_stage_id);
+      perform set_config('lock_timeout', v_timeout, true);
+    exception when lock_not_available then
+      return null;
+    end;
+  end if;
+  select g.* into v_gate from pipeline.gates g where g.stage_id = p_stage_id for update;
+  if not found then
+    insert into pipeline.gates (stage_id) values (p_stage_id) returning * into v_gate;
+  end if;
+  return v_gate;
+end
+$$;
+comment on function pipeline.pass_gate(int, boolean) is 'Makes the caller the only one who claims at this stage until it commits; null when another does.';
+
+create function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns float8
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return least(coalesce((p_rate ->> 'burst')::float8, (p_rate ->> 'count')::float8), coalesce(p_gate.tokens, 'infinity')
+    + greatest(extract(epoch from pipeline.now() - p_gate.refilled_at)::float8, 0) * (p_rate ->> 'count')::float8 / (p_rate ->> 'per_seconds')::float8);
+end
+$$;
+comment on function pipeline.tokens_of(jsonb, pipeline.gates) is 'What the token bucket holds now.';
+
+-- The stage that back pressure looks at: "stage" of the same pipeline or "pipeline.stage".
+create function pipeline.pressing_stage(p_stage pipeline.stages) returns int
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
+begin
+  if cardinality(v_path) = 1 then
+    return (select s.id from pipeline.stages s where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1]);
+  end if;
+  return (select s.id from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name = v_path[1] and s.name = v_path[2]);
+end
+$$;
+comment on function pipeline.pressing_stage(pipeline.stages) is 'The later stage whose backlog holds this one back; null when there is none of that name any more.';
+
+-- How many of p_wanted attempts the stage may take now; when none, after how many milliseconds to ask again (null: not by waiting).
+create function pipeline.room_at(p_stage pipeline.stages, p_gate pipeline.gates, p_wanted int, out room int, out wait_ms int)
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limits jsonb := p_stage.limits;
+  v_max int := (v_limits ->> 'max_in_flight')::int;
+  v_backlog int := (v_limits #>> '{back_pressure,backlog}')::int;
+  v_pressing int;
+  v_tokens float8;
+begin
+  room := p_wanted;
+  if v_max is not null then
+    room := least(room, v_max - (select count(*) from (select from pipeline.in_flight f where f.stage_id = p_stage.id limit v_max) f));
+  end if;
+  if room > 0 and v_limits ? 'rate' then
+    v_tokens := pipeline.tokens_of(v_limits -> 'rate', p_gate);
+    -- What the clock's rounding took away must not cost another round.
+    room := least(room, floor(v_tokens + 1e-6));
+    if room = 0 then
+      wait_ms := ceil((1 - v_tokens) * 1000 * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
+    end if;
+  end if;
+  if room > 0 and v_backlog is not null then
+    v_pressing := pipeline.pressing_stage(p_stage);
+    if (select count(*) from (
+          select from pipeline.attempts a where a.stage_id = v_pressing and a.queue_at is not null and a.state = 'queued' limit v_backlog + 1) a) > v_backlog then
+      room := 0;
+      wait_ms := 1000;
+    end if;
+  end if;
+end
+$$;
+comment on function pipeline.room_at(pipeline.stages, pipeline.gates, int) is 'How many attempts max_in_flight, rate and back pressure let a stage take now.';
+
+create function pipeline.may_claim(p_stage pipeline.stages) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_gate pipeline.gates;
+  v_room int;
+begin
+  select g.* into v_gate from pipeline.gates g where g.stage_id = p_stage.id;
+  v_room := (pipeline.room_at(p_stage, v_gate, 1)).room;
+  return v_room > 0 and (not p_stage.laned
+    or exists (select from pipeline.lanes l where l.stage_id = p_stage.id and l.turn is not null)
+    or exists (select from pipeline.lanes l where l.stage_id = p_stage.id and l.due_at <= pipeline.now())
+    or exists (select from pipeline.arrivals a where a.stage_id = p_stage.id)
+    or exists (select from pipeline.attempts a where a.stage_id = p_stage.id and a.alone and a.queue_at <= pipeline.now() and a.state = 'queued'));
+end
+$$;
+comment on function pipeline.may_claim(pipeline.stages) is 'Whether a stage''s limits would let a claim take something now, if it is queued.';
+
+-- Claiming -------------------------------------------------------------------------------------------------------------
+
+-- The lanes that have news, each once however many there are, by a loose scan from one lane to the next.
+create function pipeline.lanes_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive seen(lane) as (
+      (select a.lane from pipeline.arrivals a where a.stage_id = p_stage_id and a.lane > p_after order by a.lane limit 1)
+      union all
+      select (select a.lane from pipeline.arrivals a where a.stage_id = p_stage_id and a.lane > s.lane order by a.lane limit 1) from seen s where s.lane is not null
+    )
+    select s.lane from seen s where s.lane is not null limit p_limit);
+end
+$$;
+comment on function pipeline.lanes_with_arrivals(int, text, int) is 'Up to so many lanes with arrivals, in order, behind the one named.';
+
+-- A claim reads at least as many lanes and arrivals as it can take attempts, so that none waits here for longer than a round.
+create function pipeline.admit_arrivals(p_stage_id int, p_gate pipeline.gates, p_room int) returns pipeline.gates
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_many int := 100 + 2 * p_room;
+  v_lanes text[] := pipeline.lanes_with_arrivals(p_stage_id, p_gate.arrivals_to, v_many);
+  v_freed text[];
+begin
+  if cardinality(v_lanes) < v_many and p_gate.arrivals_to <> '' then
+    v_lanes := array(select distinct l from unnest(v_lanes || pipeline.lanes_with_arrivals(p_stage_id, '', v_many - cardinality(v_lanes))) l);
+    p_gate.arrivals_to := '';
+  else
+    p_gate.arrivals_to := case when cardinality(v_lanes) < v_many then '' else v_lanes[v_many] end;
+  end if;
+  if cardinality(v_lanes) > 0 then
+    with gone as (
+      delete from pipeline.arrivals a using (
+        select b.lane, b.id from unnest(v_lanes) u(lane) cross join lateral (
+          select n.lane, n.id from pipeline.arrivals n where n.stage_id = p_stage_id and n.lane = u.lane order by n.id limit 1 + 10 * v_many / cardinality(v_lanes)) b) d
+      where a.stage_id = p_stage_id and a.lane = d.lane and a.id = d.id
+      returning a.lane, a.due_at
+    ), news as (
+      select g.lane, min(g.due_at) as due_at, row_number() over (order by g.lane) as place from gone g where g.lane not like '*%' group by g.lane
+    ), admitted as (
+      insert into pipeline.lanes as t (stage_id, lane, priority, turn, due_at)
+      select p_stage_id, n.lane, left(n.lane, 1)::smallint, case when n.due_at <= v_now then p_gate.last_turn + n.place end, case when n.due_at > v_now then n.due_at end from news n
+      on conflict on constraint lanes_pkey do update set turn = coalesce(t.turn, excluded.turn),
+        due_at = case when coalesce(t.turn, excluded.turn) is null and t.due_at < 'infinity' then least(t.due_at, excluded.due_at) when coalesce(t.turn, excluded.turn) is null then t.due_at end
+    )
+    select array_agg(distinct substr(g.lane, 2)) into v_freed from gone g where g.lane like '*%';
+  end if;
+  p_gate.last_turn := p_gate.last_turn + v_many;
+  -- Those that are due, and the parked ones of freed keys, queue up behind the others.
+  with woken as (
+    select w.lane, row_number() over () as place from (
+      (select l.lane from pipeline.lanes l where l.stage_id = p_stage_id and l.due_at <= v_now order by l.due_at limit v_many)
+      union all
+      select l.lane from unnest(v_freed) k cross join generate_series(0, 9) c join pipeline.lanes l on l.stage_id = p_stage_id and l.lane = c || k and l.due_at = 'infinity') w
+  )
+  update pipeline.lanes l set turn = p_gate.last_turn + w.place, due_at = null from woken w where l.stage_id = p_stage_id and l.lane = w.lane;
+  p_gate.last_turn := p_gate.last_turn + 11 * v_many;
+  return p_gate;
+end
+$$;
+comment on function pipeline.admit_arrivals(int, pipeline.gates, int) is 'Reads what has arrived and wakes the lanes that are due or freed; returns the gate as it is then.';
+
+create function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns int
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  return v_limit - (select count(*) from (
+    select from pipeline.in_flight f where f.stage_id = p_stage.id and f.key = substr(p_lane, 2) limit v_limit) f);
+end
+$$;
+comment on function pipeline.free_of_key(pipeline.stages, text) is 'How many more attempts of a lane''s key may be in work; null without a limit.';
+
+create function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out lanes text[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with visited as materialized (
+    select u.lane, least(p_share, greatest(coalesce(pipeline.free_of_key(p_stage, u.lane), p_share), 0)) as share from unnest(p_lanes) u(lane)
+  ), picked as materialized (
+    select a.id, v.lane from visited v cross join lateral (
+      select q.id from pipeline.attempts q
+      where q.stage_id = p_stage.id and q.lane = v.lane and q.queue_at <= p_now and q.state = 'queued' and not q.alone
+      order by q.queue_at, q.id limit v.share for update skip locked) a
+  ), taken as (
+    update pipeline.attempts a set state = 'started', token = p_token, started_at = p_now from picked p where a.id = p.id returning a.id, p.lane
+  )
+  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.lane), '{}') into attempt_ids, lanes from taken t;
+end
+$$;
+comment on function pipeline.take_from_lanes(pipeline.stages, text[], int, uuid, timestamptz) is 'queued → started for up to p_share due attempts of each lane, as far as its key has slots; returns them, each with its lane.';
+
+-- Each lane goes to the end, to sleep until something of it is due, or into its parking place; one with nothing queued is gone.
+create function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with looked as materialized (
+    select u.lane, u.place, n.queue_at, pipeline.free_of_key(p_stage, u.lane) <= 0 as full, u.lane = any (p_served) as served
+    from unnest(p_lanes) with ordinality u(lane, place)
+    left join lateral (
+      select a.queue_at from pipeline.attempts a
+      where a.stage_id = p_stage.id and a.lane = u.lane and a.queue_at is not null and a.state = 'queued' order by a.queue_at, a.id limit 1) n on true
+  ), gone as (
+    delete from pipeline.lanes l using looked k where l.stage_id = p_stage.id and l.lane = k.lane and k.queue_at is null
+  )
+  update pipeline.lanes l set
+    turn = case when k.full is not true and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
+    -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
+    due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
+  from looked k where l.stage_id = p_stage.id and l.lane = k.lane and k.queue_at is not null;
+end
+$$;
+comment on function pipeline.end_turns(pipeline.stages, text[], text[], bigint, timestamptz) is 'Sends lanes that had their turn to the end, to sleep, or to be parked.';
+
+-- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter 10).
+create function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out lane text)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.id, a.lane into attempt_id, lane from pipeline.attempts a
+  where a.stage_id = p_stage.id and a.alone and a.queue_at <= p_now and a.state = 'queued' and coalesce(pipeline.free_of_key(p_stage, a.lane) > 0, true)
+  order by a.queue_at, a.id limit 1 for update skip locked;
+  is_due := attempt_id is not null;
+  if p_busy then
+    attempt_id := null;
+  end if;
+  update pipeline.attempts a set state = 'started', token = p_token, started_at = p_now where a.id = attempt_id;
+end
+$$;
+comment on function pipeline.take_loner(pipeline.stages, boolean, uuid, timestamptz) is 'queued → started for the oldest attempt that must be alone, if the host is idle; is_due tells whether there is one.';
+
+create function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room int, inout gate pipeline.gates, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_token uuid := gen_random_uuid();
+  v_host record;
+  v_loner record;
+  v_got record;
+  v_lanes text[];
+  v_taken bigint[] := '{}';
+begin
+  select count(*) > 0 as busy, bool_or(c.alone) as alone into v_host
+  from pipeline.workers w join pipeline.claims c on c.worker_id = w.id where w.host = p_host and c.expires_at > v_now;
+  if v_host.alone then
+    return;
+  end if;
+  gate := pipeline.admit_arrivals(p_stage.id, gate, p_room);
+  v_loner := pipeline.take_loner(p_stage, v_host.busy, v_token, v_now);
+  if v_loner.attempt_id is not null then
+    v_taken := array[v_loner.attempt_id];
+    perform pipeline.note_in_flight(p_stage, v_taken, array[v_loner.lane], v_token, p_worker_id);
+  end if;
+  -- The number of rounds is for lanes that turn out to be empty; where it ends, the worker asks again.
+  for v_round in 1 .. case when v_loner.is_due then 0 else 50 end loop
+    v_lanes := array(
+      select l.lane from pipeline.lanes l
+      where l.stage_id = p_stage.id and l.turn is not null and l.priority = (
+        select t.priority from pipeline.lanes t where t.stage_id = p_stage.id and t.turn is not null order by t.priority desc, t.turn limit 1)
+      order by l.turn limit p_room - cardinality(v_taken));
+    exit when cardinality(v_lanes) = 0;
+    v_got := pipeline.take_from_lanes(p_stage, v_lanes, greatest((p_room - cardinality(v_taken)) / cardinality(v_lanes), 1), v_token, v_now);
+    perform pipeline.note_in_flight(p_stage, v_got.attempt_ids, v_got.lanes, v_token, p_worker_id);
+    perform pipeline.end_turns(p_stage, v_lanes, v_got.lanes, gate.last_turn, v_now);
+    gate.last_turn := gate.last_turn + cardinality(v_lanes);
+    v_taken := v_taken || v_got.attempt_ids;
+    exit when cardinality(v_taken) >= p_room;
+  end loop;
+  if cardinality(v_taken) = 0 then
+    wait_ms := case
+      when v_loner.is_due then null
+      when cardinality(v_lanes) > 0 or exists (select from pipeline.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (select from pipeline.lanes l where l.stage_id = p_stage.id and l.due_at = 'infinity') then 1000 end;
+    return;
+  end if;
+  token := v_token;
+  select array_agg(a.id), array_agg(r.entity_id) into attempt_ids, entity_ids
+  from unnest(v_taken) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id;
+  insert into pipeline.claims (token, worker_id, expires_at, alone, attempt_ids)
+  values (v_token, p_worker_id, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
+end
+$$;
+comment on function pipeline.claim_lanes(pipeline.stages, uuid, uuid, int, pipeline.gates) is 'The claim of a stage with lanes: by turns, the higher class of priority first.';
+
+create function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+    insert into pipeline.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select u.id, p_token, p_stage.id, coalesce(substr(u.lane, 2), ''), p_worker_id from unnest(p_attempt_ids, p_lanes) u(id, lane);
+  end if;
+end
+$$;
+comment on function pipeline.note_in_flight(pipeline.stages, bigint[], text[], uuid, uuid) is 'Counts attempts just taken against max_in_flight and their keys.';
+
+-- Deletes from in_flight what this worker has ended, and what has ended among the next few hundred of the stage.
+create function pipeline.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_next bigint[] := array(select f.attempt_id from pipeline.in_flight f where f.stage_id = p_stage_id and f.attempt_id > p_checked_to order by f.attempt_id limit 200);
+begin
+  perform pipeline.free_slots(v_next || array(select f.attempt_id from pipeline.in_flight f where f.worker_id = p_worker_id));
+  return case when cardinality(v_next) < 200 then 0 else v_next[200] end;
+end
+$$;
+comment on function pipeline.check_slots(int, uuid, bigint) is 'Frees slots before a claim; returns up to which attempt it has looked.';
+
+create function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, p_may_wait boolean, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_gate pipeline.gates;
+  v_room record;
+  v_claim record;
+begin
+  if p_limit < 1 then
+    perform pipeline.check_slots(p_stage.id, p_worker_id, 0);
+    return;
+  end if;
+  -- First the host's lock, as claim() takes it: the order is the same for all.
+  perform pg_advisory_xact_lock(hashtext('pipeline.host'), hashtext(p_host::text));
+  v_gate := pipeline.pass_gate(p_stage.id, p_may_wait);
+  if v_gate.stage_id is null then
+    wait_ms := 50;
+    return;
+  end if;
+  v_gate.checked_to := pipeline.check_slots(p_stage.id, p_worker_id, v_gate.checked_to);
+  v_room := pipeline.room_at(p_stage, v_gate, p_limit);
+  wait_ms := v_room.wait_ms;
+  if v_room.room > 0 and p_stage.laned then
+    v_claim := pipeline.claim_lanes(p_stage, p_worker_id, p_host, v_room.room, v_gate);
+    v_gate := v_claim.gate;
+    wait_ms := v_claim.wait_ms;
+  elsif v_room.room > 0 then
+    v_claim := pipeline.claim(p_stage, p_worker_id, p_host, v_room.room);
+    perform pipeline.note_in_flight(p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
+  end if;
+  if v_room.room > 0 then
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+  end if;
+  update pipeline.gates g set checked_to = v_gate.checked_to, last_turn = v_gate.last_turn, arrivals_to = v_gate.arrivals_to,
+    tokens = case when p_stage.limits ? 'rate' then pipeline.tokens_of(p_stage.limits -> 'rate', v_gate) - coalesce(cardinality(attempt_ids), 0) else g.tokens end,
+    refilled_at = pipeline.now()
+  where g.stage_id = p_stage.id;
+end
+$$;
+comment on function pipeline.claim_limited(pipeline.stages, uuid, uuid, int, boolean) is 'claim() for a stage with limits. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.';
+
+-- The sweep's part -----------------------------------------------------------------------------------------------------
+
+create function pipeline.sweep_limits(p_pipeline_id int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage pipeline.stages;
+begin
+  for v_stage in select s.* from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.limits is not null order by s.id loop
+    perform pipeline.free_slots(array(select f.attempt_id from pipeline.in_flight f where f.stage_id = v_stage.id order by f.attempt_id limit 5000));
+    if v_stage.laned then
+      perform pipeline.adopt_attempts(v_stage, 1000);
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, and sorts what was queued without a lane.';
+
+create function pipeline.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt''s lane is known to its stage', a.run_id, a.id, a.lane
+  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id and s.laned
+  where a.queue_at is not null and a.state = 'queued' and a.lane is not null
+    and not exists (select from pipeline.lanes l where l.stage_id = a.stage_id and l.lane = a.lane)
+    and not exists (select from pipeline.arrivals n where n.stage_id = a.stage_id and n.lane = a.lane)
+  union all
+  select 'a parked lane''s key has something in flight, or was freed', null, null, l.lane
+  from pipeline.lanes l join pipeline.stages s on s.id = l.stage_id and s.laned
+  where l.due_at = 'infinity'
+    and not exists (select from pipeline.in_flight f where f.stage_id = l.stage_id and f.key = substr(l.lane, 2))
+    and not exists (select from pipeline.arrivals n where n.stage_id = l.stage_id and n.lane = '*' || substr(l.lane, 2))
+$$;
+comment on function pipeline.limit_faults() is 'What pipeline.check_invariants() finds in lanes: nothing queued is out of reach.';
+
+-- Calls that a person makes --------------------------------------------------------------------------------------------
+
+create function pipeline.prioritise(p_run bigint, p_priority int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status pipeline.run_status;
+begin
+  if p_priority is null or p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', coalesce(p_priority::text, 'null') using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  end if;
+  perform pipeline.hold_runs(array[p_run]);
+  select r.status into v_status from pipeline.runs r where r.id = p_run;
+  if v_status is distinct from 'running' then
+    raise exception 'run % cannot be given a priority: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
+      using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run waits for its turn: select * from pipeline.runs where status = ''running''.';
+  end if;
+  update pipeline.runs r set priority = p_priority where r.id = p_run;
+  -- A claim that is taking one of them this moment goes first.
+  perform from pipeline.attempts a where a.run_id = p_run and a.state = 'queued' order by a.id for update;
+  perform pipeline.assign_lanes(a.stage_id, array[p_run])
+  from (select distinct a.stage_id from pipeline.attempts a where a.run_id = p_run and a.state = 'queued' and a.lane is not null) a;
+end
+$$;
+comment on function pipeline.prioritise(bigint, int) is 'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare priority; what is queued moves too.';
+
+create function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select p.id from pipeline.pipelines p where p.name = p_pipeline);
+begin
+  if v_pipeline_id is null then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from pipeline.pipelines.';
+  end if;
+  if p_stage is null then
+    update pipeline.pipelines p set enabled = p_enabled where p.id = v_pipeline_id and p.enabled <> p_enabled;
+    return array(select s.id from pipeline.stages s where s.pipeline_id = v_pipeline_id);
+  end if;
+  update pipeline.stages s set enabled = p_enabled where s.id = (pipeline.stage_named(p_pipeline, p_stage)).id and s.enabled <> p_enabled;
+  return array[(pipeline.stage_named(p_pipeline, p_stage)).id];
+end
+$$;
+comment on function pipeline.switch(text, text, boolean) is 'Switches a pipeline or one stage of it on or off; returns the stages concerned.';
+
+create function pipeline.pause(p_pipeline text, p_stage text default null) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.switch(p_pipeline, p_stage, false);
+end
+$$;
+comment on function pipeline.pause(text, text) is 'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in waits.';
+
+create function pipeline.unpause(p_pipeline text, p_stage text default null) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages int[] := pipeline.switch(p_pipeline, p_stage, true);
+begin
+  perform pipeline.ring(array(select s from unnest(v_stages) s where pipeline.has_ready_work(s)));
+end
+$$;
+comment on function pipeline.unpause(text, text) is 'Lets a paused pipeline, or one stage, hand out work again, and rings where some is ready. A stage paused by itself stays so when its pipeline goes on.';
+
+-- What a definition may say --------------------------------------------------------------------------------------------
+
+create function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_target text := p_stage #>> '{limits,back_pressure,stage}';
+  v_later text[];
+begin
+  perform pipeline.check_keys(p_stage, '{limits,back_pressure}', array['stage', 'backlog']);
+  perform pipeline.check_required(p_stage, '{limits,back_pressure,backlog}', 'a whole number from 0 to 100000', 'Set it to how many may be queued at the later stage.');
+  perform pipeline.check_number(p_stage, '{limits,back_pressure,backlog}', 0, 100000, true);
+  perform pipeline.check_required(p_stage, '{limits,back_pressure,stage}', 'the name of a later stage', 'Name a stage after this one, or "pipeline.stage" of another pipeline.');
+  if v_target like '%.%' and split_part(v_target, '.', 1) <> p_definition ->> 'pipeline' then
+    if not exists (select from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name || '.' || s.name = v_target) then
+      perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that is defined already', 'Define the other pipeline before this one.');
+    end if;
+    return;
+  end if;
+  v_later := array(
+    with recursive reach(name) as (
+      select p_stage ->> 'name'
+      union select s ->> 'name' from reach r join jsonb_array_elements(p_definition -> 'stages') s on r.name = any (pipeline.edges_to(s)))
+    select r.name from reach r where r.name <> p_stage ->> 'name');
+  if not regexp_replace(v_target, '^.*\.', '') = any (v_later) then
+    perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that comes after this one',
+      case when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.' else 'After this stage come: ' || array_to_string(v_later, ', ') || '.' end);
+  end if;
+end
+$$;
+comment on function pipeline.check_back_pressure(jsonb, jsonb) is 'Raises MR001 unless a stage is held back by one that comes after it.';
+
+create function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if coalesce(jsonb_typeof(p_stage #> p_path), 'null') = 'null' then
+    perform pipeline.refuse_value(p_stage, p_path, p_wanted, p_hint);
+  end if;
+end
+$$;
+comment on function pipeline.check_required(jsonb, text[], text, text) is 'Raises MR001 when there is no value at this path of a stage.';
+
+create function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.check_keys(p_stage, '{limits,concurrency}', array['column', 'part', 'limit']);
+  perform pipeline.check_required(p_stage, '{limits,concurrency,limit}', 'a whole number from 1 to 1000', 'Set it to how many with the same key may be in work at once.');
+  perform pipeline.check_number(p_stage, '{limits,concurrency,limit}', 1, 1000, true);
+  if coalesce(p_stage #>> '{limits,concurrency,part}', 'value') not in ('value', 'host') then
+    perform pipeline.refuse_value(p_stage, '{limits,concurrency,part}', 'value or host', 'value takes the column as it is, host the host of a URL.');
+  end if;
+  if not exists (
+    select from pg_attribute a where a.attrelid = to_regclass(p_definition #>> '{entity,table}') and a.attnum > 0 and not a.attisdropped and a.attname = p_stage #>> '{limits,concurrency,column}') then
+    perform pipeline.refuse_value(p_stage, '{limits,concurrency,column}', format('a column of %s', p_definition #>> '{entity,table}'), 'Name the column whose value is the key.');
+  end if;
+end
+$$;
+comment on function pipeline.check_concurrency(jsonb, jsonb) is 'Raises MR001 unless a stage''s key is a column of the entity table.';
+
+create function pipeline.check_limits(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit text;
+begin
+  perform pipeline.check_keys(p_stage, '{limits}', array['max_in_flight', 'rate', 'concurrency', 'priority', 'back_pressure']);
+  if jsonb_typeof(p_stage -> 'limits') <> 'object' or p_stage -> 'limits' = '{}' then
+    perform pipeline.refuse_value(p_stage, '{limits}', 'an object with at least one limit', 'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.');
+  end if;
+  for v_limit in select k from jsonb_object_keys(p_stage -> 'limits') k order by k loop
+    if jsonb_typeof(p_stage #> array['limits', v_limit]) <> (case v_limit when 'max_in_flight' then 'number' when 'priority' then 'boolean' else 'object' end) then
+      perform pipeline.refuse_value(p_stage, array['limits', v_limit], case v_limit when 'max_in_flight' then 'a number' when 'priority' then 'true or false' else 'an object' end, 'Correct it, or leave it out.');
+    end if;
+  end loop;
+  perform pipeline.check_number(p_stage, '{limits,max_in_flight}', 1, 10000, true);
+  if p_stage -> 'limits' ? 'rate' then
+    perform pipeline.check_keys(p_stage, '{limits,rate}', array['count', 'per_seconds', 'burst']);
+    perform pipeline.check_required(p_stage, '{limits,rate,count}', 'a whole number from 1 to 1000000', 'Set it to how many may begin in each interval.');
+    perform pipeline.check_number(p_stage, '{limits,rate,count}', 1, 1000000, true);
+    perform pipeline.check_required(p_stage, '{limits,rate,per_seconds}', 'a number from 0.001 to 86400', 'Set it to the length of the interval.');
+    perform pipeline.check_number(p_stage, '{limits,rate,per_seconds}', 0.001, 86400);
+    perform pipeline.check_number(p_stage, '{limits,rate,burst}', 1, 1000000, true);
+  end if;
+  if p_stage -> 'limits' ? 'concurrency' then
+    perform pipeline.check_concurrency(p_stage, p_definition);
+  end if;
+  if p_stage -> 'limits' ? 'back_pressure' then
+    perform pipeline.check_back_pressure(p_stage, p_definition);
+  end if;
+end
+$$;
+comment on function pipeline.check_limits(jsonb, jsonb) is 'Raises MR001 unless the limits of a stage are well formed.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,341 @@
+// Concurrency per key with fair turns, and priority: the queue of a stage sorted into lanes.
+import { expect } from 'vitest';
+import { chain, type Definition, type Engine, type Row, test } from '../support/engine.ts';
+import { jobEnd } from '../support/sessions.ts';
+import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
+
+const perKey = (limit: number, more: Row = {}) => ({ concurrency: { column: 'key', limit }, ...more });
+
+async function laned(engine: Engine, limits: Row, options: Row = {}): Promise<Definition> {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  return engine.pipeline([{ name: 'only', limits, max_workers: 20, ...options }]);
+}
+
+/** Inserts an entity for each key, and queues them in one statement. */
+async function queueKeys(engine: Engine, ...keys: (string | null)[]): Promise<string[]> {
+  const rows = await engine.rows<{ id: string }>(
+    `insert into public.items (key, only_status) select k, 'queued' from unnest($1::text[]) k returning id`,
+    [keys],
+  );
+  return rows.map((row) => row.id);
+}
+
+const repeat = (key: string, count: number): string[] => Array.from({ length: count }, () => key);
+const keysOf = (batch: Claimed[]) => batch.map((item) => item.entity.key as string).sort();
+const count = (batch: Claimed[], key: string) => keysOf(batch).filter((k) => k === key).length;
+const lanes = (engine: Engine) =>
+  engine.rows<{ lane: string; due_at: unknown }>('select lane, due_at from pipeline.lanes order by lane');
+
+test('no more of a key are in work than its limit, across workers, and others go on', async ({ engine }) => {
+  await laned(engine, perKey(2));
+  await queueKeys(engine, ...repeat('a', 5), ...repeat('b', 3));
+  const [one, two] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
+  expect(keysOf(await one.take(3))).toHaveLength(3);
+  await two.take(50);
+  const busy = await engine.rows(
+    `select i.key, count(*)::int from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+     join public.items i on i.id::text = r.entity_id where a.state = 'started' group by i.key order by i.key`,
+  );
+  expect(busy).toEqual([
+    { key: 'a', count: 2 },
+    { key: 'b', count: 2 },
+  ]);
+  expect(await one.claim()).toMatchObject({ status: 'empty', wait_ms: 1000 });
+});
+
+test.for([
+  ['completed', completed],
+  ['failed', failed],
+  ['released', released],
+] as const)('a %s attempt frees its key for the same call', async ([, report], { engine }) => {
+  await laned(engine, perKey(1), { retry: { max_attempts: 1 } });
+  await queueKeys(engine, 'a', 'a', 'b');
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(50);
+  expect(keysOf(batch)).toEqual(['a', 'b']);
+  const item = batch.find((b) => b.entity.key === 'a') as Claimed;
+  const answer = await worker.complete([report(item)], 50);
+  expect(keysOf(answer.batch)).toEqual(['a']);
+});
+
+test('a cancelled run, a lost lease and an ended job free their key', async ({ engine }) => {
+  await laned(engine, perKey(1), {
+    kind: 'external',
+    completion: { callback: true, deadline_seconds: 3600 },
+    retry: { max_attempts: 1 },
+  });
+  await queueKeys(engine, ...repeat('a', 5));
+  const worker = await Worker.of(engine, 'only');
+  await engine.sql.query('select pipeline.cancel($1)', [(await worker.takeOne()).run]);
+  const job = await worker.takeOne();
+  await worker.report(waiting(job, 'job-1'));
+  expect(await worker.take()).toEqual([]);
+  await worker.leave();
+  expect((await resume(engine, [jobEnd(job, 'job-1')])).ring).toMatchObject([{ stage: 'only' }]);
+  const lost = await Worker.of(engine, 'only');
+  await lost.takeOne();
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
+});
+
+test('keys take turns: a small one waits for no more than a round, however long a big one is', async ({ engine }) => {
+  await laned(engine, perKey(1000));
+  await queueKeys(engine, ...repeat('big', 10_000));
+  const worker = await Worker.of(engine, 'only');
+  expect(count(await worker.take(10), 'big')).toBe(10);
+  await queueKeys(engine, 'x', 'y', 'x', 'y', 'z');
+  const next = await worker.take(8);
+  expect(keysOf(next)).toEqual(['big', 'big', 'big', 'x', 'x', 'y', 'y', 'z']);
+  await queueKeys(engine, ...repeat('x', 20), ...repeat('y', 20));
+  for (let round = 0; round < 5; round++) {
+    const batch = await worker.take(3);
+    expect(keysOf(batch)).toEqual(['big', 'x', 'y']);
+  }
+});
+
+test('a key that arrives behind thousands of single arrivals of another is served in the next claim', async ({
+  engine,
+}) => {
+  await laned(engine, perKey(1000));
+  await queueKeys(engine, ...repeat('big', 100));
+  await engine.sql.query(
+    `insert into pipeline.arrivals (stage_id, lane, due_at) select a.stage_id, a.lane, a.due_at from pipeline.arrivals a, generate_series(1, 5000)`,
+  );
+  await queueKeys(engine, 'small');
+  const batch = await (await Worker.of(engine, 'only')).take(4);
+  expect(keysOf(batch)).toEqual(['big', 'big', 'big', 'small']);
+});
+
+test('with more keys than a batch holds, each is served once before any is served twice', async ({ engine }) => {
+  await laned(engine, perKey(1000));
+  const keys = Array.from({ length: 25 }, (_, number) => `key-${number}`);
+  await queueKeys(engine, ...keys, ...keys, ...keys);
+  const worker = await Worker.of(engine, 'only');
+  for (let round = 0; round < 3; round++) {
+    const served: string[] = [];
+    for (let part = 0; part < 5; part++) served.push(...keysOf(await worker.take(5)));
+    expect(new Set(served).size).toBe(25);
+  }
+  expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
+  expect(await lanes(engine)).toEqual([]);
+});
+
+test('within a key the oldest goes first', async ({ engine }) => {
+  await laned(engine, perKey(1));
+  const ids = [...(await queueKeys(engine, 'a')), ...(await queueKeys(engine, 'a')), ...(await queueKeys(engine, 'a'))];
+  const worker = await Worker.of(engine, 'only');
+  const served: string[] = [];
+  let batch = await worker.take();
+  while (batch[0]) {
+    served.push(batch[0].entity_id);
+    batch = (await worker.complete([completed(batch[0])], 10)).batch;
+  }
+  expect(served).toEqual(ids);
+});
+
+test('rows without a key are one key', async ({ engine }) => {
+  await laned(engine, perKey(1));
+  await queueKeys(engine, null, null, '');
+  expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
+});
+
+test('the host of a URL is the key, whatever else it says', async ({ engine }) => {
+  await laned(engine, { concurrency: { column: 'key', part: 'host', limit: 1 } });
+  const same = [
+    'https://Example.com/a',
+    'http://example.com:8080/b?c=http://other.org',
+    'HTTPS://me:s3@cret@EXAMPLE.com#x',
+    ' http://example.com. ',
+  ];
+  const others = ['https://www.example.com/', 'http://[::1]:80/', 'no address', 'mailto:me@example.com', 'http://'];
+  await queueKeys(engine, ...same, ...others);
+  await (await Worker.of(engine, 'only')).take(50);
+  const keys = await engine.rows<{ key: string }>('select key from pipeline.in_flight order by key collate "C"');
+  expect(keys.map(({ key }) => key)).toEqual([
+    '[::1]',
+    'example.com',
+    'http://',
+    'mailto:me@example.com',
+    'no address',
+    'www.example.com',
+  ]);
+});
+
+test('a value too long for an index is a key all the same', async ({ engine }) => {
+  await laned(engine, perKey(1));
+  await queueKeys(engine, 'é'.repeat(20_000), `${'é'.repeat(20_000)}!`, 'é'.repeat(20_000));
+  expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(2);
+});
+
+test('a retry in backoff waits in its lane and holds up nobody', async ({ engine }) => {
+  await laned(engine, perKey(1), { retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [30] } } });
+  const [first, second] = await queueKeys(engine, 'a', 'a');
+  const worker = await Worker.of(engine, 'only');
+  const answer = await worker.complete([failed(await worker.takeOne())], 10);
+  expect(answer.batch).toMatchObject([{ entity_id: second }]);
+  expect(await worker.complete(answer.batch.map((item) => completed(item)))).toMatchObject({ status: 'empty' });
+  expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
+  expect(await worker.leave()).toMatchObject({ left: true });
+  await engine.advance('29 seconds');
+  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  await engine.configureDoorbell();
+  await engine.advance('1 second');
+  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 1 });
+  expect(await (await Worker.of(engine, 'only')).take()).toMatchObject([{ entity_id: first, retry_count: 1 }]);
+});
+
+test('a higher priority goes first, and within one the keys take turns', async ({ engine }) => {
+  await laned(engine, perKey(1000, { priority: true }));
+  const ids = await queueKeys(engine, 'a', 'a', 'b', 'a', 'b');
+  const [, second, , fourth, fifth] = ids as [string, string, string, string, string];
+  for (const id of [fourth, fifth]) await prioritise(engine, id, 7);
+  await prioritise(engine, second, 9);
+  const worker = await Worker.of(engine, 'only');
+  const served: string[] = [];
+  for (let number = 0; number < 5; number++) served.push((await worker.takeOne()).entity_id);
+  expect(served.slice(0, 3)).toEqual([second, ...served.slice(1, 3)]);
+  expect(new Set(served.slice(1, 3))).toEqual(new Set([fourth, fifth]));
+});
+
+test('a key counts once over all priorities', async ({ engine }) => {
+  await laned(engine, perKey(1, { priority: true }));
+  const [, second] = await queueKeys(engine, 'a', 'a');
+  await prioritise(engine, second as string, 5);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take();
+  expect(batch).toMatchObject([{ entity_id: second }]);
+  const answer = await worker.complete([completed(batch[0] as Claimed)], 10);
+  expect(answer.batch).toHaveLength(1);
+});
+
+test('priority alone needs no key, and a run starts with the one it is given', async ({ engine }) => {
+  await laned(engine, { priority: true });
+  await queueKeys(engine, 'a', 'b', 'c');
+  const [id] = await engine.insert();
+  await engine.sql.query(`select pipeline.start('flow', $1, p_priority => 3)`, [id]);
+  const worker = await Worker.of(engine, 'only');
+  expect(await worker.take(1)).toMatchObject([{ entity_id: id }]);
+  expect(await worker.take(50)).toHaveLength(3);
+});
+
+test('a priority counts nothing at a stage that does not declare it, and goes along to one that does', async ({
+  engine,
+}) => {
+  const [first, second] = chain(['first', 'second']);
+  await engine.pipeline([
+    { name: 'first', ...first },
+    { name: 'second', ...second, limits: { priority: true } },
+  ]);
+  const [low, high] = await engine.queued('first', 2);
+  await prioritise(engine, high as string, 4);
+  const worker = await Worker.of(engine, 'first');
+  const items = await worker.take();
+  expect(items.map((item) => item.entity_id)).toEqual([low, high]);
+  await worker.report(...items.map((item) => completed(item)));
+  expect(await (await Worker.of(engine, 'second')).take(1)).toMatchObject([{ entity_id: high }]);
+});
+
+test('a stage that starts over, and a run that is retried, wait in their lanes again', async ({ engine }) => {
+  await laned(engine, perKey(1), { retry: { max_attempts: 1 } });
+  const [id] = await queueKeys(engine, 'a');
+  const worker = await Worker.of(engine, 'only');
+  await worker.takeOne();
+  await engine.sql.query(`update public.items set only_status = 'queued' where id = $1`, [id]);
+  const again = await worker.takeOne();
+  await worker.report(failed(again));
+  await engine.sql.query('select pipeline.retry($1)', [again.run]);
+  await worker.takeOne();
+  expect(await engine.attempts(id)).toEqual(['only 1 cancelled superseded', 'only 2 failed', 'only 3 started']);
+});
+
+test('a stage that is given lanes sorts what is queued and in work already', async ({ engine }) => {
+  const definition = await laned(
+    engine,
+    { max_in_flight: 100 },
+    { retry: { backoff: { kind: 'list', seconds: [0] } } },
+  );
+  await queueKeys(engine, 'a', 'a', 'b');
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  definition.stages = [{ ...definition.stages[0], name: 'only', limits: perKey(1) }];
+  await engine.define(definition);
+  expect(keysOf(await worker.take())).toEqual(['a', 'b']);
+  await worker.report(failed(item));
+  expect(await engine.value('select lane from pipeline.attempts where parent_id = $1', [item.attempt])).toBe('0a');
+});
+
+test('what was queued by somebody who did not know of the lanes yet is found by the sweep', async ({ engine }) => {
+  await laned(engine, perKey(1));
+  await queueKeys(engine, 'a');
+  await engine.sql.query('update pipeline.attempts set lane = null');
+  await engine.sql.query('delete from pipeline.arrivals');
+  expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
+});
+
+test('a limit that is raised applies to the next claim', async ({ engine }) => {
+  const definition = await laned(engine, perKey(1));
+  await queueKeys(engine, ...repeat('a', 5));
+  const worker = await Worker.of(engine, 'only');
+  await worker.take();
+  expect(await worker.take()).toEqual([]);
+  definition.stages = [{ name: 'only', limits: perKey(3) }];
+  await engine.define(definition);
+  expect(await worker.take()).toHaveLength(2);
+});
+
+test('a column that changes later does not move what is queued', async ({ engine }) => {
+  await laned(engine, perKey(1));
+  const [, second] = await queueKeys(engine, 'a', 'a');
+  await engine.sql.query(`update public.items set key = 'b' where id = $1`, [second]);
+  expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
+});
+
+test('a column that is gone makes no write of the user fail, and is reported', async ({ engine }) => {
+  await laned(engine, perKey(2));
+  await engine.sql.query('alter table public.items rename column key to other');
+  await engine.queued('only', 3);
+  expect(await engine.rows(`select code, detail from pipeline.log where code like 'lane%'`)).toEqual([
+    { code: 'lane_key_failed', detail: { column: 'key' } },
+  ]);
+  await engine.sql.query(`select pipeline.define(jsonb_build_object('pipeline', 'flow', 'entity', jsonb_build_object('table', 'public.items', 'key', 'id'),
+    'stages', '[{"name": "only", "limits": {"concurrency": {"column": "other", "limit": 2}}}]'::jsonb))`);
+  expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(2);
+});
+
+test('an attempt that must be alone is taken alone, once its host is idle and its key free', async ({ engine }) => {
+  await laned(engine, perKey(1), { retry: { backoff: { kind: 'list', seconds: [0] } } });
+  await queueKeys(engine, 'a');
+  await (await Worker.of(engine, 'only')).takeOne();
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  await queueKeys(engine, 'a', 'b');
+  const worker = await Worker.of(engine, 'only');
+  const [loner] = await worker.take();
+  expect(loner).toMatchObject({ alone: true, retry_count: 1 });
+  expect(await worker.take()).toEqual([]);
+  const answer = await worker.complete([completed(loner as Claimed)], 10);
+  expect(keysOf(answer.batch)).toEqual(['a', 'b']);
+});
+
+test('all limits together: none is exceeded', async ({ engine }) => {
+  await laned(engine, perKey(2, { max_in_flight: 5, rate: { count: 4, per_seconds: 1 }, priority: true }));
+  await queueKeys(engine, ...repeat('a', 10), ...repeat('b', 10), ...repeat('c', 10));
+  const worker = await Worker.of(engine, 'only');
+  const first = await worker.take(50);
+  expect(first).toHaveLength(4);
+  await engine.advance('10 seconds');
+  const second = await worker.take(50);
+  expect(second).toHaveLength(1);
+  for (const key of ['a', 'b', 'c']) expect(count([...first, ...second], key)).toBeLessThanOrEqual(2);
+  expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
+});
+
+async function prioritise(engine: Engine, entity: string, priority: number): Promise<void> {
+  await engine.sql.query(
+    `select pipeline.prioritise(id, $2) from pipeline.runs where entity_id = $1 and status = 'running'`,
+    [entity, priority],
+  );
+}
