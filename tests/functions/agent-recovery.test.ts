@@ -1,6 +1,6 @@
 // Agents over the real engine: the runtime's own drain and handler, a database, and a model that replies by what it is told.
 import { randomUUID } from 'node:crypto';
-import { expect } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { createCheckpoints } from '../../supabase/functions/_shared/agent-checkpoints.ts';
 import type { defineTool } from '../../supabase/functions/_shared/agent-tools.ts';
 import { Drain } from '../../supabase/functions/_shared/drain.ts';
@@ -168,6 +168,26 @@ test('an attempt reports what it used itself, and what its passage did', async (
       asked: null,
     },
   ]);
+});
+
+test('an attempt that is handed back between two turns is claimed again and goes on, as the same attempt', async ({
+  engine,
+}) => {
+  const { id, env, asked } = await prepare(engine);
+  const start = Date.now.bind(Date);
+  // The tool takes three of the stage's five seconds, as far as anybody can tell.
+  const { tool, looked } = lookTool(() => {
+    vi.spyOn(Date, 'now').mockImplementation(() => start() + 3_000);
+    return 'page 3';
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { end, calls } = await invoke(engine, env, tool);
+  expect(end).toBe('empty');
+  expect(calls.filter((name) => name === 'pipeline_turns')).toHaveLength(2);
+  expect(await engine.attempts(id)).toEqual(['think 1 completed']);
+  expect({ asked: asked().length, looked }).toEqual({ asked: 2, looked: [3] });
+  const [{ usage } = {}] = await engine.rows('select usage from pipeline.timeline($1)', [(await engine.run(id)).id]);
+  expect(usage).toMatchObject({ turns: 2, input_tokens: 2_000 });
 });
 
 test('an attempt that is cancelled between two turns ends at once and quietly', async ({ engine }) => {
