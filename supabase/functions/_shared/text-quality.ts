@@ -1,12 +1,14 @@
 const goodEnough = 0.6;
 const longestWord = 40;
+// The dots between an entry of a table of contents and its page, bullets and rules say nothing about the words.
+const leaders = /[.…·•_]{3,}|(?<!\S)[.…·•*_\p{Pd}]+(?!\S)/gu;
 
 /**
  * How far a text consists of words and numbers as people write them, from 0 to 1: the share of its characters, blanks
  * aside, that stand in such words. What a PDF with a broken font or a badly read image gives comes out low.
  */
 export function textQuality(text: string): number {
-  const pieces = text.normalize('NFC').match(/\S+/gu) ?? [];
+  const pieces = text.normalize('NFC').replace(leaders, ' ').match(/\S+/gu) ?? [];
   let all = 0;
   let good = 0;
   for (const piece of pieces) {
