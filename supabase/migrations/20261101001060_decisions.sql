@@ -371,38 +371,34 @@ create function pipeline.take_answers() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_decided bigint[] := array(select n.attempt_id from new_rows n join old_rows o on o.attempt_id = n.attempt_id where o.decided_at is null and n.decided_at is not null);
-  v_answer public.pipeline_decisions;
+  v_decided bigint[] := array(
+    select n.attempt_id from new_rows n where n.decided_at is not null except select o.attempt_id from old_rows o where o.decided_at is not null);
   v_found record;
-  v_item pipeline.work;
-  v_items pipeline.work[] := '{}';
+  v_items pipeline.work[];
   v_done record;
 begin
   if cardinality(v_decided) = 0 then
     return null;
   end if;
   perform pipeline.hold_runs(array(select d.run_id from public.pipeline_decisions d where d.attempt_id = any (v_decided)));
-  for v_answer in select d.* from public.pipeline_decisions d where d.attempt_id = any (v_decided) order by d.attempt_id loop
-    v_item := null;
-    v_item.ord := cardinality(v_items) + 1;
-    v_item.attempt_id := v_answer.attempt_id;
-    v_item.outcome := 'completed';
-    v_item.result := jsonb_build_object('decision', v_answer.decision, 'decided_by', v_answer.decided_by);
-    select a.run_id, a.stage_id, r.entity_id, a.state, a.error, s.result_limit_bytes into v_found
-    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id join pipeline.stages s on s.id = a.stage_id where a.id = v_answer.attempt_id;
-    if v_found.state is distinct from 'waiting' then
-      raise exception 'attempt % can no longer be decided: %', v_answer.attempt_id, pipeline.why_undecided(v_found.state, v_found.error)
-        using errcode = 'MR004', hint = 'Its row will be closed by the sweep. Look for another open decision of the same entity.';
-    elsif octet_length(v_item.result::text) > v_found.result_limit_bytes then
-      raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %', v_answer.attempt_id, octet_length(v_item.result::text), v_answer.stage, v_found.result_limit_bytes
-        using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
-    end if;
-    v_item.run_id := v_found.run_id;
-    v_item.stage_id := v_found.stage_id;
-    v_item.entity_id := v_found.entity_id;
-    v_item.was := v_found.state;
-    v_items := v_items || v_item;
-  end loop;
+  select d.attempt_id, pipeline.why_undecided(a.state, a.error) as why into v_found
+  from public.pipeline_decisions d left join pipeline.attempts a on a.id = d.attempt_id
+  where d.attempt_id = any (v_decided) and a.state is distinct from 'waiting' order by d.attempt_id limit 1;
+  if found then
+    raise exception 'attempt % can no longer be decided: %', v_found.attempt_id, v_found.why
+      using errcode = 'MR004', hint = 'Its row will be closed by the sweep. Look for another open decision of the same entity.';
+  end if;
+  v_items := array(
+    select row(row_number() over (order by a.id), a.id, null, null, 'completed', jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by), null, null,
+      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
+    from public.pipeline_decisions d join pipeline.attempts a on a.id = d.attempt_id join pipeline.runs r on r.id = a.run_id
+    where d.attempt_id = any (v_decided));
+  select i.attempt_id, octet_length(i.result::text) as size, s.name, s.result_limit_bytes into v_found
+  from unnest(v_items) i join pipeline.stages s on s.id = i.stage_id where octet_length(i.result::text) > s.result_limit_bytes limit 1;
+  if found then
+    raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %', v_found.attempt_id, v_found.size, v_found.name, v_found.result_limit_bytes
+      using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
+  end if;
   -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and nothing is written.
   v_done := pipeline.settle(v_items);
   select i.attempt_id, i.reason into v_found from unnest(v_done.items) i where i.verdict is not null limit 1;
