@@ -368,7 +368,7 @@ as $$
 begin
   update pipeline.fan_outs f set state = 'open', total = null, retry_children = true
   where f.id in (select max(o.id) from pipeline.fan_outs o where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id group by o.run_id)
-    and f.state in ('abandoned', 'closed');
+    and f.state in ('abandoned', 'closed', 'finished');
   insert into pipeline.tallies (fan_out_id, recount) select f.id, true from pipeline.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
 end
 $$;
