@@ -29,6 +29,9 @@ export interface DrainOptions {
 const GATHER_MS = 8;
 const FIRST_REFILL_PAUSE_MS = 250;
 const LONGEST_REFILL_PAUSE_MS = 2_000;
+const SHORTEST_WAIT_MS = 25;
+// How long to wait for a stage at its limits; beyond that the sweep rings when it may go on.
+const LONGEST_IDLE_MS = 5_000;
 
 /** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
 export class Drain {
@@ -41,6 +44,8 @@ export class Drain {
   private sawEmpty = false;
   private refillAt = 0;
   private refillPause = FIRST_REFILL_PAUSE_MS;
+  private waitMs: number | null = null;
+  private busyAt = Date.now();
   private stopRenewing: (() => void) | null = null;
 
   constructor(private readonly o: DrainOptions) {
@@ -83,9 +88,14 @@ export class Drain {
     }
     await this.claim();
     for (;;) {
-      if (this.held.size > 0) await this.step();
-      else if (!this.mayClaim()) return await this.handOver();
-      else if (this.sawEmpty) {
+      if (this.held.size > 0) {
+        await this.step();
+        this.busyAt = Date.now();
+      } else if (!this.mayClaim()) return await this.handOver();
+      else if (this.sawEmpty && this.waitMs !== null && Date.now() + this.waitMs <= this.busyAt + LONGEST_IDLE_MS) {
+        await this.held.changed(Date.now() + this.waitMs);
+        if (this.mayClaim()) await this.claim();
+      } else if (this.sawEmpty) {
         const { left } = await this.o.engine.leave(this.worker, false);
         if (left) return 'empty';
         await this.claim();
@@ -178,7 +188,8 @@ export class Drain {
     this.held.add(answer.batch);
     this.sawEmpty = limit > 0 && answer.batch.length === 0;
     this.refillPause = this.sawEmpty ? Math.min(this.refillPause * 2, LONGEST_REFILL_PAUSE_MS) : FIRST_REFILL_PAUSE_MS;
-    this.refillAt = Date.now() + this.refillPause;
+    this.waitMs = this.sawEmpty && answer.wait_ms != null ? Math.max(answer.wait_ms, SHORTEST_WAIT_MS) : null;
+    this.refillAt = Date.now() + (this.waitMs ?? this.refillPause);
   }
 
   private mayClaim(): boolean {

@@ -32,6 +32,8 @@ const admitted = z.object({
   stage: stageLimits,
   batch: z.array(item),
   ring: z.array(ring),
+  /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
+  wait_ms: z.number().nullish(),
 });
 const refused = z.object({
   status: z.literal('refused'),
