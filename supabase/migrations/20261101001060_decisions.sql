@@ -479,11 +479,22 @@ create function pipeline.forget_decisions(p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- One that somebody is about to answer is left to close_decisions().
+  -- One that somebody is answering this very moment is left to close_decisions(), or to prune_decisions() if it was closed.
   delete from public.pipeline_decisions d where d.attempt_id in (
     select o.attempt_id from public.pipeline_decisions o where o.run_id = any (p_run_ids) for update skip locked);
 end
 $$;
 comment on function pipeline.forget_decisions(bigint[]) is 'Removes the decisions of runs that are being deleted, without waiting for anybody.';
+
+create function pipeline.prune_decisions() returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  delete from public.pipeline_decisions d where d.attempt_id in (
+    select o.attempt_id from public.pipeline_decisions o
+    where not exists (select from pipeline.attempts a where a.id = o.attempt_id) for update skip locked);
+end
+$$;
+comment on function pipeline.prune_decisions() is 'Removes decisions whose attempt is gone since somebody was just answering when their run was deleted.';
 
 revoke all on all functions in schema pipeline from public;

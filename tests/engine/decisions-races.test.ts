@@ -159,3 +159,20 @@ test('two people who decide many at once, in any order, neither hang nor take on
   });
   expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(20);
 });
+
+test('a decided question that somebody answers again while its run is deleted goes with the next pruning', async ({
+  engine,
+}) => {
+  const [id] = await toReview(engine);
+  const attempt = await asked(engine, id);
+  await decide(engine.sql, attempt);
+  const person = await openTransaction(engine);
+  expect(await decide(person, attempt)).toBe('duplicate');
+  await engine.sql.query(`set statement_timeout = '2s'`);
+  await engine.sql.query('delete from public.items where id = $1', [id]);
+  await engine.sql.query('select pipeline.prune()');
+  expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(1);
+  await person.query('commit');
+  await engine.sql.query('select pipeline.prune()');
+  expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(0);
+});
