@@ -128,6 +128,7 @@ begin
   select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
   from pipeline.pipelines p, pipeline.sweep_pipeline(p.id) s;
   v_children := pipeline.sweep_children();
+  perform pipeline.close_decisions(1000);
   v_done := v_done || to_jsonb(v_children);
   delete from pipeline.claims c where c.token in (
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
@@ -168,6 +169,7 @@ begin
         and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
       order by r.id limit 10000 for update skip locked) r);
   perform pipeline.delete_runs(v_runs);
+  perform pipeline.prune_decisions();
   delete from pipeline.log l where l.at < v_before;
   delete from cron.job_run_details d using cron.job j where j.jobid = d.jobid and j.jobname like 'millrace-%' and d.end_time < pipeline.now() - interval '1 day';
   return jsonb_build_object('runs', cardinality(v_runs));

@@ -88,11 +88,14 @@ describe('the public functions', () => {
       'pipeline_checkpoint',
       'pipeline_claim',
       'pipeline_complete',
+      'pipeline_decide',
+      'pipeline_fold',
       'pipeline_leave',
       'pipeline_poll',
       'pipeline_renew',
       'pipeline_resume',
       'pipeline_ring',
+      'pipeline_spawn',
       'pipeline_turns',
     ]);
   });
