@@ -27,7 +27,6 @@ interface OpenLine {
 // Shares of the letters' size.
 const sameLine = 0.5;
 const wordGap = 0.15;
-const columnGap = 4;
 // How much wider than the usual distance of two lines parts paragraphs.
 const paragraphGap = 1.3;
 
@@ -43,8 +42,9 @@ export function readLines(items: readonly unknown[], pageTransform: number[]): P
   for (const item of items.filter(isText)) {
     const [x, y] = place(item, pageTransform);
     const size = Math.hypot(item.transform[2] ?? 0, item.transform[3] ?? 0);
-    if (item.str !== '') {
-      if (line && (Math.abs(y - line.y) > size * sameLine || x - line.end > size * columnGap)) close();
+    // A blank is told by the gap it fills, whether or not the file has one there.
+    if (item.str.trim() !== '') {
+      if (line && Math.abs(y - line.y) > size * sameLine) close();
       line ??= { x, y, end: x, text: '', lettersBySize: new Map() };
       if (x - line.end > size * wordGap) line.text += ' ';
       line.text += item.str;
@@ -60,8 +60,12 @@ export function readLines(items: readonly unknown[], pageTransform: number[]): P
 
 /** The lines as text, with an empty line where one stands further from the last than lines usually do. */
 export function joinLines(lines: readonly PdfLine[]): string {
-  const gaps = lines.slice(1).map((line, index) => line.y - (lines[index] as PdfLine).y);
-  const usual = median(gaps.filter((gap) => gap > 0));
+  // In sizes of the letters, since notes are set closer than the text above them.
+  const gaps = lines.slice(1).map((line, index) => {
+    const last = lines[index] as PdfLine;
+    return (line.y - last.y) / Math.max(line.size, last.size);
+  });
+  const usual = lowerQuartile(gaps.filter((gap) => gap > 0));
   return lines
     .map(({ text }, index) => {
       const gap = gaps[index - 1];
@@ -85,9 +89,10 @@ function mainSize(lettersBySize: Map<number, number>): number {
   return [...lettersBySize].reduce((best, entry) => (entry[1] > best[1] ? entry : best))[0];
 }
 
-function median(values: number[]): number {
+// Gaps are never narrower than usual, and on a page of headings most of them are wider.
+function lowerQuartile(values: number[]): number {
   const sorted = values.sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+  return sorted[Math.floor((sorted.length - 1) / 4)] ?? 0;
 }
 
 function round(value: number): number {

@@ -1,7 +1,11 @@
-const goodEnough = 0.6;
+const goodEnough = 0.7;
 const longestWord = 40;
+// European languages have 35 vowels and more in a hundred letters.
+const leastVowels = 0.28;
+const lettersToCount = 20;
 // The dots between an entry of a table of contents and its page, bullets and rules say nothing about the words.
 const leaders = /[.…·•_]{3,}|(?<!\S)[.…·•*_\p{Pd}]+(?!\S)/gu;
+const vowels = /[aeiouyæœøı]/gi;
 
 /**
  * How far a text consists of words and numbers as people write them, from 0 to 1: the share of its characters, blanks
@@ -16,7 +20,7 @@ export function textQuality(text: string): number {
     all += length;
     if (isNumber(piece) || isWord(piece)) good += length;
   }
-  return all === 0 ? 0 : good / all;
+  return all === 0 ? 0 : (good / all) * speakable(text);
 }
 
 /** Whether a text can be taken for what stands on the page. An empty one cannot. */
@@ -31,9 +35,18 @@ function isNumber(piece: string): boolean {
 function isWord(piece: string): boolean {
   const word = /^\p{P}*(\p{L}[\p{L}\p{M}]*(?:[\p{Pd}'’.&/\u00ad]\p{L}[\p{L}\p{M}]*)*)\p{P}*$/u.exec(piece)?.[1];
   if (!word) return false;
-  if (!/\p{Script=Latin}/u.test(word)) return true;
-  const letters = word.normalize('NFD').replace(/\P{L}/gu, '');
-  if (letters.length > longestWord) return false;
-  // A font's own order of letters often shows as words nobody could speak. Abbreviations are short or in capitals.
-  return letters.length <= 3 || /[aeiouyæœøı]/i.test(letters) || /^[A-Z]{2,6}$/.test(letters);
+  const letters = latinLetters(word);
+  // Abbreviations are short.
+  return letters.length <= 3 || (letters.length <= longestWord && letters.search(vowels) >= 0);
+}
+
+/** 1, or less where vowels are too few: a font with an order of its own often shows one letter for another. */
+function speakable(text: string): number {
+  const letters = latinLetters(text);
+  if (letters.length < lettersToCount) return 1;
+  return Math.min(1, (letters.match(vowels) ?? []).length / letters.length / leastVowels);
+}
+
+function latinLetters(text: string): string {
+  return text.normalize('NFD').replace(/\P{Script=Latin}/gu, '');
 }
