@@ -90,6 +90,8 @@ test('a decision that waits for a user who deletes the row is refused, and the s
   await user.query('commit');
   expect(await outcome(decision)).toBe('MR004');
   expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(1);
+  // An error is told before its locks are let go: the next answer comes after both.
+  await person.query('select 1');
   await engine.sql.query('select pipeline.sweep()');
   expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(0);
 });
