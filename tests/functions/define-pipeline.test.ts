@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { leads } from '../../supabase/functions/_pipelines/leads.ts';
-import {
-  definePipeline,
-  type PipelineInput,
-  type StageInput,
-} from '../../supabase/functions/_shared/define-pipeline.ts';
+import { definePipeline } from '../../supabase/functions/_shared/define-pipeline.ts';
+import type {
+  FunctionStageInput,
+  PipelineInput,
+  StageInput,
+} from '../../supabase/functions/_shared/definition-schema.ts';
 import { defineStage } from '../../supabase/functions/_shared/stage.ts';
 
-const stage: StageInput = {
+const stage: FunctionStageInput = {
   kind: 'function',
   function: 'p-a',
   batchSize: 5,

@@ -1,4 +1,5 @@
-import { definePipeline, type StageInput } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_shared/define-pipeline.ts';
+import type { FunctionStageInput } from '../_shared/definition-schema.ts';
 
 const patient = { kind: 'exponential' as const, baseSeconds: 5, factor: 2, capSeconds: 300, jitter: 0.2 };
 
@@ -9,7 +10,7 @@ const byCode = {
 };
 
 /** A model may answer better when asked again, and need not be given time for it. */
-const modelStage: Omit<StageInput, 'function'> = {
+const modelStage: Omit<FunctionStageInput, 'function'> = {
   kind: 'function',
   batchSize: 10,
   maxWorkers: 4,

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Checkpoints } from './agent-checkpoints.ts';
-import type { PipelineDefinition, StageDefinition } from './define-pipeline.ts';
+import type { PipelineDefinition } from './define-pipeline.ts';
+import type { WorkedStageDefinition } from './definition-schema.ts';
 import type { Usage } from './engine-contract.ts';
 import type { Env, SettingsGroup } from './settings.ts';
 
@@ -68,7 +69,7 @@ export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType>
 export interface Stage {
   pipeline: PipelineDefinition;
   name: string;
-  definition: StageDefinition;
+  definition: WorkedStageDefinition;
   input: z.ZodType;
   output: z.ZodType;
   handler(input: unknown, context: HandlerContext): unknown;
@@ -76,11 +77,17 @@ export interface Stage {
   settings: readonly SettingsGroup[];
 }
 
-/** Joins a stage's code with its definition. Throws when the pipeline defines no such stage. */
+/** Joins a stage's code with its definition. Throws when the pipeline defines no such stage, or one that has no code. */
 export function defineStage<Input extends z.ZodType, Output extends z.ZodType>(
   options: StageOptions<Input, Output>,
 ): Stage {
   const definition = options.pipeline.stage(options.stage);
+  if (!('function' in definition)) {
+    throw new Error(
+      `Stage ${options.stage} of pipeline ${options.pipeline.name} is of kind ${definition.kind}, which has no code: ` +
+        'the database does its work. Remove its function, or change its kind.',
+    );
+  }
   return {
     pipeline: options.pipeline,
     name: options.stage,

@@ -1,0 +1,106 @@
+import type { z } from 'zod';
+import { optionsOf, type StageDefinition } from './definition-schema.ts';
+
+type Stages = Record<string, StageDefinition>;
+
+/** One sentence for each fault of a definition: the field, what is wrong with it, what was found. */
+export function definitionFaults(error: z.ZodError, input: unknown): string[] {
+  return error.issues.map((issue) => {
+    const field = issue.path.join('.') || 'the definition';
+    const value = valueAt(input, issue.path);
+    if (issue.code !== 'unrecognized_keys') return `${field}: ${issue.message} (found: ${shown(value)})`;
+    const inStage = issue.path.length === 2 && issue.path[0] === 'stages';
+    const kind = (value as { kind?: unknown } | undefined)?.kind;
+    const options = inStage ? optionsOf(kind) : null;
+    const remedy = options
+      ? `a stage of kind ${kind} takes ${options.join(', ')}`
+      : 'correct the name, or leave it out';
+    const found = issue.keys.map((key) => `${key}: ${shown(valueAt(value, [key]))}`);
+    return `${field} has the unknown option ${found.join(' and ')}; ${remedy}`;
+  });
+}
+
+/** Checks what stages say of one another. Throws an error that names the field and the remedy. */
+export function checkGraph(pipeline: string, stages: Stages): void {
+  for (const [name, stage] of Object.entries(stages)) {
+    checkNeeds(pipeline, name, stages);
+    checkThresholds(pipeline, name, stages);
+    checkCondition(name, stage);
+  }
+  checkCycles(pipeline, stages);
+  for (const [name, stage] of Object.entries(stages)) checkBackPressure(pipeline, name, stage, stages);
+}
+
+function checkNeeds(pipeline: string, name: string, stages: Stages): void {
+  const needs = stages[name]?.needs ?? [];
+  for (const [place, need] of needs.entries()) {
+    if (!stages[need]) {
+      throw new Error(`stages.${name}.needs names ${need}, which pipeline ${pipeline} does not have: correct it.`);
+    }
+    if (needs.indexOf(need) < place) throw new Error(`stages.${name}.needs names ${need} twice: name it once.`);
+  }
+}
+
+function checkThresholds(pipeline: string, name: string, stages: Stages): void {
+  for (const [place, { map }] of (stages[name]?.after ?? []).entries()) {
+    const kind = stages[map]?.kind;
+    if (kind === 'map') continue;
+    const found = kind ? `is of kind ${kind}` : `pipeline ${pipeline} does not have`;
+    throw new Error(`stages.${name}.after.${place}.map names ${map}, which ${found}: name a stage of kind map.`);
+  }
+}
+
+function checkCondition(name: string, { when, otherwise, needs }: StageDefinition): void {
+  if (otherwise && when === undefined) {
+    throw new Error(`stages.${name}.otherwise is ${otherwise}, but there is no when: add a condition, or remove it.`);
+  }
+  // A name that is misspelt would skip the stage without a word.
+  for (const [, asked] of (when ?? '').matchAll(/\$\s*\.\s*"?needs"?\s*\.\s*"?([A-Za-z0-9_]+)/g)) {
+    if (asked && !needs.includes(asked)) {
+      throw new Error(`stages.${name}.when asks for the result of ${asked}, which is none of its needs: add it there.`);
+    }
+  }
+}
+
+/** The stages right before a stage: its needs, and the maps whose thresholds it awaits. */
+function before(stage: StageDefinition | undefined): string[] {
+  return [...(stage?.needs ?? []), ...(stage?.after ?? []).map(({ map }) => map)];
+}
+
+function checkCycles(pipeline: string, stages: Stages): void {
+  const settled = new Set<string>();
+  const visit = (stage: string, trail: string[]): void => {
+    if (settled.has(stage)) return;
+    if (trail.includes(stage)) {
+      const cycle = [...trail.slice(trail.indexOf(stage)), stage].join(' → ');
+      throw new Error(`Pipeline ${pipeline} has a cycle: ${cycle}. Remove one of these needs or thresholds.`);
+    }
+    for (const earlier of before(stages[stage])) visit(earlier, [...trail, stage]);
+    settled.add(stage);
+  };
+  for (const stage of Object.keys(stages)) visit(stage, []);
+}
+
+/** A stage held back by one that does not follow it might never be let go. A stage of another pipeline is not known here. */
+function checkBackPressure(pipeline: string, name: string, stage: StageDefinition, stages: Stages): void {
+  const target = 'limits' in stage ? stage.limits?.backPressure?.stage : undefined;
+  if (!target || (target.includes('.') && !target.startsWith(`${pipeline}.`))) return;
+  const wanted = target.slice(target.indexOf('.') + 1);
+  const later = (from: string): boolean => {
+    const next = Object.keys(stages).filter((other) => before(stages[other]).includes(from));
+    return next.includes(wanted) || next.some(later);
+  };
+  if (later(name)) return;
+  throw new Error(
+    `stages.${name}.limits.backPressure.stage names ${target}, which does not come after ${name}: name a later stage.`,
+  );
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? (value === undefined ? 'nothing' : typeof value);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
