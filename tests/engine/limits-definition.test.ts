@@ -1,0 +1,159 @@
+// What a definition may say about limits, and the calls that a person makes: each illegal use with its error.
+import { expect } from 'vitest';
+import { chain, type Row, test } from '../support/engine.ts';
+import { rungStages } from '../support/sessions.ts';
+import { Worker } from '../support/worker.ts';
+
+const concurrency = { column: 'label', limit: 2 };
+const rate = { count: 1, per_seconds: 1 };
+
+const illegal: [string, unknown, RegExp, RegExp][] = [
+  ['an empty list of limits', {}, /stage first: limits is \{\}, but must be an object/, /leave limits out/],
+  ['limits that are no object', 5, /limits is 5, but must be an object/, /Set max_in_flight/],
+  ['null', null, /limits is null, but must be an object/, /Set max_in_flight/],
+  ['an unknown limit', { most: 1 }, /limits\.most is not known/, /max_in_flight, rate/],
+  ['max_in_flight of nothing', { max_in_flight: 0 }, /limits\.max_in_flight is 0/, /from 1 to 10000/],
+  ['max_in_flight that is null', { max_in_flight: null }, /limits\.max_in_flight is null/, /leave it out/],
+  ['half an attempt in flight', { max_in_flight: 1.5 }, /must be a whole number/, /from 1 to 10000/],
+  ['a rate without a number', { rate: { per_seconds: 1 } }, /limits\.rate\.count is missing/, /each interval/],
+  ['a rate without an interval', { rate: { count: 1 } }, /limits\.rate\.per_seconds is missing/, /length/],
+  ['a rate of nothing', { rate: { ...rate, count: 0 } }, /limits\.rate\.count is 0/, /from 1 to 1000000/],
+  ['an interval of nothing', { rate: { ...rate, per_seconds: 0 } }, /per_seconds is 0/, /from 0.001 to 86400/],
+  ['a burst of nothing', { rate: { ...rate, burst: 0 } }, /limits\.rate\.burst is 0/, /from 1/],
+  ['an unknown part of a rate', { rate: { ...rate, every: 1 } }, /limits\.rate\.every is not known/, /burst/],
+  ['a rate that is a number', { rate: 5 }, /limits\.rate is 5, but must be an object/, /leave it out/],
+  ['a key without a limit', { concurrency: { column: 'label' } }, /concurrency\.limit is missing/, /same key/],
+  ['a key with a limit of nothing', { concurrency: { ...concurrency, limit: 0 } }, /limit is 0/, /from 1 to 1000/],
+  ['an unknown column', { concurrency: { ...concurrency, column: 'host' } }, /"host", but must be a column/, /key/],
+  ['no column', { concurrency: { limit: 1 } }, /column is missing, but must be a column of public.items/, /key/],
+  ['an unknown part', { concurrency: { ...concurrency, part: 'path' } }, /part is "path"/, /host of a URL/],
+  ['a priority that is a number', { priority: 1 }, /limits\.priority is 1, but must be true or false/, /leave it out/],
+  [
+    'pressure without a threshold',
+    { back_pressure: { stage: 'second' } },
+    /back_pressure\.backlog is missing/,
+    /how many may be queued/,
+  ],
+  ['pressure by nobody', { back_pressure: { backlog: 1 } }, /back_pressure\.stage is missing/, /after this one/],
+  [
+    'pressure by itself',
+    { back_pressure: { stage: 'first', backlog: 1 } },
+    /"first", but must be a stage that comes after this one/,
+    /come: second, third/,
+  ],
+  [
+    'pressure by itself under its full name',
+    { back_pressure: { stage: 'flow.first', backlog: 1 } },
+    /must be a stage that comes after/,
+    /come: second, third/,
+  ],
+  ['pressure by a stage beside', { back_pressure: { stage: 'beside', backlog: 1 } }, /comes after/, /second, third/],
+  ['pressure by an unknown stage', { back_pressure: { stage: 'fourth', backlog: 1 } }, /"fourth"/, /second, third/],
+  [
+    'pressure by an unknown pipeline',
+    { back_pressure: { stage: 'other.one', backlog: 1 } },
+    /"other.one", but must be a stage that is defined already/,
+    /before this one/,
+  ],
+  ['a negative threshold', { back_pressure: { stage: 'second', backlog: -1 } }, /backlog is -1/, /from 0 to 100000/],
+];
+
+test.for(illegal)('a definition is refused for %s', async ([, limits, message, hint], { engine }) => {
+  const definition = await engine.pipeline([...chain(['first', 'second', 'third']), { name: 'beside' }]);
+  (definition.stages[0] as Row).limits = limits;
+  const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)]);
+  expect(refusal.code).toBe('MR001');
+  expect(refusal.message).toMatch(message);
+  expect(refusal.hint).toMatch(hint);
+});
+
+test('the last stage can be held back by none', async ({ engine }) => {
+  const definition = await engine.pipeline([{ name: 'only' }]);
+  (definition.stages[0] as Row).limits = { back_pressure: { stage: 'next', backlog: 1 } };
+  const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)]);
+  expect(refusal.hint).toBe('No stage comes after this one: leave back_pressure out.');
+});
+
+test('a definition with every limit is taken, and changing limits makes no new version', async ({ engine }) => {
+  const stages = chain(['first', 'second', 'third']);
+  const definition = await engine.pipeline(stages);
+  (definition.stages[0] as Row).limits = {
+    max_in_flight: 5,
+    rate: { ...rate, burst: 3 },
+    concurrency: { ...concurrency, part: 'host' },
+    priority: true,
+    back_pressure: { stage: 'third', backlog: 100 },
+  };
+  expect(await engine.define(definition)).toBe(1);
+});
+
+test('a priority outside 0 to 9, of no run or of one that is over, is refused', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', limits: { priority: true } }]);
+  const [id] = await engine.queued('only');
+  const run = await engine.run(id);
+  const call = 'select pipeline.prioritise($1, $2)';
+  for (const priority of [-1, 10, null]) {
+    expect(await engine.refusal(call, [run.id, priority])).toMatchObject({
+      code: 'MR002',
+      message: `p_priority is ${priority}, but must be from 0 to 9`,
+    });
+  }
+  expect(await engine.refusal(call, [999, 1])).toMatchObject({
+    code: 'MR003',
+    message: 'run 999 cannot be given a priority: there is no such run',
+  });
+  await engine.sql.query('select pipeline.cancel($1)', [run.id]);
+  expect(await engine.refusal(call, [run.id, 1])).toMatchObject({
+    code: 'MR004',
+    message: `run ${run.id} cannot be given a priority: it is cancelled`,
+  });
+  expect(await engine.refusal(`select pipeline.start('flow', $1, p_priority => 11)`, [id])).toMatchObject({
+    code: 'MR002',
+  });
+  expect((await engine.run(id)).id).toBe(run.id);
+});
+
+test('a stage that is paused hands out nothing and rings when it goes on', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await engine.pipeline(chain(['first', 'second']));
+  await engine.sql.query(`select pipeline.pause('flow', 'first')`);
+  await engine.queued('first');
+  const worker = await Worker.of(engine, 'first');
+  expect(await worker.claim()).toMatchObject({ status: 'refused', batch: [] });
+  await worker.leave();
+  await engine.advance('1 minute');
+  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  await engine.sql.query(`select pipeline.unpause('flow', 'first')`);
+  expect(await rungStages(engine)).toEqual(['flow.first']);
+  expect(await (await Worker.of(engine, 'first')).take()).toHaveLength(1);
+});
+
+test('a pipeline that is paused pauses all its stages; one paused by itself stays so', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await engine.pipeline([{ name: 'one' }, { name: 'two' }]);
+  await engine.sql.query(`select pipeline.pause('flow'), pipeline.pause('flow', 'two')`);
+  const [id] = await engine.insert();
+  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  for (const stage of ['one', 'two']) {
+    const worker = await Worker.of(engine, stage);
+    expect(await worker.claim()).toMatchObject({ status: 'refused' });
+    await worker.leave();
+  }
+  await engine.sql.query(`select pipeline.unpause('flow')`);
+  expect(await rungStages(engine)).toEqual(['flow.one']);
+  expect(await (await Worker.of(engine, 'two')).claim()).toMatchObject({ status: 'refused' });
+});
+
+test('to pause what does not exist is refused', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  for (const call of ['pause', 'unpause']) {
+    expect(await engine.refusal(`select pipeline.${call}('flaw')`)).toMatchObject({
+      code: 'MR003',
+      message: 'there is no pipeline flaw',
+    });
+    expect(await engine.refusal(`select pipeline.${call}('flow', 'lonely')`)).toMatchObject({
+      code: 'MR003',
+      message: 'there is no stage lonely in a pipeline flow',
+    });
+  }
+});
