@@ -161,7 +161,8 @@ begin
   with ended as (
     update pipeline.runs r set status = 'completed', finished_at = pipeline.now()
     from pipeline.version_stages vs
-    where r.id = any (p_run_ids) and r.status = 'running' and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
+    -- "is true" keeps the planner from walking the index of live runs.
+    where r.id = any (p_run_ids) and (r.status = 'running') is true and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
       and not exists (
         select from pipeline.version_stages o
         where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
@@ -260,9 +261,10 @@ begin
     returning a.*, i.entity_id, i.was, i.job_id as reported_job, pipeline.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
+    -- What a person failed by hand is submitted anew.
     insert into pipeline.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, alone, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now, f.error ->> 'code' = 'lost_lease',
-      case when f.was = 'started' and f.reported_job is null then coalesce(f.submission_id, f.id) end
+      case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
   select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, f.error ->> 'message',

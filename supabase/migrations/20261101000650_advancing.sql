@@ -23,7 +23,7 @@ as $$
 begin
   return array(
     select r.id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) and r.status = 'running'
+    where r.id = any (p_run_ids) and (r.status = 'running') is true
       and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded)
       and cardinality(vs.needs) = (
         select count(*) from pipeline.attempts n where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded)

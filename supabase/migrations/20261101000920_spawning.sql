@@ -109,7 +109,8 @@ begin
     select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, pipeline.now()
     from unnest(p_item_keys, p_entity_ids) i(key, entity_id), pipeline.pipelines c, pipeline.runs r
     where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
-      and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key)
+      -- "offset 0" keeps it a look-up for each item: as a join it would read all children again and again.
+      and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
     returning id
   )
   select coalesce(array_agg(a.id order by a.id), '{}') into v_added from added a;
