@@ -64,6 +64,10 @@ as $$
      or (a.state not in ('queued', 'started') and a.queue_at is not null)
      or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
   union all
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id, 'stage ' || s.name
+  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting' and not exists (select from public.pipeline_decisions d where d.attempt_id = a.id and d.closed_at is null)
+  union all
   select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
   from pipeline.attempts a where a.superseded and a.state in ('queued', 'started', 'waiting')
   union all
