@@ -136,7 +136,7 @@ begin
         when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text then 'stale'
         -- An external job: the waiting attempt must wait for this very job; one that is started or queued has not said yet.
         when a.state in ('started', 'queued') or (a.state = 'waiting' and a.service = i.service and a.job_id = i.job_id) then null
-        when a.state::text = i.outcome and a.job_id = i.job_id then 'duplicate'
+        when a.state::text = i.outcome and a.service = i.service and a.job_id = i.job_id then 'duplicate'
         else 'stale' end as verdict
     ) v
     order by i.ord);

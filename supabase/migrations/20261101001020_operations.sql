@@ -81,8 +81,10 @@ begin
     perform pipeline.refuse_operation(p_run, p_stage, p_verb, pipeline.state_of(p_run, (v_held.version_stage).stage_id), 'Only a stage that is queued, started or waiting can be ended by hand.');
   end if;
   perform pipeline.abandon_fan_outs(array[p_run], array[v_attempt.stage_id]);
-  v_done := pipeline.settle_guarded(array[row(1, v_attempt.id, v_attempt.token, null, p_outcome, p_result, null, p_error,
-    v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::pipeline.work]);
+  -- Whoever has it in work, a worker or a job, hears that it comes too late, also where it would have said the same.
+  update pipeline.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
+  v_done := pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
+    'by_hand', v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::pipeline.work]);
   if p_outcome = 'completed' and (v_done.items)[1].outcome = 'failed' then
     raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, (v_done.items)[1].reason using errcode = 'MR004', hint = 'Correct what its apply function or a trigger of yours refuses.';
   end if;
@@ -143,6 +145,8 @@ as $$
 begin
   perform pipeline.cancel_attempts(array[p_run.id], p_stage_ids);
   update pipeline.attempts a set superseded = true where a.run_id = p_run.id and a.stage_id = any (p_stage_ids) and not a.superseded;
+  -- Children that were late for a stage which was over: those that start anew must not meet them.
+  update pipeline.fan_outs f set state = 'abandoned' where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
   perform pipeline.write_entities(p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id], array(select s.name from pipeline.stages s where s.id = any (p_stage_ids)));
 end
 $$;
@@ -162,7 +166,6 @@ begin
     v_stages := array(select vs.stage_id from pipeline.version_stages vs where vs.version_id = v_run.version_id);
   end if;
   perform pipeline.clear_stages(v_run, v_stages);
-  update pipeline.fan_outs f set state = 'abandoned' where f.run_id = p_run and f.stage_id = any (v_stages) and f.state = 'finished';
   v_ring := pipeline.reopen_run(v_run, v_stages);
   for v_stage_id in select vs.stage_id from pipeline.version_stages vs where vs.version_id = v_run.version_id and vs.stage_id = any (v_stages) order by vs.position loop
     v_ring := v_ring || pipeline.begin_stage(v_stage_id, pipeline.open_runs(v_stage_id, array[p_run]));

@@ -1,0 +1,100 @@
+// What tests of operations share: a stage as pipeline.operations shows it, the verbs, and a map over rows that exist.
+import type { Engine, Row, StageDefinition } from './engine.ts';
+import { type Claimed, Worker } from './worker.ts';
+
+/** The number of an entity's newest run of `flow`. */
+export async function flowRun(engine: Engine, id: string | undefined): Promise<string> {
+  return engine.value<string>(
+    `select max(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'flow' and r.entity_id = $1`,
+    [id],
+  );
+}
+
+/** The status of an entity's newest run of `flow`. */
+export async function flowStatus(engine: Engine, id: string | undefined): Promise<string> {
+  return engine.value<string>('select status from pipeline.runs where id = $1', [await flowRun(engine, id)]);
+}
+
+/** The attempts of a stage in an entity's newest run of `flow`, oldest first, as `number state`. */
+export async function stageAttempts(engine: Engine, id: string | undefined, stage: string): Promise<string[]> {
+  const rows = await engine.rows<{ text: string }>(
+    `select number || ' ' || state || case when superseded then ' superseded' else '' end as text
+     from pipeline.timeline($1) where stage = $2`,
+    [await flowRun(engine, id), stage],
+  );
+  return rows.map((row) => row.text);
+}
+
+/** What pipeline.operations tells of a stage of an entity's newest run of `flow`. */
+export async function operation(engine: Engine, id: string | undefined, stage: string): Promise<Row> {
+  const [row] = await engine.rows(
+    `select state, operation, can_start, is_started, is_done, failures, fails_after, error
+     from pipeline.operations where run_id = $1 and stage = $2`,
+    [await flowRun(engine, id), stage],
+  );
+  if (!row) throw new Error(`run of ${id} has no stage ${stage}`);
+  return row;
+}
+
+/** Calls a verb such as reset or skip on a stage of an entity's newest run of `flow`; resolves to its answer. */
+export async function verb(engine: Engine, name: string, id: string | undefined, ...rest: unknown[]): Promise<unknown> {
+  const values = [await flowRun(engine, id), ...rest];
+  return engine.value(`select pipeline.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
+}
+
+/** The refusal of a verb. */
+export async function refused(engine: Engine, name: string, id: string | undefined, ...rest: unknown[]) {
+  const values = [await flowRun(engine, id), ...rest];
+  return engine.refusal(`select pipeline.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
+}
+
+/** Defines `pages` (scan → read) over public.pages and `flow` (split over pages, then join) over public.items. */
+export async function defineSplit(engine: Engine, more: StageDefinition[] = [], split: Row = {}): Promise<void> {
+  await engine.pipeline([{ name: 'scan' }, { name: 'read', needs: ['scan'] }], { table: 'public.pages' }, 'pages');
+  const map = { name: 'split', kind: 'map', child: { pipeline: 'pages' }, ...split };
+  await engine.pipeline([map, { name: 'join', needs: ['split'] }, ...more]);
+}
+
+/** Claims a map stage and spawns children for `keys`, which are ids of rows that exist; its attempt waits for them then. */
+export async function spawnAll(engine: Engine, keys: string[], stage = 'split'): Promise<Claimed> {
+  const worker = await Worker.of(engine, stage);
+  const item = await worker.takeOne();
+  const items = JSON.stringify(keys.map((key) => ({ key })));
+  const { rows } = await worker.client.query('select public.pipeline_spawn($1, $2, $3, $4, true) as answer', [
+    worker.id,
+    item.attempt,
+    item.token,
+    items,
+  ]);
+  const { status, fan_out: fanOut } = rows[0].answer;
+  if (status !== 'spawned') throw new Error(`not spawned: ${JSON.stringify(rows[0].answer)}`);
+  const waits = {
+    attempt: item.attempt,
+    token: item.token,
+    outcome: 'waiting',
+    service: 'children',
+    job_id: `${fanOut}`,
+  };
+  await worker.report(waits);
+  await worker.leave();
+  return item;
+}
+
+/** Rows of public.pages, as many as asked for; resolves to their ids. */
+export async function insertPages(engine: Engine, count: number): Promise<string[]> {
+  const rows = await engine.rows<{ id: string }>(
+    `insert into public.pages (label) select 'page ' || n from generate_series(1, $1) n returning id::text`,
+    [count],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The statuses of a row's runs of `pages`, oldest first. */
+export async function pageRuns(engine: Engine, page: string | undefined): Promise<string[]> {
+  const rows = await engine.rows<{ status: string }>(
+    `select r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+     where p.name = 'pages' and r.entity_id = $1 order by r.id`,
+    [page],
+  );
+  return rows.map((row) => row.status);
+}
