@@ -55,8 +55,8 @@ async function renderPdf(bytes: Uint8Array, page: number): Promise<GreyPage> {
 
 async function drawPdf(bytes: Uint8Array, number: number, stopAtErrors: boolean): Promise<GreyPage> {
   const loading = pdfjs.getDocument({
-    // A copy, because pdf.js keeps what it is given.
-    data: bytes.slice(),
+    // A copy, because pdf.js keeps what it is given, and takes no Buffer.
+    data: new Uint8Array(bytes),
     stopAtErrors,
     maxImageSize: mostImagePixels,
     standardFontDataUrl: `${pdfjsFolder}/standard_fonts/`,

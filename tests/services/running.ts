@@ -2,15 +2,19 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { ScrapedPage } from '../../local/scraper/crawl-site.ts';
 import type { JobView } from '../../local/scraper/jobs.ts';
 
-/** Asks `read` again and again until it gives something; fails after twenty seconds. */
-export async function until<T>(what: string, read: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const deadline = Date.now() + 20_000;
+/** Asks `read` again and again until it gives something; fails after twenty seconds or as many as are given. */
+export async function until<T>(
+  what: string,
+  read: () => T | undefined | Promise<T | undefined>,
+  seconds = 20,
+): Promise<T> {
+  const deadline = Date.now() + seconds * 1000;
   while (Date.now() < deadline) {
     const value = await read();
     if (value !== undefined) return value;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error(`${what} did not come about within twenty seconds`);
+  throw new Error(`${what} did not come about within ${seconds} seconds`);
 }
 
 /** A port of the loopback interface on which nothing listens. */

@@ -1,18 +1,19 @@
-import { parentPort } from 'node:worker_threads';
 import { PageFault, type PageText } from './page-text.ts';
 import { readImage } from './read-image.ts';
 import { renderPage } from './render-page.ts';
 
-/** What the thread is asked. */
+/** What the program is asked. */
 export interface PageQuestion {
   bytes: Uint8Array;
   page: number;
 }
-/** What it answers: of an error only its data gets through to the other thread. */
+/** What it answers: of an error only its data gets through to the other process. */
 export type PageAnswer = { read: PageText } | { fault: Pick<PageFault, 'code' | 'message'> };
 
-parentPort?.on('message', async (question: PageQuestion) => parentPort?.postMessage(await answer(question)));
-parentPort?.postMessage('ready');
+process.on('message', async (question: PageQuestion) => process.send?.(await answer(question)));
+// Whoever asked is gone.
+process.on('disconnect', () => process.exit());
+process.send?.('ready');
 
 async function answer({ bytes, page }: PageQuestion): Promise<PageAnswer> {
   try {
