@@ -155,6 +155,22 @@ end
 $$;
 comment on function pipeline.adopt_attempts(pipeline.stages, int) is 'Sorts those of a stage''s oldest attempts into lanes that have none.';
 
+create function pipeline.clear_lanes(p_stage pipeline.stages) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not p_stage.laned and exists (select from pipeline.lanes l where l.stage_id = p_stage.id) then
+    perform pg_advisory_xact_lock(hashtext('pipeline.gate'), p_stage.id);
+    delete from pipeline.lanes l where l.stage_id = p_stage.id;
+    delete from pipeline.arrivals a where a.stage_id = p_stage.id;
+  end if;
+  if coalesce(not p_stage.limits ?| array['max_in_flight', 'concurrency'], true) then
+    delete from pipeline.in_flight f where f.stage_id = p_stage.id;
+  end if;
+end
+$$;
+comment on function pipeline.clear_lanes(pipeline.stages) is 'Forgets what limits that a stage no longer has have left behind.';
+
 -- Called by attach(): the static way from entities to their keys, and what is queued already.
 create function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -195,7 +211,9 @@ comment on function pipeline.keys_of_entities(int, text, text[]) is 'Written by 
     (select string_agg(distinct format(E'\n  when %s then return pipeline.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
      from pipeline.pipelines p join pipeline.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
   revoke all on function pipeline.keys_of_entities(int, text, text[]) from public;
-  for v_stage in select s.* from pipeline.stages s where s.pipeline_id = p_pipeline.id and s.laned order by s.id loop
+  for v_stage in select s.* from pipeline.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
+    perform pipeline.clear_lanes(v_stage);
+    continue when not v_stage.laned;
     perform pipeline.adopt_attempts(v_stage, null);
     -- Every lane is looked at anew, since a limit may have been raised.
     insert into pipeline.arrivals (stage_id, lane, due_at)
@@ -356,7 +374,8 @@ begin
     or exists (select from pipeline.lanes l where l.stage_id = p_stage.id and l.turn is not null)
     or exists (select from pipeline.lanes l where l.stage_id = p_stage.id and l.due_at <= pipeline.now())
     or exists (select from pipeline.arrivals a where a.stage_id = p_stage.id)
-    or exists (select from pipeline.attempts a where a.stage_id = p_stage.id and a.alone and a.queue_at <= pipeline.now() and a.state = 'queued'));
+    or exists (select from pipeline.attempts a where a.stage_id = p_stage.id and a.alone and a.queue_at <= pipeline.now() and a.state = 'queued'
+      and coalesce(pipeline.free_of_key(p_stage, a.lane) > 0, true)));
 end
 $$;
 comment on function pipeline.may_claim(pipeline.stages) is 'Whether a stage''s limits would let a claim take something now, if it is queued.';
@@ -442,9 +461,13 @@ comment on function pipeline.free_of_key(pipeline.stages, text) is 'How many mor
 create function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out lanes text[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
   with visited as materialized (
-    select u.lane, least(p_share, greatest(coalesce(pipeline.free_of_key(p_stage, u.lane), p_share), 0)) as share from unnest(p_lanes) u(lane)
+    select u.lane, case when v_limit is null then p_share else least(p_share, v_limit - (
+      select count(*) from (select from pipeline.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.lane, 2) limit v_limit) f)) end as share
+    from unnest(p_lanes) u(lane)
   ), picked as materialized (
     select a.id, v.lane from visited v cross join lateral (
       select q.id from pipeline.attempts q
@@ -462,9 +485,12 @@ comment on function pipeline.take_from_lanes(pipeline.stages, text[], int, uuid,
 create function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
   with looked as materialized (
-    select u.lane, u.place, n.queue_at, pipeline.free_of_key(p_stage, u.lane) <= 0 as full, u.lane = any (p_served) as served
+    select u.lane, u.place, n.queue_at, u.lane = any (p_served) as served, v_limit is not null and v_limit <= (
+      select count(*) from (select from pipeline.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.lane, 2) limit v_limit) f) as full
     from unnest(p_lanes) with ordinality u(lane, place)
     left join lateral (
       select a.queue_at from pipeline.attempts a
@@ -473,7 +499,7 @@ begin
     delete from pipeline.lanes l using looked k where l.stage_id = p_stage.id and l.lane = k.lane and k.queue_at is null
   )
   update pipeline.lanes l set
-    turn = case when k.full is not true and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
+    turn = case when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
     -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
     due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
   from looked k where l.stage_id = p_stage.id and l.lane = k.lane and k.queue_at is not null;

@@ -286,6 +286,24 @@ test('a limit that is raised applies to the next claim', async ({ engine }) => {
   expect(await worker.take()).toHaveLength(2);
 });
 
+test('limits that are taken away leave nothing behind, and may come back', async ({ engine }) => {
+  const definition = await laned(engine, perKey(1));
+  await queueKeys(engine, ...repeat('a', 4));
+  const worker = await Worker.of(engine, 'only');
+  await worker.take();
+  await worker.take();
+  definition.stages = [{ name: 'only' }];
+  await engine.define(definition);
+  for (const table of ['lanes', 'arrivals', 'in_flight']) {
+    expect(await engine.value(`select count(*)::int from pipeline.${table}`)).toBe(0);
+  }
+  expect(await worker.take(2)).toHaveLength(2);
+  await queueKeys(engine, 'b');
+  definition.stages = [{ name: 'only', limits: perKey(1) }];
+  await engine.define(definition);
+  expect(keysOf(await worker.take())).toEqual(['a', 'b']);
+});
+
 test('a column that changes later does not move what is queued', async ({ engine }) => {
   await laned(engine, perKey(1));
   const [, second] = await queueKeys(engine, 'a', 'a');

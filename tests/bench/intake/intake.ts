@@ -3,8 +3,13 @@ import type { BenchDatabase } from '../database.ts';
 import type { Result } from '../results.ts';
 import { bulkUpdate } from './bulk-update.ts';
 import { claimCost } from './claim-cost.ts';
+import { limitedClaim } from './limited-claim.ts';
 
-/** Measures the bulk update, then the claim. */
+/** Measures the bulk update, then the claim, without limits and with them. */
 export async function intake(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
-  return [...(await bulkUpdate(database, progress)), ...(await claimCost(database, progress))];
+  return [
+    ...(await bulkUpdate(database, progress)),
+    ...(await claimCost(database, progress)),
+    ...(await limitedClaim(database, progress)),
+  ];
 }

@@ -1,0 +1,107 @@
+// What a claim of 50 costs a stage with limits, beside one without, when 1,000 attempts are queued and when 1,000,000 are.
+import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import pg from 'pg';
+import type { BenchDatabase } from '../database.ts';
+import type { Urls } from '../engine.ts';
+import { connectAsService, stageWorker } from '../engines/millrace.ts';
+import { median, type Result, round } from '../results.ts';
+
+const sizes = [1_000, 1_000_000];
+const claims = 60;
+const batch = 50;
+const keys = 100;
+
+// Limits that are never reached, so that every claim brings a whole batch.
+const variants = {
+  plain: undefined,
+  'in flight and rate': { max_in_flight: 10_000, rate: { count: 1_000_000, per_seconds: 1 } },
+  'keys by turns': { concurrency: { column: 'label', limit: 1_000 } },
+};
+
+interface Queue {
+  variant: string;
+  size: number;
+  claim: () => Promise<number>;
+  times: number[];
+}
+
+/** Medians in milliseconds; each claim is rolled back, so that the queue keeps its length and no fsync is measured. */
+export async function limitedClaim(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
+  const queues: Queue[] = [];
+  const clients: pg.Client[] = [];
+  for (const size of sizes) {
+    progress(`intake: queueing ${size.toLocaleString('en-US')} attempts at each of three stages`);
+    const { urls, superuser } = await database.copy(`limited_${size}`);
+    await fillQueues(urls, superuser, size);
+    const client = await connectAsService(urls.api);
+    clients.push(client);
+    for (const [index, variant] of Object.keys(variants).entries()) {
+      queues.push({ variant, size, claim: () => claim(client, `stage_${index}`), times: [] });
+    }
+  }
+  for (let number = 0; number < claims; number += 1) {
+    for (const queue of queues) queue.times.push(await queue.claim());
+  }
+  await Promise.all(clients.map((client) => client.end()));
+  const results = queues.map(({ variant, size, times }) => ({
+    work: 'intake limited claim',
+    engine: 'millrace',
+    variant: `${variant}, batch ${batch}, ${size.toLocaleString('en-US')} queued`,
+    value: round(median(times.slice(10))),
+    unit: 'ms',
+  }));
+  for (const { variant, value } of results) progress(`intake: limited claim, ${variant}: ${value} ms`);
+  return results;
+}
+
+/** Writes runs and attempts as intake would, without the triggers: a million by way of them would take minutes. */
+async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promise<void> {
+  const owner = new pg.Client({ connectionString: urls.owner });
+  await owner.connect();
+  await owner.query('create table public.bench_limited (id bigint primary key, label text not null)');
+  const stages = Object.values(variants).map((limits, index) => ({
+    name: `stage_${index}`,
+    batch_size: batch,
+    limits,
+  }));
+  const entity = { table: 'public.bench_limited', key: 'id', projection: 'none' };
+  await owner.query('select pipeline.define($1)', [JSON.stringify({ pipeline: 'bench_limited', entity, stages })]);
+  await owner.end();
+  await superuser.query('set session_replication_role = replica');
+  await superuser.query(
+    `insert into public.bench_limited (id, label) select i, 'key ' || i % $2 from generate_series(1, $1::int) i`,
+    [Math.min(size, 20_000), keys],
+  );
+  await superuser.query(
+    `insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
+     select p.id, p.current_version_id, i::text, pipeline.now() from pipeline.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_limited'`,
+    [size],
+  );
+  await superuser.query(
+    `insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, lane)
+     select r.id, s.id, 1, r.created_at, r.created_at, case when s.laned then '0key ' || r.entity_id::int % $1 end
+     from pipeline.runs r join pipeline.stages s on s.pipeline_id = r.pipeline_id order by s.id, r.id`,
+    [keys],
+  );
+  await superuser.query(
+    `insert into pipeline.lanes (stage_id, lane, priority, turn)
+     select s.id, '0key ' || i, 0, i from pipeline.stages s, generate_series(0, $1 - 1) i where s.laned`,
+    [keys],
+  );
+  for (const name of ['bench_limited', 'runs', 'attempts', 'lanes']) {
+    await superuser.query(`vacuum analyze ${name.startsWith('bench') ? 'public' : 'pipeline'}.${name}`);
+  }
+  await superuser.query('checkpoint');
+}
+
+async function claim(client: pg.Client, stage: string): Promise<number> {
+  await client.query('begin');
+  const worker = stageWorker(client, 'bench_limited', stage, randomUUID(), batch);
+  const started = performance.now();
+  const items = await worker.claim();
+  const took = performance.now() - started;
+  await client.query('rollback');
+  if (items.length !== batch) throw new Error(`A claim at ${stage} brought ${items.length} attempts, not ${batch}.`);
+  return took;
+}
