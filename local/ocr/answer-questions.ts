@@ -11,8 +11,9 @@ export interface PageQuestion {
 export type PageAnswer = { read: PageText } | { fault: Pick<PageFault, 'code' | 'message'> };
 
 process.on('message', async (question: PageQuestion) => process.send?.(await answer(question)));
-// Whoever asked is gone.
+// Whoever asks is gone, perhaps while this was loading.
 process.on('disconnect', () => process.exit());
+if (!process.connected) process.exit();
 process.send?.('ready');
 
 async function answer({ bytes, page }: PageQuestion): Promise<PageAnswer> {
