@@ -99,11 +99,13 @@ comment on table pipeline.workers is 'One Edge Function invocation that drains a
 create table pipeline.claims (
   token uuid constraint claims_pkey primary key,
   worker_id uuid not null,
+  host uuid not null,
   expires_at timestamptz not null,
   alone boolean not null,
   attempt_ids bigint[] not null
 ) with (fillfactor = 50);
 create index claims_by_worker on pipeline.claims (worker_id);
+create index claims_by_host on pipeline.claims (host);
 comment on table pipeline.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
 
 create table pipeline.rings (

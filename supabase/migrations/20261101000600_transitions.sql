@@ -43,7 +43,7 @@ declare
   v_queued boolean := false;
 begin
   for v_group in
-    select r.pipeline_id, array_agg(distinct r.entity_id) as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
+    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
     from pipeline.attempts a
     join pipeline.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids)
@@ -132,19 +132,21 @@ declare
   v_now timestamptz := pipeline.now();
   v_ready pipeline.ready[];
 begin
-  with follower as (
-    select r.id as run_id, f.stage_id
-    from pipeline.runs r
-    join pipeline.version_stages f on f.version_id = r.version_id and p_stage_id = any (f.needs) and f.plain
-    where r.id = any (p_run_ids)
-      and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
-        select count(*) from pipeline.attempts n
-        where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
+  with run as materialized (
+    select r.id, r.version_id from pipeline.runs r where r.id = any (p_run_ids)
+  ), follower as materialized (
+    -- Once a version, of which a batch mostly has one.
+    select f.version_id, f.stage_id, f.needs from pipeline.version_stages f
+    where f.version_id in (select distinct r.version_id from run r) and p_stage_id = any (f.needs) and f.plain
   ), added as (
     insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-    select f.run_id, f.stage_id,
-      coalesce((select max(a.number) from pipeline.attempts a where a.run_id = f.run_id and a.stage_id = f.stage_id), 0) + 1, v_now, v_now
-    from follower f order by f.run_id
+    select r.id, f.stage_id,
+      coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id), 0) + 1, v_now, v_now
+    from run r join follower f on f.version_id = r.version_id
+    where cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
+      select count(*) from pipeline.attempts n
+      where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded)
+    order by r.id
     returning run_id, stage_id
   )
   select coalesce(array_agg(row(a.run_id, a.stage_id)::pipeline.ready), '{}') into v_ready from added a;

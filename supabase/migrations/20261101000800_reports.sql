@@ -29,18 +29,24 @@ comment on function pipeline.storable_item(json) is 'An item as jsonb; one that 
 create function pipeline.items_of(p_items json) returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_items jsonb;
+  v_count int;
 begin
   if p_items is null or json_typeof(p_items) <> 'array' then
     raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null') using errcode = 'MR002', hint = 'Send a JSON list, an empty one when there is nothing to report.';
   end if;
-  if json_array_length(p_items) > 1000 then
-    raise exception 'p_items has % items, but one call takes at most 1000', json_array_length(p_items) using errcode = 'MR002', hint = 'Send them in several calls; nothing of this one was recorded.';
-  end if;
   begin
-    return p_items::jsonb;
+    v_items := p_items;
+    -- Counted like this, since counting the items of a json value parses all of it once more.
+    v_count := jsonb_array_length(v_items);
   exception when others then
-    return (select jsonb_agg(pipeline.storable_item(i.value) order by i.ordinality) from json_array_elements(p_items) with ordinality i);
+    v_count := json_array_length(p_items);
   end;
+  if v_count > 1000 then
+    raise exception 'p_items has % items, but one call takes at most 1000', v_count using errcode = 'MR002', hint = 'Send them in several calls; nothing of this one was recorded.';
+  end if;
+  return coalesce(v_items, (select jsonb_agg(pipeline.storable_item(i.value) order by i.ordinality) from json_array_elements(p_items) with ordinality i));
 end
 $$;
 comment on function pipeline.items_of(json) is 'The list of reports as jsonb, item by item where the whole cannot be.';
@@ -66,7 +72,7 @@ begin
     from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, stage text, trace_id text, refused text, strange text))
       with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, stage, trace_id, refused, strange, ordinality)
     cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
-    cross join lateral (select case when n.id ~ '^[0-9]{1,18}$' then n.id::bigint end as id) k
+    cross join lateral (select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18 then n.id::bigint end as id) k
     cross join lateral (
       select case
         when f.strange is not null then format('an item must be an object, this is %s', f.strange)
@@ -103,6 +109,8 @@ comment on function pipeline.stale_reason(pipeline.attempt_state, jsonb) is 'Why
 create function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_twice bigint[] := array(select i.attempt_id from unnest(p_items) i where i.verdict is null group by i.attempt_id having count(*) > 1);
 begin
   return array(
     select row(i.ord, i.attempt_id, a.token, i.shown,
@@ -112,7 +120,7 @@ begin
       case v.verdict when 'stale' then case when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text
           then 'the job was submitted for another run' else pipeline.stale_reason(a.state, a.error) end when 'busy' then 'the entity is locked by another transaction'
         when 'rejected' then coalesce(i.reason, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end, i.claimed_stage, i.claimed_trace)::pipeline.work
-    from (select u.*, row_number() over (partition by u.attempt_id order by u.verdict is not null, u.ord) as copy from unnest(p_items) u) i
+    from unnest(p_items) i
     left join pipeline.attempts a on a.id = i.attempt_id
     left join pipeline.runs r on r.id = a.run_id
     left join pipeline.stages s on s.id = a.stage_id
@@ -125,7 +133,8 @@ begin
     cross join lateral (
       select case
         when i.verdict is not null then i.verdict
-        when i.copy > 1 then 'rejected'
+        when i.attempt_id = any (v_twice)
+          and exists (select from unnest(p_items) u where u.attempt_id = i.attempt_id and u.verdict is null and u.ord < i.ord) then 'rejected'
         when a.id is null then 'stale'
         when not a.id = any (p_locked) then 'busy'
         when i.shown is not null then case
@@ -144,7 +153,7 @@ end
 $$;
 comment on function pipeline.judge(pipeline.work[], bigint[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
 
-create function pipeline.record_items(p_items pipeline.work[], out verdicts jsonb, out ready int[])
+create function pipeline.record_items(p_items pipeline.work[], out verdicts json, out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -159,9 +168,9 @@ begin
   v_items := pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null)));
   v_done := pipeline.settle_guarded(v_items);
   ready := v_done.ready;
-  select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'reason', i.reason,
-      'verdict', coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)) order by i.ord)
-  into verdicts from unnest(v_done.items) i;
+  select json_agg(v) into verdicts from (
+    select i.attempt_id as attempt, i.reason, coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
+    from unnest(v_done.items) i order by i.ord) v;
 end
 $$;
 comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and settles a parsed batch.';
@@ -190,9 +199,9 @@ begin
   v_done := pipeline.record_items(pipeline.attempts_of_submissions(pipeline.parse_items(p_items, 'submission')));
   -- A duplicate may be the repeat of a call whose answer was lost, and its rings with it: rather a ring too many.
   v_ring := pipeline.take_rings(v_done.ready) || array(
-    select f from (select distinct a.stage_id from jsonb_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
+    select f from (select distinct a.stage_id from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
       unnest(pipeline.followers_with_work(s.stage_id)) f)
-    || pipeline.rings_for_freed(array(select d.attempt from jsonb_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
+    || pipeline.rings_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
   return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring), 'fold', pipeline.parents_to_fold('{}'));
 end
 $$;

@@ -537,7 +537,7 @@ declare
   v_taken bigint[] := '{}';
 begin
   select count(*) > 0 as busy, bool_or(c.alone) as alone into v_host
-  from pipeline.workers w join pipeline.claims c on c.worker_id = w.id where w.host = p_host and c.expires_at > v_now;
+  from pipeline.claims c where c.host = p_host and c.expires_at > v_now;
   if v_host.alone then
     return;
   end if;
@@ -572,8 +572,8 @@ begin
   token := v_token;
   select array_agg(a.id), array_agg(r.entity_id) into attempt_ids, entity_ids
   from unnest(v_taken) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id;
-  insert into pipeline.claims (token, worker_id, expires_at, alone, attempt_ids)
-  values (v_token, p_worker_id, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
+  insert into pipeline.claims (token, worker_id, host, expires_at, alone, attempt_ids)
+  values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
 end
 $$;
 comment on function pipeline.claim_lanes(pipeline.stages, uuid, uuid, int, pipeline.gates) is 'The claim of a stage with lanes: by turns, the higher class of priority first.';

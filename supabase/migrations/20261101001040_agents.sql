@@ -164,7 +164,7 @@ $$;
 comment on function public.pipeline_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its passage, the stage''s limits of today, and the milliseconds since the passage began (waits between retries included). The status is current or stale.';
 
 -- Called by pipeline_complete for agent stages alone, in the transaction that completes them.
-create function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts jsonb) returns void
+create function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -172,12 +172,12 @@ begin
     return;
   end if;
   delete from pipeline.turns t
-  using jsonb_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
+  using json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
   join pipeline.attempts a on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
   where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.passage = a.number - a.retry_count;
 end
 $$;
-comment on function pipeline.drop_turns(pipeline.stages, jsonb) is 'Deletes the conversations of attempts that were just completed, unless their stage says debug.';
+comment on function pipeline.drop_turns(pipeline.stages, json) is 'Deletes the conversations of attempts that were just completed, unless their stage says debug.';
 
 create view pipeline.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage, t.seq, t.kind,

@@ -14,8 +14,9 @@ declare
   v_items pipeline.work[];
 begin
   v_ids := array(
-    select i from pipeline.claims c, unnest(c.attempt_ids) i join pipeline.attempts a on a.id = i
-    where c.expires_at <= v_now and a.token = c.token and a.state = 'started' and a.stage_id = any (v_stages) limit p_limit);
+    select a.id from pipeline.claims c
+    cross join lateral (select t.id, t.stage_id from pipeline.attempts t where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started' offset 0) a
+    where c.expires_at <= v_now and a.stage_id = any (v_stages) limit p_limit);
   if cardinality(v_ids) = 0 then
     return 0;
   end if;
@@ -132,7 +133,7 @@ begin
   v_done := v_done || to_jsonb(v_children);
   delete from pipeline.claims c where c.token in (
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
-      select from unnest(o.attempt_ids) i join pipeline.attempts a on a.id = i where a.token = o.token and a.state = 'started') for update skip locked);
+      select from pipeline.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
   delete from pipeline.workers w where w.id in (select o.id from pipeline.workers o where o.heartbeat_at < pipeline.now() - interval '1 hour' for update skip locked);
   update pipeline.settings s set value = pipeline.now()::text
   where s.name in (select o.name from pipeline.settings o where o.name = 'last_sweep_at' for update skip locked);
