@@ -49,6 +49,14 @@ begin
   exception when others then
     perform pipeline.refuse_value(p_stage, '{when}', format('a jsonpath predicate (%s)', sqlerrm), 'Write for example "$.entity.kind == \"scan\"" or "$.needs.count.pages > 20".');
   end;
+  -- What is no predicate, such as $.entity.pages or a filter, would never be true, and a variable has no value.
+  begin
+    perform jsonb_path_match('{}', (p_stage ->> 'when')::jsonpath);
+  exception when singleton_sql_json_item_required then
+    perform pipeline.refuse_value(p_stage, '{when}', 'a jsonpath predicate, which is true or false', 'Compare it with something: "$.entity.urgent == true", "exists($.entity.tags[*] ? (@ == \"new\"))".');
+  when undefined_object then
+    perform pipeline.refuse_value(p_stage, '{when}', format('a jsonpath predicate without variables (%s)', sqlerrm), 'Begin each path with $.entity or $.needs.');
+  end;
   -- A name that is misspelt would skip the stage without a word.
   for v_name in select m[1] from regexp_matches(p_stage ->> 'when', '\$\s*\.\s*"?needs"?\s*\.\s*"?([A-Za-z0-9_]+)', 'g') m loop
     if not coalesce(p_stage -> 'needs', '[]') ? v_name then

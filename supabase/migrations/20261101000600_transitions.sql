@@ -30,6 +30,15 @@ comment on type pipeline.ready is 'A stage of a run that became ready.';
 create type pipeline.cancelled as (stage_id int, change pipeline.change);
 comment on type pipeline.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
 
+create function pipeline.writes_entities(p_pipeline_id int) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (select p.projection <> 'none' or exists (select from pipeline.stages s where s.pipeline_id = p.id and s.kind = 'pipeline') from pipeline.pipelines p where p.id = p_pipeline_id);
+end
+$$;
+comment on function pipeline.writes_entities(int) is 'Whether transitions of a pipeline may write into its entities: its own projection, or that of a child run over the same row.';
+
 -- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
 create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -49,7 +58,7 @@ begin
     where a.id = any (p_attempt_ids)
     group by r.pipeline_id order by r.pipeline_id
   loop
-    if (select p.projection <> 'none' from pipeline.pipelines p where p.id = v_group.pipeline_id) then
+    if pipeline.writes_entities(v_group.pipeline_id) then
       v_entities := pipeline.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
       if cardinality(v_entities) < cardinality(v_group.entity_ids) then
         select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}') into v_group.attempt_ids, v_group.run_ids

@@ -38,6 +38,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_follower record;
+  v_awaited jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
   v_ring int[] := '{}';
 begin
   if (select s.watched from pipeline.stages s where s.id = p_stage_id) then
@@ -45,9 +46,13 @@ begin
     select r.fan_out_id, p_stage_id, count(*) from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null group by r.fan_out_id;
   end if;
   for v_follower in
-    select f.stage_id, array_agg(r.id) as run_ids
-    from pipeline.version_stages f join pipeline.runs r on r.version_id = f.version_id
-    where p_stage_id = any (f.needs) and not f.plain and r.id = any (p_run_ids)
+    with run as materialized (
+      select r.id, r.version_id from pipeline.runs r where r.id = any (p_run_ids)
+    ), follower as materialized (
+      select f.version_id, f.stage_id, f.position from pipeline.version_stages f
+      where f.version_id in (select distinct r.version_id from run r) and not f.plain and (p_stage_id = any (f.needs) or f.after @> v_awaited)
+    )
+    select f.stage_id, array_agg(r.id) as run_ids from follower f join run r on r.version_id = f.version_id
     group by f.stage_id, f.position order by f.position
   loop
     v_ring := v_ring || pipeline.begin_stage(v_follower.stage_id, pipeline.open_runs(v_follower.stage_id, v_follower.run_ids));
@@ -55,7 +60,7 @@ begin
   return v_ring;
 end
 $$;
-comment on function pipeline.advance_others(int, bigint[]) is 'What advance() leaves out when a stage is done: followers that are not plain, and the tally of a watched stage.';
+comment on function pipeline.advance_others(int, bigint[]) is 'What advance() leaves out when a stage is done: followers that are not plain (a map that is done satisfies every threshold on it), and the tally of a watched stage.';
 
 -- The document that a condition is asked about. The engine's own columns are not part of the row.
 create function pipeline.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]

@@ -27,7 +27,8 @@ begin
     end if;
     select p.* into v_progress from pipeline.fan_progress p where p.fan_out_id = v_fan_out.id and p.stage_id = v_after.stage;
     continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
-    continue when v_after.kind = 'consecutive' and v_progress.next_number - v_fan_out.first_number >= v_after.n;
+    -- Which number is the smallest is known once all items are.
+    continue when v_after.kind = 'consecutive' and v_fan_out.total is not null and v_progress.next_number - v_fan_out.first_number >= v_after.n;
     -- The sums rule most cases out before anything is read; a child that failed after this stage is in both of them.
     if v_fan_out.total is null or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total or exists (
       select from pipeline.runs r where r.fan_out_id = v_fan_out.id and r.status = 'running' and not pipeline.is_done(r.id, v_after.stage)) then
@@ -131,10 +132,12 @@ begin
     with taken as (
       delete from pipeline.tallies t where t.fan_out_id = p_fan_out_id
     ), progress as (
-      update pipeline.fan_progress p set next_number = null, done = (
+      insert into pipeline.fan_progress as p (fan_out_id, stage_id, done)
+      select p_fan_out_id, s.id, (
         select count(*) from pipeline.runs r where r.fan_out_id = p_fan_out_id
-          and exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
-      where p.fan_out_id = p_fan_out_id
+          and exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded))
+      from pipeline.fan_outs f join pipeline.stages s on s.pipeline_id = f.child_pipeline_id and s.watched where f.id = p_fan_out_id
+      on conflict on constraint fan_progress_pkey do update set done = excluded.done, next_number = null
     )
     update pipeline.fan_outs f set completed = c.completed, failed = c.failed,
       -- A child whose row was deleted is counted as cancelled.
@@ -186,7 +189,7 @@ begin
   for v_after in
     select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
     from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
-    where r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id
+    where p_fan_out.total is not null and r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id
       and not exists (select from pipeline.attempts t where t.run_id = r.id and t.stage_id = vs.stage_id and not t.superseded)
     group by 1
   loop
@@ -229,10 +232,13 @@ declare
   v_wanted int := case p_fan_in ->> 'rule' when 'at_least' then (p_fan_in ->> 'count')::int
     when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total) end;
 begin
-  if coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail' and p_fan_out.failed + p_fan_out.cancelled > 0 then
+  -- A rule that is met counts, whichever of its last children was added up first.
+  if p_fan_out.completed >= v_wanted then
+    outcome := 'completed';
+  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail' and p_fan_out.failed + p_fan_out.cancelled > 0 then
     outcome := 'failed';
     error := pipeline.child_failure(p_fan_out);
-  elsif p_fan_out.completed >= v_wanted or (v_over and (v_wanted is null or p_fan_out.completed >= least(v_wanted, p_fan_out.total))) then
+  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
     outcome := 'completed';
   elsif v_over then
     outcome := 'failed';
@@ -264,6 +270,17 @@ end
 $$;
 comment on function pipeline.fan_in_output(pipeline.fan_outs, text) is 'The result of a map stage (how many children came to what) or of a pipeline stage (the results of the child''s last stages).';
 
+-- What the stage's apply function refused is not completed: then the fan-out stays open for the next attempt.
+create function pipeline.leave_children(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pipeline.fan_outs f set state = case when p_stage.fan_in ->> 'late_children' = 'cancel' then 'abandoned' else 'finished' end
+  from pipeline.attempts a where a.id = any (p_attempt_ids) and a.state = 'completed' and f.attempt_id = a.id and f.state = 'open';
+end
+$$;
+comment on function pipeline.leave_children(pipeline.stages, bigint[]) is 'Closes the fan-outs of attempts that were completed; children that still run go on, or are cancelled by the sweep, as the stage says.';
+
 create function pipeline.join_children(p_fan_out pipeline.fan_outs) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -271,6 +288,7 @@ declare
   v_attempt pipeline.attempts;
   v_stage pipeline.stages;
   v_verdict record;
+  v_ready int[];
 begin
   select a.* into v_attempt from pipeline.attempts a where a.id = p_fan_out.attempt_id;
   if v_attempt.state is distinct from 'waiting' then
@@ -281,13 +299,12 @@ begin
   if v_verdict.outcome is null then
     return '{}';
   end if;
-  if v_verdict.outcome = 'completed' then
-    update pipeline.fan_outs f set state = case when v_stage.fan_in ->> 'late_children' = 'cancel' then 'abandoned' else 'finished' end where f.id = p_fan_out.id;
-  end if;
-  return (pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
+  v_ready := (pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
     case when v_verdict.outcome = 'completed' then pipeline.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
     v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from pipeline.runs r where r.id = v_attempt.run_id),
     v_attempt.state, null, null, null, null)::pipeline.work])).ready;
+  perform pipeline.leave_children(v_stage, array[v_attempt.id]);
+  return v_ready;
 end
 $$;
 comment on function pipeline.join_children(pipeline.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work.';
@@ -305,7 +322,7 @@ begin
   select f.* into v_fan_out from pipeline.fan_outs f where f.id = p_fan_out_id;
   select r.* into v_run from pipeline.runs r where r.id = v_fan_out.run_id;
   if v_fan_out.state = 'open' and v_run.id is not null then
-    if (select p.projection <> 'none' from pipeline.pipelines p where p.id = v_run.pipeline_id)
+    if pipeline.writes_entities(v_run.pipeline_id)
        and cardinality(pipeline.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
       busy := true;
       return;
@@ -366,13 +383,26 @@ create function pipeline.reopen_fan_outs(p_stage_id int, p_run_ids bigint[]) ret
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update pipeline.fan_outs f set state = 'open', total = null, retry_children = true
+  -- Rows that were deleted meanwhile are no children any more.
+  update pipeline.fan_outs f set state = 'open', total = null, retry_children = true, spawned = (select count(*) from pipeline.runs r where r.fan_out_id = f.id)
   where f.id in (select max(o.id) from pipeline.fan_outs o where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id group by o.run_id)
     and f.state in ('abandoned', 'closed', 'finished');
   insert into pipeline.tallies (fan_out_id, recount) select f.id, true from pipeline.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
 end
 $$;
 comment on function pipeline.reopen_fan_outs(int, bigint[]) is 'Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children that failed.';
+
+-- A row that was queued by itself since has a later run than the one that is filed as the child.
+create function pipeline.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.take_places(array(
+    select max(l.id) from pipeline.runs c join pipeline.runs l on l.entity_id = c.entity_id and l.pipeline_id = c.pipeline_id and l.id > c.id and l.fan_out_id is null
+    where c.fan_out_id = p_fan_out_id and c.item_key = any (p_item_keys) group by c.id));
+end
+$$;
+comment on function pipeline.follow_later_runs(bigint, text[]) is 'Files the latest runs of these items'' rows, which the caller holds, as the children of a fan-out.';
 
 create function pipeline.retry_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -382,8 +412,10 @@ declare
   v_children bigint[];
   v_without bigint[];
   v_retried int;
+  v_ring int[];
 begin
   perform pipeline.reopen_fan_outs(p_stage_id, p_run_ids);
+  perform pipeline.follow_later_runs(f.id, array['1']) from pipeline.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
   v_children := array(
     select r.id from pipeline.fan_outs f join pipeline.runs r on r.fan_out_id = f.id
     where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' order by r.id for no key update of r);
@@ -391,7 +423,7 @@ begin
     select from pipeline.runs c join pipeline.fan_outs f on f.id = c.fan_out_id where c.id = any (v_children) and f.run_id = p));
   with waiting as (
     insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
-    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, a.service, a.job_id
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, 'children', a.job_id
     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id and pipeline.is_last_word(a) order by a.run_id
     returning id, run_id
@@ -402,7 +434,12 @@ begin
     select row(r.entity_id, 'started', null, null, null, 0, v_now, null, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
   -- Where no child had begun, one begins now.
   update pipeline.fan_outs f set state = 'closed' where f.run_id = any (v_without) and f.stage_id = p_stage_id and f.state = 'open';
-  return case when cardinality(v_without) > 0 then pipeline.start_child_runs(p_stage_id, v_without) else '{}' end;
+  if cardinality(v_without) = 0 then
+    return '{}';
+  end if;
+  v_ring := pipeline.start_child_runs(p_stage_id, v_without);
+  perform pipeline.name_parents(p_stage_id, v_without);
+  return v_ring;
 end
 $$;
 comment on function pipeline.retry_child_runs(int, bigint[]) is 'A new attempt of a pipeline stage that waits for the same child run, which goes on where it failed; returns the stages with work.';
@@ -413,13 +450,16 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
+  v_fan_outs bigint[];
   v_runs bigint[];
   v_cancelled pipeline.cancelled[];
   v_count int := 0;
 begin
+  -- A person's retry, which opens them again, waits for this batch.
+  v_fan_outs := array(select f.id from pipeline.fan_outs f where f.state = 'abandoned' order by f.id for update skip locked);
   for v_group in
     select p.id, p.projection <> 'none' as projected, array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
-    from (select r.id, r.pipeline_id, r.entity_id from pipeline.fan_outs f join pipeline.runs r on r.fan_out_id = f.id and r.status = 'running' where f.state = 'abandoned' limit p_limit) c
+    from (select r.id, r.pipeline_id, r.entity_id from pipeline.runs r where r.fan_out_id = any (v_fan_outs) and r.status = 'running' limit p_limit) c
     join pipeline.pipelines p on p.id = c.pipeline_id group by p.id order by p.id
   loop
     if v_group.projected then
@@ -431,8 +471,7 @@ begin
     perform pipeline.project_cancelled(v_cancelled);
     v_count := v_count + cardinality(v_runs);
   end loop;
-  update pipeline.fan_outs f set state = 'closed' where f.id in (
-    select o.id from pipeline.fan_outs o where o.state = 'abandoned' and not exists (select from pipeline.runs r where r.fan_out_id = o.id and r.status = 'running') for update skip locked);
+  update pipeline.fan_outs f set state = 'closed' where f.id = any (v_fan_outs) and not exists (select from pipeline.runs r where r.fan_out_id = f.id and r.status = 'running');
   return v_count;
 end
 $$;

@@ -317,6 +317,8 @@ begin
   v_done := pipeline.record_items(pipeline.parse_items(p_items, 'attempt'));
   if v_stage.kind = 'agent' then
     perform pipeline.drop_turns(v_stage, v_done.verdicts);
+  elsif v_stage.kind = 'map' then
+    perform pipeline.leave_children(v_stage, array(select v.attempt from json_to_recordset(v_done.verdicts) as v(attempt bigint)));
   end if;
   perform pipeline.drop_claims(p_worker);
   return pipeline.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);

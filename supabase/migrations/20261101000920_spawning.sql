@@ -4,6 +4,11 @@
 -- limit. An item is known by its key: one that is there already is passed over, so a worker that dies half-way is followed by
 -- one that sends everything again. The total closes with the chunk that is said to be the last.
 
+create function pipeline.is_item_number(p_key text) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select p_key ~ '^(0|[1-9][0-9]{0,8})$' $$;
+comment on function pipeline.is_item_number(text) is 'Whether an item''s key is a number that a threshold can count, in its one spelling.';
+
 create function pipeline.check_items(p_items jsonb) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -30,6 +35,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
+  v_strange record;
 begin
   if p_stage.child ->> 'insert' is null then
     item_keys := array(select distinct i ->> 'key' from jsonb_array_elements(p_items) i order by 1);
@@ -41,9 +47,14 @@ begin
   end if;
   execute format('select coalesce(array_agg(f.item_key order by f.item_key), ''{}''), coalesce(array_agg(f.entity_id order by f.item_key), ''{}'') from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f', v_insert::regproc)
     into item_keys, entity_ids using p_parent, p_items;
-  if cardinality(item_keys) < (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i) then
-    raise exception 'the insert function % answered % rows for % items', v_insert::regproc, cardinality(item_keys), (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i)
-      using errcode = 'MR004', hint = 'Return (item_key, entity_id) for each item, also for those whose row exists already.';
+  select key, case when a.asked is null then 'was not asked for' when r.place is null then 'is missing' else 'has no entity_id' end as fault into v_strange
+  from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
+  full join (select u.key, u.entity_id, u.place from unnest(item_keys, entity_ids) with ordinality u(key, entity_id, place)) r using (key)
+  where a.asked is null or r.entity_id is null limit 1;
+  if found then
+    raise exception 'the insert function % answered % rows for % items: item % %', v_insert::regproc, cardinality(item_keys), (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i),
+      coalesce(v_strange.key, 'null'), v_strange.fault
+      using errcode = 'MR004', hint = 'Return one (item_key, entity_id) for each item, also for those whose row exists already.';
   end if;
 end
 $$;
@@ -66,8 +77,8 @@ end
 $$;
 comment on function pipeline.fan_out_of(pipeline.attempts, int) is 'The open fan-out of a map attempt.';
 
--- Live runs that stand in the way: of a fan-out that was given up (cancelled here), or started by somebody else (adopted).
-create function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void
+-- Children of other fan-outs that still run on these rows: a parent that waits for one keeps it, one that gave it up does not.
+create function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -76,34 +87,74 @@ declare
 begin
   select r.entity_id, f.run_id into v_other
   from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id
-  where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id and f.state in ('open', 'finished') limit 1;
+  where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id and f.state = 'open' limit 1;
   if found then
     raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
       using errcode = 'MR004', hint = 'A row has one live run a pipeline: let that one finish, or cancel it, then retry this run.';
   end if;
   v_given_up := array(
-    select r.id from pipeline.runs r where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id
+    select r.id from pipeline.runs r
+    where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id
+      and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'finished')
     order by r.id for no key update);
   if cardinality(v_given_up) > 0 then
     perform pipeline.end_runs(v_given_up, 'cancelled');
     perform pipeline.cancel_attempts(v_given_up, null);
   end if;
-  with adopted as (
-    update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-    where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is null returning r.id
-  )
-  update pipeline.fan_outs f set spawned = f.spawned + (select count(*) from adopted) where f.id = p_fan_out.id;
 end
 $$;
-comment on function pipeline.clear_the_way(pipeline.fan_outs, text[], text[]) is 'Cancels what a former fan-out left running on these rows, and adopts runs that were started by themselves; MR004 when a row is another''s child.';
+comment on function pipeline.clear_the_way(pipeline.fan_outs, text[]) is 'Cancels what fan-outs that were given up left running on these rows; MR004 when a row is another''s child.';
+
+-- Runs that began by themselves, or late children that nobody waits for. What they have done already was tallied for nobody.
+create function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count int;
+begin
+  update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is distinct from p_fan_out.id
+    and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
+  get diagnostics v_count = row_count;
+  if v_count > 0 then
+    insert into pipeline.tallies (fan_out_id, recount) values (p_fan_out.id, true);
+  end if;
+  return v_count;
+end
+$$;
+comment on function pipeline.adopt_runs(pipeline.fan_outs, text[], text[]) is 'Makes live runs of these rows, which no parent waits for, children of this fan-out; returns how many.';
+
+create function pipeline.check_rows(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_twice record;
+begin
+  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice from unnest(p_item_keys, p_entity_ids) i(key, entity_id) group by i.entity_id having count(*) > 1 limit 1;
+  if not found then
+    select i.key, r.item_key as other, i.entity_id into v_twice from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+    cross join lateral (
+      select o.item_key from pipeline.runs o where o.entity_id = i.entity_id and o.pipeline_id = p_fan_out.child_pipeline_id and o.fan_out_id = p_fan_out.id and o.item_key <> i.key offset 0) r limit 1;
+  end if;
+  if found then
+    raise exception 'the items % and % have the same row, %', v_twice.key, v_twice.other, v_twice.entity_id
+      using errcode = 'MR004', hint = 'Each item needs a row of its own: let the insert function key them apart.';
+  end if;
+end
+$$;
+comment on function pipeline.check_rows(pipeline.fan_outs, text[], text[]) is 'Raises MR004 when two items of a fan-out have one row.';
 
 create function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_adopted int;
   v_added bigint[];
+  v_spawned int;
 begin
-  perform pipeline.clear_the_way(p_fan_out, p_item_keys, p_entity_ids);
+  perform pipeline.check_rows(p_fan_out, p_item_keys, p_entity_ids);
+  perform pipeline.clear_the_way(p_fan_out, p_entity_ids);
+  v_adopted := pipeline.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, created_at)
     select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, pipeline.now()
@@ -114,14 +165,14 @@ begin
     returning id
   )
   select coalesce(array_agg(a.id order by a.id), '{}') into v_added from added a;
-  if cardinality(v_added) = 0 then
+  if v_adopted + cardinality(v_added) = 0 then
     return '{}';
   end if;
-  update pipeline.fan_outs f set spawned = f.spawned + cardinality(v_added),
-    first_number = least(f.first_number, (select min(k::int) from unnest(p_item_keys) k where k ~ '^[0-9]{1,9}$'))
-  where f.id = p_fan_out.id;
-  if p_fan_out.spawned + cardinality(v_added) > 100000 then
-    raise exception 'the fan-out has % children, but one may have at most 100000', p_fan_out.spawned + cardinality(v_added)
+  update pipeline.fan_outs f set spawned = f.spawned + v_adopted + cardinality(v_added),
+    first_number = least(f.first_number, (select min(k::int) from unnest(p_item_keys) k where pipeline.is_item_number(k)))
+  where f.id = p_fan_out.id returning f.spawned into v_spawned;
+  if v_spawned > 100000 then
+    raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
       using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
   end if;
   return pipeline.begin_roots(p_fan_out.child_pipeline_id, v_added);
@@ -135,6 +186,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_fan_out.retry_children then
+    perform pipeline.follow_later_runs(p_fan_out.id, p_item_keys);
     perform pipeline.retry_runs(array(
       select r.id from pipeline.runs r where r.fan_out_id = p_fan_out.id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') order by r.id for no key update));
   end if;
@@ -146,15 +198,36 @@ create function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys 
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if exists (select from unnest(p_item_keys) k where k !~ '^[0-9]{1,9}$') and exists (
+  if exists (select from unnest(p_item_keys) k where not pipeline.is_item_number(k)) and exists (
     select from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
     where r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id) then
-    raise exception 'an item has the key %, but a threshold counts consecutive numbers', (select k from unnest(p_item_keys) k where k !~ '^[0-9]{1,9}$' limit 1)
-      using errcode = 'MR002', hint = 'Use whole numbers as keys, or a threshold of the kind count.';
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers', (select k from unnest(p_item_keys) k where not pipeline.is_item_number(k) limit 1)
+      using errcode = 'MR002', hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, or a threshold of the kind count.';
   end if;
 end
 $$;
 comment on function pipeline.check_numbers(pipeline.fan_outs, text[]) is 'Raises MR002 when keys are no numbers where a threshold counts consecutive ones.';
+
+-- The row's own spelling of its key is the one its runs are filed under.
+create function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[], p_entity_ids text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_strange record;
+begin
+  select i.key, i.entity_id, i.entity ->> p_child.entity_key as spelling into v_strange
+  from unnest(p_item_keys, p_entity_ids, pipeline.rows_of_entities(p_child.id, p_entity_ids)) i(key, entity_id, entity)
+  where i.entity is null or i.entity ->> p_child.entity_key <> i.entity_id limit 1;
+  if v_strange.spelling is not null then
+    raise exception 'item % names the row % of table %, whose own spelling is %', v_strange.key, v_strange.entity_id, p_child.entity_table, v_strange.spelling
+      using errcode = 'MR002', hint = 'Spell it as the table does.';
+  elsif v_strange.key is not null then
+    raise exception 'table % has no row % for item %', p_child.entity_table, v_strange.entity_id, v_strange.key
+      using errcode = 'MR003', hint = 'Insert the rows first, or name an insert function in the definition.';
+  end if;
+end
+$$;
+comment on function pipeline.check_rows_exist(pipeline.pipelines, text[], text[]) is 'Raises MR003 when an item has no row, MR002 when it names its row in another spelling.';
 
 -- Children whose rows could be had. One that somebody holds is named in busy, to be sent again.
 create function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, out fan_out pipeline.fan_outs, out ring int[], out busy text[])
@@ -173,11 +246,7 @@ begin
   perform pipeline.check_numbers(fan_out, v_rows.item_keys);
   v_held := pipeline.lock_entities(v_child.id, v_rows.entity_ids, false);
   if cardinality(v_held) < cardinality(v_rows.entity_ids) then
-    select array_agg(i.key) into busy from unnest(v_rows.item_keys, v_rows.entity_ids, pipeline.rows_of_entities(v_child.id, v_rows.entity_ids)) i(key, entity_id, row) where i.row is null;
-    if busy is not null then
-      raise exception 'table % has no row % for item %', v_child.entity_table, (select i.entity_id from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id) where i.key = busy[1]), busy[1]
-        using errcode = 'MR003', hint = 'Insert the rows first, or name an insert function in the definition.';
-    end if;
+    perform pipeline.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
     select array_agg(i.key) filter (where i.entity_id <> all (v_held)), array_agg(i.key) filter (where i.entity_id = any (v_held)), array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
     into busy, v_rows.item_keys, v_rows.entity_ids from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
   end if;

@@ -349,6 +349,16 @@ end
 $$;
 comment on function pipeline.is_last_word(pipeline.attempts) is 'Whether an attempt counts and is the newest of its stage and run.';
 
+create function pipeline.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pipeline.attempts a set parent_id = (select o.id from pipeline.attempts o where o.run_id = a.run_id and o.stage_id = a.stage_id and o.number = a.number - 1)
+  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.parent_id is null and a.number > 1 and pipeline.is_last_word(a);
+end
+$$;
+comment on function pipeline.name_parents(int, bigint[]) is 'Makes the newest attempts of a stage the retries of those before them.';
+
 create function pipeline.retry_stage(p_stage_id int, p_kind text, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -362,8 +372,7 @@ begin
     perform pipeline.reopen_fan_outs(p_stage_id, p_run_ids);
   end if;
   perform pipeline.queue_attempts(p_stage_id, p_run_ids);
-  update pipeline.attempts a set parent_id = (select o.id from pipeline.attempts o where o.run_id = a.run_id and o.stage_id = a.stage_id and o.number = a.number - 1)
-  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'queued';
+  perform pipeline.name_parents(p_stage_id, p_run_ids);
   perform pipeline.show_queued(p_stage_id, p_run_ids);
   return array[p_stage_id];
 end
@@ -380,7 +389,8 @@ begin
   select r.* into v_parent from pipeline.fan_outs f join pipeline.runs r on r.id = f.run_id where f.id = p_run.fan_out_id and f.state in ('abandoned', 'closed');
   if found then
     raise exception 'run % cannot go on: it is a child of run %, which is %', p_run.id, v_parent.id, v_parent.status
-      using errcode = 'MR004', hint = format('Retry the parent, which retries its children that failed: select pipeline.retry(%s).', v_parent.id);
+      using errcode = 'MR004', hint = case when v_parent.status in ('failed', 'cancelled') then format('Retry the parent, which retries its children that failed: select pipeline.retry(%s).', v_parent.id)
+        else 'The parent went on without it: start its row anew, by itself, with pipeline.start() or by queueing a stage.' end;
   end if;
 end
 $$;
@@ -402,10 +412,10 @@ begin
   if p_stage is not null then
     v_stage_id := (pipeline.stage_named((select p.name from pipeline.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
   end if;
-  perform pipeline.refuse_orphan(v_run);
   if not pipeline.is_latest_run(p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
+  perform pipeline.refuse_orphan(v_run);
   select a.state into v_state from pipeline.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
   if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or pipeline.retry_runs(array[p_run]) = 0 then
     raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status

@@ -95,11 +95,12 @@ begin
   insert into pipeline.tallies (fan_out_id)
   select f.id from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.fan_outs f on f.attempt_id = a.id and f.state = 'open'
   where a.deadline_at <= pipeline.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
-  for v_fan_out in select distinct t.fan_out_id from pipeline.tallies t order by t.fan_out_id limit 200 loop
+  for v_fan_out in select distinct t.fan_out_id from pipeline.tallies t order by t.fan_out_id loop
+    exit when folded >= 200;
     begin
       v_done := pipeline.fold(v_fan_out);
       perform pipeline.ring(v_done.ring);
-      folded := folded + 1;
+      folded := folded + (not v_done.busy)::int;
     exception
       when query_canceled then raise;
       when others then

@@ -94,7 +94,11 @@ as $$
   union all
   select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
   from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'running' and vs.after = '[]' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
+  where r.status = 'running' and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
+    -- While a map is under way its thresholds decide, when it is folded; once it is done they hold.
+    and not exists (
+      select from jsonb_array_elements(vs.after) t
+      where not exists (select from pipeline.attempts d where d.run_id = r.id and d.stage_id = (t ->> 'map')::int and d.state in ('completed', 'skipped') and not d.superseded))
     and not exists (
       select from unnest(vs.needs) n where not exists (select from pipeline.attempts d where d.run_id = r.id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
   union all

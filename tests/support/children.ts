@@ -1,0 +1,235 @@
+// What tests of parents and children share: atlases whose stage `split` spawns a run of `sheets` for each sheet, the calls
+// of a worker that spawns, and folds.
+import type pg from 'pg';
+import { chain, type Engine, type Row, type StageDefinition } from './engine.ts';
+import { completed, failed, type Ring, Worker, waiting } from './worker.ts';
+
+export interface SpawnAnswer {
+  status: 'spawned' | 'busy' | 'stale';
+  reason?: string;
+  fan_out: number;
+  spawned: number;
+  total: number | null;
+  busy: string[];
+  ring: Ring[];
+}
+
+export interface FoldAnswer {
+  ring: Ring[];
+  busy: number[];
+  fold: number[];
+}
+
+/** The numbers from `from` to `to`, as items of a map stage. */
+export const numbers = (from: number, to: number): Row[] =>
+  Array.from({ length: Math.max(to - from + 1, 0) }, (_, place) => ({ key: from + place }));
+
+interface Family {
+  /** Options of the map stage `split`. */
+  split?: Row;
+  /** Stages of `atlas` beside `split`. */
+  beside?: StageDefinition[];
+  /** Stages of `sheets`. */
+  sheets?: StageDefinition[];
+  /** The projection of `atlas`. */
+  projection?: string;
+  /** The projection of `sheets`. */
+  sheetsProjection?: string;
+}
+
+/**
+ * Defines `sheets` over public.items (scan → blend unless given otherwise) and `atlas` over public.atlases (split → publish,
+ * where split is a map over sheets whose insert function keeps one item an atlas and number). Calls may be repeated.
+ */
+export async function defineFamily(engine: Engine, family: Family = {}): Promise<void> {
+  const sheets = family.sheets ?? chain(['scan', 'blend']);
+  await engine.pipeline(sheets, { projection: family.sheetsProjection ?? 'columns' }, 'sheets');
+  await engine.sql.query(`
+    alter table public.items add column if not exists atlas text, add column if not exists number text;
+    create unique index if not exists items_of_atlases on public.items (atlas, number);
+    create or replace function public.insert_sheets(p_parent text, p_items jsonb) returns table (item_key text, entity_id text)
+    language sql as $$
+      insert into public.items as i (atlas, number, label) select p_parent, n ->> 'key', n ->> 'label' from jsonb_array_elements(p_items) n
+      on conflict (atlas, number) do nothing;
+      select i.number, i.id::text from public.items i where i.atlas = p_parent and i.number in (select n ->> 'key' from jsonb_array_elements(p_items) n)
+    $$`);
+  const split = { name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } };
+  await engine.pipeline(
+    [{ ...split, ...family.split }, ...(family.beside ?? [{ name: 'publish', needs: ['split'] }])],
+    { table: 'public.atlases', projection: family.projection ?? 'columns' },
+    'atlas',
+  );
+}
+
+/** Inserts atlases and starts their runs; resolves to their ids. */
+export async function startAtlases(engine: Engine, count = 1): Promise<string[]> {
+  const statement = `insert into public.atlases (label) select 'atlas ' || n from generate_series(1, $1) n returning id`;
+  const ids = (await engine.rows<{ id: string }>(statement, [count])).map((row) => row.id);
+  for (const id of ids) await engine.sql.query(`select pipeline.start('atlas', $1)`, [id]);
+  return ids;
+}
+
+/** A worker of the map stage that holds one attempt and spawns for it. */
+export class Spawner {
+  readonly worker: Worker;
+  readonly item: { attempt: number; token: string; run: number; entity_id: string };
+  fanOut = 0;
+
+  constructor(worker: Worker, item: Spawner['item']) {
+    this.worker = worker;
+    this.item = item;
+  }
+
+  /** A new worker that claims one attempt of a map stage (of atlas.split unless named otherwise). */
+  static async of(engine: Engine, stage = 'split', pipeline = 'atlas'): Promise<Spawner> {
+    const worker = await Worker.of(engine, stage, pipeline);
+    return new Spawner(worker, await worker.takeOne());
+  }
+
+  /** One chunk. */
+  async spawn(items: unknown, last = false, token = this.item.token): Promise<SpawnAnswer> {
+    const values = [this.worker.id, this.item.attempt, token, JSON.stringify(items), last];
+    const { rows } = await this.worker.client.query(
+      'select public.pipeline_spawn($1, $2, $3, $4, $5) as answer',
+      values,
+    );
+    this.fanOut = rows[0].answer.fan_out ?? this.fanOut;
+    return rows[0].answer;
+  }
+
+  /** Says that the attempt waits for its children, and ends; resolves to the verdict and what there is to fold. */
+  async wait(): Promise<{ verdict: string | undefined; fold: number[] }> {
+    const answer = await this.worker.complete([waiting(this.item, String(this.fanOut), 'children')]);
+    await this.worker.leave();
+    return { verdict: answer.items[0]?.verdict, fold: (answer as unknown as { fold: number[] }).fold };
+  }
+}
+
+/** Claims the next attempt of atlas.split, spawns these items in one last chunk and waits for them; resolves to the fan-out. */
+export async function spawnAll(engine: Engine, items: Row[]): Promise<number> {
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(items, true);
+  await spawner.wait();
+  return spawner.fanOut;
+}
+
+/** An atlas whose sheets 1 to `count` run and whose split waits for them. */
+export async function waitingAtlas(
+  engine: Engine,
+  count: number,
+  family: Family = {},
+): Promise<{ atlas: string; fanOut: number }> {
+  await defineFamily(engine, family);
+  const [atlas] = await startAtlases(engine);
+  return { atlas: atlas as string, fanOut: await spawnAll(engine, numbers(1, count)) };
+}
+
+/** Folds as a worker does, until nothing is left to fold but what is busy. */
+export async function fold(engine: Engine, fanOuts?: number[], client?: pg.Client): Promise<FoldAnswer> {
+  const session = client ?? (await engine.database.connect('service_role'));
+  const ids =
+    fanOuts ??
+    (await engine.rows<{ id: string }>('select distinct fan_out_id as id from pipeline.tallies')).map((row) =>
+      Number(row.id),
+    );
+  const { rows } = await session.query('select public.pipeline_fold($1) as answer', [ids]);
+  return rows[0].answer;
+}
+
+/** Runs a stage of sheets for the sheets with these numbers (all that are due when none is given); the others are handed back. */
+export async function runSheets(engine: Engine, stage: string, keys?: (number | string)[], error?: Row): Promise<void> {
+  const worker = await Worker.of(engine, stage, 'sheets');
+  const wanted = keys?.map(String);
+  const batch = await worker.take(1000);
+  const numberOf = await sheetNumbers(
+    engine,
+    batch.map((item) => item.run),
+  );
+  const mine = batch.filter((item) => !wanted || wanted.includes(numberOf.get(item.run) ?? ''));
+  if (wanted && mine.length < wanted.length) throw new Error(`only ${mine.length} of ${wanted} were due at ${stage}`);
+  const rest = batch.filter((item) => !mine.includes(item));
+  await worker.complete(
+    mine.map((item) => (error ? failed(item, error) : completed(item, { sheet: numberOf.get(item.run) }))),
+  );
+  // Handing back costs an attempt the third time, which these tests do not mean.
+  await worker.complete(rest.map((item) => ({ attempt: item.attempt, token: item.token, outcome: 'released' })));
+  await engine.sql.query('update pipeline.attempts set releases = 0 where releases > 0');
+  await worker.leave();
+}
+
+async function sheetNumbers(engine: Engine, runs: number[]): Promise<Map<number, string>> {
+  const rows = await engine.rows<{ id: string; item_key: string }>(
+    'select id, item_key from pipeline.runs where id = any ($1)',
+    [runs],
+  );
+  return new Map(rows.map((row) => [Number(row.id), row.item_key]));
+}
+
+/** Runs both stages of the default sheets for these numbers, to their ends. */
+export async function endSheets(engine: Engine, keys?: (number | string)[]): Promise<void> {
+  await runSheets(engine, 'scan', keys);
+  await runSheets(engine, 'blend', keys);
+}
+
+/** Fails these sheets for good at a stage. */
+export async function failSheets(engine: Engine, keys?: (number | string)[], stage = 'scan'): Promise<void> {
+  await runSheets(engine, stage, keys, { permanent: true });
+}
+
+/** Statuses of an atlas's stages. */
+export async function atlasStatuses(engine: Engine, atlas: string): Promise<Record<string, string>> {
+  const [row] = await engine.rows('select * from public.atlases where id = $1', [atlas]);
+  const entries = Object.entries(row ?? {}).filter(([column]) => column.endsWith('_status'));
+  return Object.fromEntries(entries.map(([column, status]) => [column.slice(0, -'_status'.length), status as string]));
+}
+
+/** The newest run of an atlas. */
+export async function atlasRun(engine: Engine, atlas: string): Promise<{ id: string; status: string }> {
+  const [run] = await engine.rows<{ id: string; status: string }>(
+    `select r.id, r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+     where p.name = 'atlas' and r.entity_id = $1 order by r.id desc limit 1`,
+    [atlas],
+  );
+  if (!run) throw new Error(`atlas ${atlas} has no run`);
+  return run;
+}
+
+/** The run of a fan-out's child with this key. */
+export async function sheetRun(
+  engine: Engine,
+  fanOut: number,
+  key: number | string,
+): Promise<{ id: string; status: string; entity_id: string }> {
+  const [run] = await engine.rows<{ id: string; status: string; entity_id: string }>(
+    'select id, status, entity_id from pipeline.runs where fan_out_id = $1 and item_key = $2',
+    [fanOut, String(key)],
+  );
+  if (!run) throw new Error(`fan-out ${fanOut} has no child ${key}`);
+  return run;
+}
+
+/** How many children of a fan-out are in which status. */
+export async function childStatuses(engine: Engine, fanOut: number): Promise<Record<string, number>> {
+  const rows = await engine.rows<{ status: string; count: number }>(
+    'select status, count(*)::int from pipeline.runs where fan_out_id = $1 group by status order by status',
+    [fanOut],
+  );
+  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
+}
+
+/** The attempts of a stage of an atlas, as `number state`. */
+export async function stageAttempts(engine: Engine, atlas: string, stage: string): Promise<string[]> {
+  const rows = await engine.rows<{ text: string }>(
+    `select a.number || ' ' || a.state || case when a.superseded then ' superseded' else '' end as text
+     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.runs r on r.id = a.run_id
+     join pipeline.pipelines p on p.id = r.pipeline_id
+     where p.name = 'atlas' and r.entity_id = $1 and s.name = $2 order by a.id`,
+    [atlas, stage],
+  );
+  return rows.map((row) => row.text);
+}
+
+/** Sweeps; resolves to what the sweep reports. */
+export async function sweep(engine: Engine): Promise<Row> {
+  return engine.value('select pipeline.sweep()');
+}
