@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { createCheckpoints, LeaseLost } from '../../supabase/functions/_shared/agent-checkpoints.ts';
+import { createCheckpoints } from '../../supabase/functions/_shared/agent-checkpoints.ts';
 import { createEngine, type RpcAnswer } from '../../supabase/functions/_shared/engine-client.ts';
 import type { NewTurn } from '../../supabase/functions/_shared/engine-contract.ts';
+import { LeaseLost } from '../../supabase/functions/_shared/errors.ts';
 import { makeItem } from './support/fake-engine.ts';
 import { keepLog } from './support/make-drain.ts';
 

@@ -5,11 +5,13 @@ import { createCheckpoints } from '../../supabase/functions/_shared/agent-checkp
 import type { defineTool } from '../../supabase/functions/_shared/agent-tools.ts';
 import { Drain } from '../../supabase/functions/_shared/drain.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_shared/engine-client.ts';
+import { createFolder } from '../../supabase/functions/_shared/fold.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { until } from '../support/until.ts';
 import { answering, calling, lookTool, makeAgent } from './support/agent-model.ts';
 import { databaseRpc } from './support/database-rpc.ts';
+import { keepChildren } from './support/kept-children.ts';
 import { budgetOf, keepLog } from './support/make-drain.ts';
 import { startModelServer } from './support/model-server.ts';
 
@@ -40,18 +42,21 @@ async function invoke(engine: Engine, env: Record<string, string>, tool: ReturnT
   const log = keepLog();
   const client = createEngine({ rpc, retryUntil: () => 0, log });
   const stage = makeAgent([tool]);
+  const ringer = { ring: () => {}, settled: async () => {} };
   const drain = new Drain({
     pipeline: 'flow',
     stage: 'think',
     engine: client,
     budget: budgetOf(10_000),
-    ringer: { ring: () => {}, settled: async () => {} },
+    ringer,
+    folder: createFolder({ engine: client, ringer, log }),
     log,
     host: randomUUID(),
     assumed: { batch_size: 1, timeout_ms: 5_000, result_limit_bytes: 10_000 },
     run: (item, limits, controller, worker) => {
       const checkpoints = createCheckpoints({ engine: client, worker, item, signal: controller.signal });
-      return runHandler({ stage, item, limits, env, callbackUrl: 'http://callback.test', controller, checkpoints });
+      const given = { stage, item, limits, env, callbackUrl: 'http://callback.test', controller, checkpoints };
+      return runHandler({ ...given, children: keepChildren() });
     },
   });
   const ended = drain.run();

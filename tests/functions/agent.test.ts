@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { startModel } from '../../local/model/server.ts';
-import { LeaseLost } from '../../supabase/functions/_shared/agent-checkpoints.ts';
 import { defineTool, type ToolContext } from '../../supabase/functions/_shared/agent-tools.ts';
-import { classify, MisconfiguredError, PermanentError } from '../../supabase/functions/_shared/errors.ts';
+import { classify, LeaseLost, MisconfiguredError, PermanentError } from '../../supabase/functions/_shared/errors.ts';
 import { HandedBack } from '../../supabase/functions/_shared/stage.ts';
 import { answering, calling, lookTool, makeAgent, runAgent, scriptedModel } from './support/agent-model.ts';
 import { makeContext } from './support/context.ts';

@@ -35,6 +35,7 @@ async function poll(rpc: Rpc, reply: (path: string) => Reply | null, env: Env = 
     env: { SCRAPER_URL: server.url, ...env },
     engine: createEngine({ rpc, retryUntil: () => Date.now() + 1_000, log: keepLog() }),
     ringer: { ring: () => {}, settled: async () => {} },
+    folder: { fold: () => {}, settled: async () => {} },
     budget: { fits: () => true },
   });
   return server;

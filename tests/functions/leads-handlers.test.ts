@@ -11,6 +11,7 @@ import { strategy } from '../../supabase/functions/leads-strategy/handler.ts';
 import { subject } from '../../supabase/functions/leads-subject/handler.ts';
 import { makeItem } from './support/fake-engine.ts';
 import { refusedUrl, startServer } from './support/http-server.ts';
+import { keepChildren } from './support/kept-children.ts';
 import { keepCheckpoints } from './support/kept-turns.ts';
 import { samples } from './support/leads-samples.ts';
 import { modelResponse, startModelServer } from './support/model-server.ts';
@@ -24,6 +25,7 @@ const run = (stage: Stage, item: Partial<Item>, env: Env) =>
     callbackUrl: 'http://api.test/functions/v1/job-complete',
     controller: new AbortController(),
     checkpoints: keepCheckpoints(),
+    children: keepChildren(),
   });
 const lead = { company_url: 'https://clocks.test' };
 

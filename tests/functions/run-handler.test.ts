@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { type Checkpoints, LeaseLost } from '../../supabase/functions/_shared/agent-checkpoints.ts';
+import type { Checkpoints } from '../../supabase/functions/_shared/agent-checkpoints.ts';
 import type { Item } from '../../supabase/functions/_shared/engine-contract.ts';
-import { PermanentError } from '../../supabase/functions/_shared/errors.ts';
+import { LeaseLost, PermanentError } from '../../supabase/functions/_shared/errors.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { HandedBack, type HandlerContext, type Stage, waiting } from '../../supabase/functions/_shared/stage.ts';
 import { makeItem } from './support/fake-engine.ts';
+import { keepChildren } from './support/kept-children.ts';
 import { keepCheckpoints } from './support/kept-turns.ts';
 import { makeStage, type TestHandler } from './support/make-drain.ts';
 
@@ -23,6 +24,7 @@ function run(
     callbackUrl: 'http://callback.test',
     controller: new AbortController(),
     checkpoints: changes.checkpoints ?? keepCheckpoints(),
+    children: keepChildren(),
   });
 }
 

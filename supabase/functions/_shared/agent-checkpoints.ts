@@ -1,8 +1,6 @@
 import type { Engine } from './engine-client.ts';
 import type { AgentLimits, HeldAttempt, NewTurn, Turn } from './engine-contract.ts';
-
-/** The attempt was taken away: whatever its handler does now counts for nothing. */
-export class LeaseLost extends Error {}
+import { LeaseLost } from './errors.ts';
 
 /** What an agent's attempt goes on from. */
 export interface Passage {

@@ -168,11 +168,16 @@ export type Database = {
         Returns: Json;
       };
       pipeline_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
+      pipeline_fold: { Args: { p_fan_outs: number[] }; Returns: Json };
       pipeline_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
       pipeline_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
       pipeline_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
       pipeline_resume: { Args: { p_items: Json }; Returns: Json };
       pipeline_ring: { Args: { p_stages: Json }; Returns: Json };
+      pipeline_spawn: {
+        Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
+        Returns: Json;
+      };
       pipeline_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
     };
     Enums: {

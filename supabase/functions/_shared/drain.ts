@@ -2,6 +2,7 @@ import type { Budget } from './budget.ts';
 import { type Engine, EngineRefusal } from './engine-client.ts';
 import type { Claim, Completion, Item, Outcome, OutcomeItem, StageLimits } from './engine-contract.ts';
 import { messageOf } from './errors.ts';
+import type { Folder } from './fold.ts';
 import { HeldItems } from './held-items.ts';
 import type { Log } from './log.ts';
 import { renewLeases } from './renew-leases.ts';
@@ -16,6 +17,7 @@ export interface DrainOptions {
   engine: Engine;
   budget: Budget;
   ringer: Ringer;
+  folder: Folder;
   log: Log;
   /** The same for all drains of one isolate. */
   host: string;
@@ -68,6 +70,7 @@ export class Drain {
       return 'failed';
     } finally {
       this.stopRenewing?.();
+      await this.o.folder.settled();
     }
   }
 
@@ -168,6 +171,7 @@ export class Drain {
   private accept(answer: Claim, limit: number): void {
     this.seq += 1;
     this.o.ringer.ring(answer.ring);
+    this.o.folder.fold(answer.fold);
     if (answer.status === 'refused') {
       this.closed = true;
       this.o.log.info('no claim was granted', { worker: this.worker, reason: answer.reason });

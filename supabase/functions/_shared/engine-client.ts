@@ -4,6 +4,7 @@ import type { Database, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
 import type { Log } from './log.ts';
 import type { Platform } from './platform.ts';
+import type { ChildItem } from './spawn-children.ts';
 
 /** What one call of a database function came to: the shape supabase-js answers with. */
 export interface RpcAnswer {
@@ -24,7 +25,15 @@ type EngineArgs<N extends keyof EngineFunctions> = {
 /** The engine could not be reached, or answered 5xx, for as long as the caller was willing to try. */
 export class EngineUnavailable extends Error {}
 /** The engine refused the call itself; the same call would be refused again. */
-export class EngineRefusal extends Error {}
+export class EngineRefusal extends Error {
+  /** `code` is the SQLSTATE, where the database gave one. */
+  constructor(
+    message: string,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
+}
 
 /** The engine's functions, typed. Each throws EngineUnavailable or EngineRefusal. */
 export interface Engine {
@@ -47,6 +56,15 @@ export interface Engine {
   /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
   leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
   ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
+  /** Starts the runs of a map attempt's children; an item whose key has one already is passed over. */
+  spawn(
+    worker: string,
+    held: contract.HeldAttempt,
+    items: ChildItem[],
+    last: boolean,
+  ): Promise<z.output<typeof contract.spawnAnswer>>;
+  /** Adds up what the children of these fan-outs have reported; at most 100 at a time. */
+  fold(fanOuts: number[]): Promise<z.output<typeof contract.foldAnswer>>;
   /** What an agent's attempt goes on from. */
   turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
   /** Records turns of an agent's attempt and renews the worker's leases. */
@@ -66,7 +84,8 @@ const LONGEST_PAUSE_MS = 2_000;
 
 /**
  * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated unchanged until `retryUntil`
- * (epoch milliseconds): every function takes a repeat as the same call. `renew` is tried once, its timer repeats it.
+ * (epoch milliseconds): every function takes a repeat as the same call. `renew` is tried once, its timer repeats it,
+ * and so is `fold`, which the sweep repeats.
  */
 export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
   const { rpc, retryUntil, log } = options;
@@ -81,7 +100,9 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
       const answer = await tryCall(rpc, name, args);
       if (!answer.error) return readAnswer(schema, name, answer.data);
       const said = `${name}: ${answer.status} ${answer.error.message}`;
-      if (!isTransient(answer)) throw new EngineRefusal([said, answer.error.hint].filter(Boolean).join(' — '));
+      if (!isTransient(answer)) {
+        throw new EngineRefusal([said, answer.error.hint].filter(Boolean).join(' — '), answer.error.code);
+      }
       if (once || Date.now() + pause >= retryUntil()) throw new EngineUnavailable(said);
       log.warn('the engine did not answer, trying again', { rpc: name, status: answer.status, error: said });
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
@@ -110,6 +131,15 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     leave: (worker, handOver) =>
       call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker, p_hand_over: handOver }),
     ring: (stages) => call(contract.ringAnswer, 'pipeline_ring', { p_stages: stages }),
+    spawn: (worker, { attempt, token }, items, last) =>
+      call(contract.spawnAnswer, 'pipeline_spawn', {
+        p_worker: worker,
+        p_attempt: attempt,
+        p_token: token,
+        p_items: items,
+        p_last: last,
+      }),
+    fold: (fanOuts) => call(contract.foldAnswer, 'pipeline_fold', { p_fan_outs: fanOuts }, true),
     turns: (worker, { attempt, token }) =>
       call(contract.turnsAnswer, 'pipeline_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
     checkpoint: (worker, { attempt, token }, turns) =>

@@ -25,6 +25,9 @@ const verdict = z.object({
 
 const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), result_limit_bytes: z.number() });
 
+/** Fan-outs whose children have reported something. */
+const fold = z.array(z.number()).default([]);
+
 const admitted = z.object({
   status: z.enum(['working', 'empty']),
   reason: z.string().nullish(),
@@ -34,11 +37,13 @@ const admitted = z.object({
   ring: z.array(ring),
   /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
   wait_ms: z.number().nullish(),
+  fold,
 });
 const refused = z.object({
   status: z.literal('refused'),
   reason: z.string().nullish(),
   ring: z.array(ring).default([]),
+  fold,
 });
 const verdicts = { items: z.array(verdict) };
 
@@ -47,7 +52,8 @@ export const completeAnswer = z.discriminatedUnion('status', [admitted.extend(ve
 export const renewAnswer = z.object({ renewed: z.number(), lost: z.array(z.number()) });
 export const leaveAnswer = z.object({ left: z.boolean(), ring: z.array(ring) });
 export const ringAnswer = z.object({ rung: z.number() });
-export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring) });
+export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring), fold });
+export const foldAnswer = z.object({ ring: z.array(ring), busy: z.array(z.number()), fold });
 export const pollAnswer = z.object({
   jobs: z.array(
     z.object({
@@ -103,6 +109,12 @@ const agentLimits = z.object({
   max_seconds: z.number().optional(),
 });
 const staleAnswer = z.object({ status: z.literal('stale'), reason: z.string() });
+export const spawnAnswer = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), ring: z.array(ring) }),
+  /** The keys of items whose rows somebody holds; without any, somebody holds the parent. */
+  z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), ring: z.array(ring) }),
+  staleAnswer,
+]);
 export const turnsAnswer = z.discriminatedUnion('status', [
   z.object({ status: z.literal('current'), elapsed_ms: z.number(), limits: agentLimits, turns: z.array(turn) }),
   staleAnswer,

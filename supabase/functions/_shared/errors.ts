@@ -37,6 +37,9 @@ export class MisconfiguredError extends RetriableError {
   }
 }
 
+/** The attempt was taken away: whatever its handler does now counts for nothing. */
+export class LeaseLost extends Error {}
+
 const MAX_MESSAGE_LENGTH = 2000;
 const UNDESCRIBED = 'Something was thrown that cannot be turned into text: throw an Error.';
 

@@ -1,17 +1,24 @@
 import { type Engine, EngineRefusal } from './engine-client.ts';
 import type { JobOutcomeItem, Verdict } from './engine-contract.ts';
+import type { Folder } from './fold.ts';
 import type { Ringer } from './ring.ts';
 
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 500;
 
+interface ResumeOptions {
+  engine: Pick<Engine, 'resume'>;
+  ringer: Pick<Ringer, 'ring'>;
+  folder: Pick<Folder, 'fold'>;
+}
+
 /**
- * Records what became of external jobs and rings the stages that got work. One whose row is locked is sent again
+ * Records what became of external jobs, rings the stages that got work and folds what children reported. One whose row is locked is sent again
  * until `until` (epoch milliseconds). Returns the last answer to each item, in their order.
  */
 export async function resumeJobs(
   items: JobOutcomeItem[],
-  options: { engine: Pick<Engine, 'resume'>; ringer: Ringer; until: number },
+  options: ResumeOptions & { until: number },
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   let pending = items.map((item, index) => ({ item, index }));
@@ -30,13 +37,11 @@ export async function resumeJobs(
 }
 
 /** A batch the engine refuses as a whole goes item by item, so that one it cannot take spoils no other. */
-async function resume(
-  items: JobOutcomeItem[],
-  options: { engine: Pick<Engine, 'resume'>; ringer: Ringer },
-): Promise<Verdict[]> {
+async function resume(items: JobOutcomeItem[], options: ResumeOptions): Promise<Verdict[]> {
   try {
     const answer = await options.engine.resume(items);
     options.ringer.ring(answer.ring);
+    options.folder.fold(answer.fold);
     return answer.items;
   } catch (error) {
     if (!(error instanceof EngineRefusal)) throw error;

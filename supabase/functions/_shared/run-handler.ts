@@ -1,7 +1,8 @@
-import { type Checkpoints, LeaseLost } from './agent-checkpoints.ts';
+import type { Checkpoints } from './agent-checkpoints.ts';
 import type { Item, Outcome, StageLimits, Usage } from './engine-contract.ts';
-import { classify, MisconfiguredError, PermanentError, RetriableError } from './errors.ts';
+import { classify, LeaseLost, MisconfiguredError, PermanentError, RetriableError } from './errors.ts';
 import { type Env, settingsFaults } from './settings.ts';
+import type { Children } from './spawn-children.ts';
 import { HandedBack, type Stage, Waiting } from './stage.ts';
 import { describeFault, validateResult } from './validate-result.ts';
 
@@ -17,6 +18,7 @@ export interface HandlerRun {
   env: Env;
   callbackUrl: string;
   checkpoints: Checkpoints;
+  children: Children;
   /** Aborting it with a Stopped ends the handler with that outcome. */
   controller: AbortController;
 }
@@ -71,6 +73,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       timeoutMs: limits.timeout_ms,
       env,
       checkpoints: run.checkpoints,
+      children: run.children,
       reportUsage,
     });
     if (output instanceof Waiting) {

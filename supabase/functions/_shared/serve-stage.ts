@@ -4,11 +4,13 @@ import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload, serve, waitUntil } from './edge-runtime.ts';
 import { createEngine, dataApiRpc, type Rpc } from './engine-client.ts';
 import { messageOf } from './errors.ts';
+import { createFolder } from './fold.ts';
 import { createLog } from './log.ts';
 import { type Platform, readPlatform, refuseStranger } from './platform.ts';
 import { createRinger } from './ring.ts';
 import { runHandler } from './run-handler.ts';
 import { type Env, processEnv, readSettings, type Settings, settingsFaults } from './settings.ts';
+import { createChildren } from './spawn-children.ts';
 import type { Stage } from './stage.ts';
 
 /** One id for all drains of this isolate. */
@@ -67,6 +69,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     engine,
     budget,
     ringer,
+    folder: createFolder({ engine, ringer, log }),
     log,
     host,
     batchSize: settings.QUEUE_BATCH_SIZE,
@@ -76,8 +79,10 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
       result_limit_bytes: definition.resultLimitBytes,
     },
     run: (item, limits, controller, worker) => {
-      const checkpoints = createCheckpoints({ engine, worker, item, signal: controller.signal });
-      return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints });
+      const { signal } = controller;
+      const checkpoints = createCheckpoints({ engine, worker, item, signal });
+      const children = createChildren({ engine, ringer, worker, item, signal });
+      return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints, children });
     },
   });
   const stopListening = onUnload((reason) => drain.unload(reason));

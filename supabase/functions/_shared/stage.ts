@@ -4,6 +4,7 @@ import type { PipelineDefinition } from './define-pipeline.ts';
 import type { WorkedStageDefinition } from './definition-schema.ts';
 import type { Usage } from './engine-contract.ts';
 import type { Env, SettingsGroup } from './settings.ts';
+import type { Children } from './spawn-children.ts';
 
 /** What a handler knows beside its input. */
 export interface HandlerContext {
@@ -27,6 +28,8 @@ export interface HandlerContext {
   env: Env;
   /** The conversation of an agent's attempt. */
   checkpoints: Checkpoints;
+  /** The children of a map's attempt. */
+  children: Children;
   /** Records what the attempt used up, whether it completes or fails. */
   reportUsage(usage: Usage): void;
 }

@@ -53,7 +53,7 @@ export function describeFault(error: z.ZodError, value: unknown, root: string): 
 }
 
 /** The path of the first string or key that Postgres cannot store, or null. */
-function unstorablePath(value: unknown, path: string): string | null {
+export function unstorablePath(value: unknown, path: string): string | null {
   if (typeof value === 'string') return storableText(value) === value ? null : path;
   if (value === null || typeof value !== 'object') return null;
   for (const [key, inner] of Object.entries(value)) {

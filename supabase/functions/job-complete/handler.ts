@@ -2,6 +2,7 @@ import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engi
 import type { JobOrigin } from '../_shared/engine-contract.ts';
 import { classify, messageOf } from '../_shared/errors.ts';
 import { externalStage, finishJob } from '../_shared/external-stages.ts';
+import { createFolder, type Folder } from '../_shared/fold.ts';
 import { createLog } from '../_shared/log.ts';
 import { getModelResponse, isUnfinished, MODEL_SERVICE } from '../_shared/model.ts';
 import { type Platform, readPlatform } from '../_shared/platform.ts';
@@ -56,15 +57,16 @@ export function answerCallback(
 
     const engine = createEngine({ rpc: rpcFor(platform), retryUntil: deadline(SAVE_TIME_MS), log });
     const ringer = createRinger({ platform, engine, log });
-    const answer = await record(read.callback, { env, engine, ringer });
-    background(ringer.settled());
+    const folder = createFolder({ engine, ringer, log });
+    const answer = await record(read.callback, { env, engine, ringer, folder });
+    background(folder.settled().then(() => ringer.settled()));
     return answer;
   };
 }
 
 async function record(
   callback: Callback,
-  { env, engine, ringer }: { env: Env; engine: Engine; ringer: Ringer },
+  { env, ...through }: { env: Env; engine: Engine; ringer: Ringer; folder: Folder },
 ): Promise<Response> {
   try {
     const found = await findJob(callback, env);
@@ -75,7 +77,7 @@ async function record(
     const { service, jobId, metadata, job } = found;
     const stage = externalStage(metadata.pipeline, metadata.stage);
     const item = { ...metadata, service, job_id: jobId, ...finishJob(stage, job, env) };
-    const [verdict] = await resumeJobs([item], { engine, ringer, until: Date.now() + SAVE_TIME_MS });
+    const [verdict] = await resumeJobs([item], { ...through, until: Date.now() + SAVE_TIME_MS });
     log.info('a callback was answered', { ...metadata, job_id: jobId, verdict: verdict?.verdict });
     if (verdict?.verdict === 'busy') return refuse(503, 'busy', 'The row is locked: send this again shortly.');
     if (!verdict || verdict.verdict === 'rejected') return refuse(400, 'rejected', verdict?.reason ?? 'no verdict');

@@ -4,6 +4,7 @@ import type { JobOutcome, JobOutcomeItem, WaitingJob } from '../_shared/engine-c
 import { classify, messageOf, RetriableError } from '../_shared/errors.ts';
 import { askService } from '../_shared/external-services.ts';
 import { externalStage, finishJob } from '../_shared/external-stages.ts';
+import { createFolder, type Folder } from '../_shared/fold.ts';
 import { createLog } from '../_shared/log.ts';
 import { type Platform, readPlatform, refuseStranger } from '../_shared/platform.ts';
 import { resumeJobs } from '../_shared/resume-jobs.ts';
@@ -40,11 +41,13 @@ export function answerPollDoorbell(
 async function pollUntilDone(env: Env, platform: Platform, rpc: Rpc, budget: Budget): Promise<void> {
   const engine = createEngine({ rpc, retryUntil: () => budget.endsAt, log });
   const ringer = createRinger({ platform, engine, log });
+  const folder = createFolder({ engine, ringer, log });
   try {
-    await pollJobs({ env, engine, ringer, budget });
+    await pollJobs({ env, engine, ringer, folder, budget });
   } catch (error) {
     log.error('polling ended early, the next poll goes on', { error: messageOf(error) });
   }
+  await folder.settled();
   await ringer.settled();
 }
 
@@ -53,9 +56,10 @@ export async function pollJobs(options: {
   env: Env;
   engine: Engine;
   ringer: Ringer;
+  folder: Folder;
   budget: Pick<Budget, 'fits'>;
 }): Promise<void> {
-  const { env, engine, ringer, budget } = options;
+  const { env, engine, ringer, folder, budget } = options;
   const pollMs = readSettings('worker', env).COMPLETION_POLL_INTERVAL;
   let more = true;
   while (more && budget.fits(ASK_TIMEOUT_MS + SAVE_TIME_MS)) {
@@ -64,7 +68,7 @@ export async function pollJobs(options: {
     const asked = await Promise.all(answer.jobs.map((job) => askAfter(job, env)));
     const finished = asked.filter((item) => item !== null);
     if (finished.length === 0) continue;
-    const verdicts = await resumeJobs(finished, { engine, ringer, until: Date.now() + SAVE_TIME_MS });
+    const verdicts = await resumeJobs(finished, { engine, ringer, folder, until: Date.now() + SAVE_TIME_MS });
     for (const [index, { verdict, reason }] of verdicts.entries()) {
       const { submission, job_id } = finished[index] as JobOutcomeItem;
       if (verdict === 'busy' || verdict === 'rejected') {

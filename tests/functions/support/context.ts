@@ -1,6 +1,7 @@
 import type { Usage } from '../../../supabase/functions/_shared/engine-contract.ts';
 import type { Env } from '../../../supabase/functions/_shared/settings.ts';
 import type { HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
+import { keepChildren } from './kept-children.ts';
 import { keepCheckpoints } from './kept-turns.ts';
 
 /** A handler's context for one test; `usages` keeps what was reported. */
@@ -20,6 +21,7 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     signal: new AbortController().signal,
     timeoutMs: 30_000,
     checkpoints: keepCheckpoints(),
+    children: keepChildren(),
     env,
     reportUsage: (usage) => usages.push(usage),
     ...changes,

@@ -4,10 +4,12 @@ import { definePipeline } from '../../../supabase/functions/_shared/define-pipel
 import { Drain } from '../../../supabase/functions/_shared/drain.ts';
 import { createEngine } from '../../../supabase/functions/_shared/engine-client.ts';
 import type { Ring } from '../../../supabase/functions/_shared/engine-contract.ts';
+import { createFolder } from '../../../supabase/functions/_shared/fold.ts';
 import type { Log } from '../../../supabase/functions/_shared/log.ts';
 import { runHandler } from '../../../supabase/functions/_shared/run-handler.ts';
 import { defineStage, type HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
 import type { FakeEngine } from './fake-engine.ts';
+import { keepChildren } from './kept-children.ts';
 import { keepCheckpoints } from './kept-turns.ts';
 
 export const testPipeline = definePipeline({
@@ -62,13 +64,15 @@ export function makeDrain(
   const rung: Ring[] = [];
   const budget = changes.budget ?? budgetOf(10_000);
   const engine = createEngine({ rpc: fake.rpc, retryUntil: () => budget.savesUntil + 300, log });
+  const ringer = { ring: (stages: Ring[]) => void rung.push(...stages), settled: async () => {} };
   const stage = makeStage(handler);
   const drain = new Drain({
     pipeline: 'test',
     stage: 'work',
     engine,
     budget,
-    ringer: { ring: (stages) => rung.push(...stages), settled: async () => {} },
+    ringer,
+    folder: createFolder({ engine, ringer, log }),
     log,
     host: '00000000-0000-4000-8000-000000000000',
     batchSize: changes.batchSize,
@@ -82,6 +86,7 @@ export function makeDrain(
         callbackUrl: 'http://callback.test',
         controller,
         checkpoints: keepCheckpoints(),
+        children: keepChildren(),
       }),
   });
   return { drain, rung, log };
