@@ -20,6 +20,7 @@ export function functionFaults(pipelines: DefinitionJson[], supabaseFolder: stri
   const configured = (config.functions ?? {}) as Record<string, FunctionConfig>;
   return pipelines.flatMap(({ pipeline, stages }) =>
     stages.flatMap((stage) => {
+      if (stage.function === undefined) return [];
       const subject = `Stage ${stage.name} of pipeline ${pipeline} runs in function ${stage.function}`;
       const code = path.join('functions', stage.function, 'index.ts');
       const faults: string[] = [];

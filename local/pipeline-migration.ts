@@ -3,7 +3,18 @@
 export interface DefinitionJson {
   pipeline: string;
   entity: { table: string; key: string; projection: string };
-  stages: { name: string; function: string }[];
+  stages: StageJson[];
+}
+
+/** What is read here of a stage; the definition says more. */
+export interface StageJson {
+  name: string;
+  kind: string;
+  /** Left out by the kinds that no function runs. */
+  function?: string;
+  child?: { pipeline: string };
+  after?: { map: string; stage: string }[];
+  limits?: { back_pressure?: { stage: string } };
 }
 
 const definition = /select pipeline\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;

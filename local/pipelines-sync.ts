@@ -1,5 +1,5 @@
 // `npm run pipelines:sync`: writes a new migration for each pipeline whose TypeScript definition differs from what the
-// existing migrations define; never edits one. With --check it writes nothing and fails when one is missing.
+// existing migrations define, children before their parents; never edits one. With --check it writes nothing and fails when one is missing.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
+import { childrenFirst, referenceFaults } from './pipeline-order.ts';
 
 const usage = `npm run pipelines:sync -- [--check]
   --check  write nothing, fail when a migration is missing`;
@@ -21,13 +22,13 @@ const migrationsFolder = path.join(supabaseFolder, 'migrations');
 async function readPipelines(): Promise<DefinitionJson[]> {
   const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
   const modules = await Promise.all(files.sort().map(loadPipelines));
-  return modules.flatMap((module) =>
-    Object.values(module)
-      .filter(
-        (value): value is { toJson(): DefinitionJson } => typeof (value as { toJson?: unknown })?.toJson === 'function',
-      )
-      .map((pipeline) => pipeline.toJson()),
+  const exported = modules.flatMap((module) =>
+    Object.values(module).filter(
+      (value): value is { toJson(): DefinitionJson } => typeof (value as { toJson?: unknown })?.toJson === 'function',
+    ),
   );
+  // One file may export what another has defined.
+  return [...new Set(exported)].map((pipeline) => pipeline.toJson());
 }
 
 async function loadPipelines(name: string): Promise<Record<string, unknown>> {
@@ -52,13 +53,13 @@ function nextTimestamp(existing: string[]): string {
 /** Writes the missing migrations, or with `check` names them. Throws an error with what is amiss and the remedy. */
 async function sync(check: boolean): Promise<void> {
   const pipelines = await readPipelines();
-  const faults = functionFaults(pipelines, supabaseFolder);
+  const faults = [...referenceFaults(pipelines), ...functionFaults(pipelines, supabaseFolder)];
   const existing = fs
     .readdirSync(migrationsFolder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
   const defined = definitionsIn(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
-  const changed = pipelines.filter(
+  const changed = childrenFirst(pipelines).filter(
     (pipeline) => JSON.stringify(defined.get(pipeline.pipeline)) !== JSON.stringify(pipeline),
   );
   if (check && changed.length > 0) {

@@ -1,0 +1,96 @@
+// What pipelines say of one another, and the order in which they can be defined: children before their parents.
+import type { DefinitionJson, StageJson } from './pipeline-migration.ts';
+
+/**
+ * What pipelines say wrongly of one another, one sentence each with the remedy. The database would say so too, but only
+ * when the migration is applied, which then could not be changed any more.
+ */
+export function referenceFaults(pipelines: DefinitionJson[]): string[] {
+  const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
+  const twice = pipelines.filter((pipeline) => named.get(pipeline.pipeline) !== pipeline);
+  return [
+    ...twice.map(({ pipeline }) => `Pipeline ${pipeline} is defined twice: give each a name of its own.`),
+    ...pipelines.flatMap((pipeline) => pipeline.stages.flatMap((stage) => stageFaults(pipeline, stage, named))),
+    ...cycleFaults(pipelines, named),
+  ];
+}
+
+/** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
+export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
+  const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
+  const ordered = new Set<DefinitionJson>();
+  const add = (pipeline: DefinitionJson | undefined): void => {
+    if (!pipeline || ordered.has(pipeline)) return;
+    for (const other of namesUsed(pipeline)) add(named.get(other));
+    ordered.add(pipeline);
+  };
+  pipelines.forEach(add);
+  return [...ordered];
+}
+
+function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<string, DefinitionJson>): string[] {
+  const subject = `Stage ${stage.name} of pipeline ${pipeline.pipeline}`;
+  const child = stage.child && named.get(stage.child.pipeline);
+  const faults: string[] = [];
+  if (stage.child && !child) {
+    faults.push(`${subject} starts runs of pipeline ${stage.child.pipeline}, which no file of _pipelines exports.`);
+  }
+  const [from, to] = [pipeline.entity, child?.entity];
+  if (stage.kind === 'pipeline' && to && (from.table !== to.table || from.key !== to.key)) {
+    faults.push(
+      `${subject} is of kind pipeline, whose child runs over the same row, but pipeline ${child?.pipeline} is over ` +
+        `${to.table}.${to.key} and not ${from.table}.${from.key}: use the kind map.`,
+    );
+  }
+  for (const { map, stage: wanted } of stage.after ?? []) {
+    const name = pipeline.stages.find((other) => other.name === map)?.child?.pipeline;
+    const counted = name === undefined ? undefined : named.get(name);
+    if (!counted || counted.stages.some((other) => other.name === wanted)) continue;
+    faults.push(
+      `${subject} waits for stage ${wanted} of pipeline ${name}, which has no such stage: correct its after.`,
+    );
+  }
+  const [held, later] = heldBackBy(stage);
+  if (later && held !== pipeline.pipeline && !named.get(held)?.stages.some(({ name }) => name === later)) {
+    faults.push(
+      `${subject} is held back by ${held}.${later}, which does not exist: correct limits.backPressure.stage.`,
+    );
+  }
+  return faults;
+}
+
+function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJson>): string[] {
+  const settled = new Set<string>();
+  const visit = (name: string, trail: string[]): string[] => {
+    if (settled.has(name)) return [];
+    if (trail.includes(name)) {
+      const cycle = [...trail.slice(trail.indexOf(name)), name].join(' → ');
+      return [
+        `Pipelines ${cycle} need one another, so that none can be defined first: remove one of these references.`,
+      ];
+    }
+    const pipeline = named.get(name);
+    const faults = pipeline ? namesUsed(pipeline).flatMap((other) => visit(other, [...trail, name])) : [];
+    settled.add(name);
+    return faults;
+  };
+  return pipelines.flatMap(({ pipeline }) => visit(pipeline, []));
+}
+
+/** Names of the pipelines that must be defined before this one. */
+function namesUsed({ pipeline, stages }: DefinitionJson): string[] {
+  return stages.flatMap((stage) => {
+    const [held, later] = heldBackBy(stage);
+    return [
+      ...(stage.child ? [stage.child.pipeline] : []),
+      // Its own stages are checked as such.
+      ...(held && later && held !== pipeline ? [held] : []),
+    ];
+  });
+}
+
+/** Pipeline and stage whose backlog holds a stage back; empty when it is none, or one of the same pipeline by its name. */
+function heldBackBy(stage: StageJson): [string, string] | [] {
+  const target = stage.limits?.back_pressure?.stage.split('.') ?? [];
+  return target.length === 2 ? [target[0] as string, target[1] as string] : [];
+}
