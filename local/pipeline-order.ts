@@ -50,11 +50,10 @@ function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<stri
       `${subject} waits for stage ${wanted} of pipeline ${name}, which has no such stage: correct its after.`,
     );
   }
-  const [held, later] = heldBackBy(stage);
-  if (later && held !== pipeline.pipeline && !named.get(held)?.stages.some(({ name }) => name === later)) {
-    faults.push(
-      `${subject} is held back by ${held}.${later}, which does not exist: correct limits.backPressure.stage.`,
-    );
+  const later = heldBackBy(pipeline, stage);
+  if (later && !named.get(later.pipeline)?.stages.some(({ name }) => name === later.stage)) {
+    const target = `${later.pipeline}.${later.stage}`;
+    faults.push(`${subject} is held back by ${target}, which does not exist: correct limits.backPressure.stage.`);
   }
   return faults;
 }
@@ -78,19 +77,14 @@ function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJ
 }
 
 /** Names of the pipelines that must be defined before this one. */
-function namesUsed({ pipeline, stages }: DefinitionJson): string[] {
-  return stages.flatMap((stage) => {
-    const [held, later] = heldBackBy(stage);
-    return [
-      ...(stage.child ? [stage.child.pipeline] : []),
-      // Its own stages are checked as such.
-      ...(held && later && held !== pipeline ? [held] : []),
-    ];
-  });
+function namesUsed(pipeline: DefinitionJson): string[] {
+  return pipeline.stages.flatMap((stage) =>
+    [stage.child?.pipeline, heldBackBy(pipeline, stage)?.pipeline].filter((name) => name !== undefined),
+  );
 }
 
-/** Pipeline and stage whose backlog holds a stage back; empty when it is none, or one of the same pipeline by its name. */
-function heldBackBy(stage: StageJson): [string, string] | [] {
-  const target = stage.limits?.back_pressure?.stage.split('.') ?? [];
-  return target.length === 2 ? [target[0] as string, target[1] as string] : [];
+/** The stage of another pipeline whose backlog holds a stage back; those of its own are checked with its graph. */
+function heldBackBy({ pipeline }: DefinitionJson, { limits }: StageJson): { pipeline: string; stage: string } | null {
+  const [other, stage] = limits?.back_pressure?.stage.split('.') ?? [];
+  return other && stage && other !== pipeline ? { pipeline: other, stage } : null;
 }
