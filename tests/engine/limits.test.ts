@@ -43,6 +43,19 @@ test('a worker that only saves frees its slots too', async ({ engine }) => {
   expect(await two.take()).toHaveLength(2);
 });
 
+test('a worker gets its own slots back at once, however many others are in work', async ({ engine }) => {
+  await only(engine, { max_in_flight: 450 });
+  await engine.queued('only', 600);
+  await (await Worker.of(engine, 'only')).take(400);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(50);
+  const answer = await worker.complete(
+    batch.map((item) => completed(item)),
+    50,
+  );
+  expect(answer.batch).toHaveLength(50);
+});
+
 test('a cancelled run frees its slot at the next claim', async ({ engine }) => {
   await only(engine, { max_in_flight: 1 });
   await engine.queued('only', 2);
