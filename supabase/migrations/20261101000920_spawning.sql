@@ -29,7 +29,8 @@ end
 $$;
 comment on function pipeline.check_items(jsonb) is 'Raises MR002 unless the items of a chunk are objects with keys.';
 
--- The rows of the items: what the definition's insert function makes of them, or rows that exist under these keys.
+-- The rows of the items: what the definition's insert function makes of them, or rows that exist under these keys. Even
+-- "on conflict do nothing" waits for whoever holds the row, so an insert function leaves out what exists already.
 create function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, out item_keys text[], out entity_ids text[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -50,6 +50,7 @@ export async function defineFamily(engine: Engine, family: Family = {}): Promise
     create or replace function public.insert_sheets(p_parent text, p_items jsonb) returns table (item_key text, entity_id text)
     language sql as $$
       insert into public.items as i (atlas, number, label) select p_parent, n ->> 'key', n ->> 'label' from jsonb_array_elements(p_items) n
+      where not exists (select from public.items o where o.atlas = p_parent and o.number = n ->> 'key')
       on conflict (atlas, number) do nothing;
       select i.number, i.id::text from public.items i where i.atlas = p_parent and i.number in (select n ->> 'key' from jsonb_array_elements(p_items) n)
     $$`);
