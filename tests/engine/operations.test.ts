@@ -3,9 +3,9 @@ import { chain, type Engine, test } from '../support/engine.ts';
 import {
   defineSplit,
   flowStatus,
-  insertPages,
+  insertParts,
   operation,
-  pageRuns,
+  partRuns,
   refused,
   spawnAll,
   verb,
@@ -81,7 +81,7 @@ test('a skipped stage is complete', async ({ engine }) => {
 test('a stage held back by a threshold starts by hand, once', async ({ engine }) => {
   const early = { name: 'early', after: [{ map: 'split', stage: 'read', count: 2 }] };
   await defineSplit(engine, [early]);
-  const pages = await insertPages(engine, 3);
+  const parts = await insertParts(engine, 3);
   const [id] = await engine.queued('split');
   expect(await operation(engine, id, 'early')).toMatchObject({ operation: 'not started', can_start: false });
   await verb(engine, 'start_stage', id, 'early');
@@ -91,9 +91,9 @@ test('a stage held back by a threshold starts by hand, once', async ({ engine })
     message: expect.stringMatching(/stage early of run \d+ cannot be started: it is queued/),
     hint: expect.stringMatching(/pending/),
   });
-  await spawnAll(engine, pages);
-  await runStage(engine, 'scan', 'pages');
-  await runStage(engine, 'read', 'pages');
+  await spawnAll(engine, parts);
+  await runStage(engine, 'scan', 'parts');
+  await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   expect((await engine.attempts(id)).filter((attempt) => attempt.startsWith('early'))).toEqual(['early 1 queued']);
 });
@@ -177,12 +177,12 @@ test('what was submitted for a stage that was failed by hand is not taken for it
 
 test('completing a map by hand gives its children up, which the sweep cancels', async ({ engine }) => {
   await defineSplit(engine);
-  const pages = await insertPages(engine, 2);
+  const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
+  await spawnAll(engine, parts);
   await verb(engine, 'complete_stage', id, 'split', '{}');
   await engine.sql.query('select pipeline.sweep()');
-  expect(await pageRuns(engine, pages[0])).toEqual(['cancelled']);
+  expect(await partRuns(engine, parts[0])).toEqual(['cancelled']);
   await runStage(engine, 'join');
   expect(await flowStatus(engine, id)).toBe('completed');
 });

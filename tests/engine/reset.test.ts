@@ -3,8 +3,8 @@ import { chain, type Engine, test } from '../support/engine.ts';
 import {
   defineSplit,
   flowStatus,
-  insertPages,
-  pageRuns,
+  insertParts,
+  partRuns,
   refused,
   spawnAll,
   stageAttempts,
@@ -149,17 +149,17 @@ test('a map that is reset spawns the same rows anew; the sweep cancels the forme
   engine,
 }) => {
   await defineSplit(engine);
-  const pages = await insertPages(engine, 3);
+  const parts = await insertParts(engine, 3);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
-  await runStage(engine, 'scan', 'pages');
+  await spawnAll(engine, parts);
+  await runStage(engine, 'scan', 'parts');
   await verb(engine, 'reset', id, 'split');
   // The sweep reaches only two of them before the map spawns again, which meets the third.
   expect(await engine.value('select pipeline.cancel_children(2)')).toBe(2);
-  await spawnAll(engine, pages);
-  for (const page of pages) expect(await pageRuns(engine, page)).toEqual(['cancelled', 'running']);
-  await runStage(engine, 'scan', 'pages');
-  await runStage(engine, 'read', 'pages');
+  await spawnAll(engine, parts);
+  for (const part of parts) expect(await partRuns(engine, part)).toEqual(['cancelled', 'running']);
+  await runStage(engine, 'scan', 'parts');
+  await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   const [join] = await runStage(engine, 'join');
   expect(join?.needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
@@ -168,49 +168,49 @@ test('a map that is reset spawns the same rows anew; the sweep cancels the forme
 
 test('a finished map whose late children still run gives them up when it is reset', async ({ engine }) => {
   await defineSplit(engine, [], { fan_in: { rule: 'at_least', count: 1 } });
-  const pages = await insertPages(engine, 2);
+  const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
-  const worker = await Worker.of(engine, 'scan', 'pages');
+  await spawnAll(engine, parts);
+  const worker = await Worker.of(engine, 'scan', 'parts');
   await worker.report(completed(await worker.takeOne()));
-  await runStage(engine, 'read', 'pages');
+  await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   expect(await stageAttempts(engine, id, 'split')).toEqual(['1 completed']);
   await verb(engine, 'reset', id, 'split');
-  await spawnAll(engine, pages);
-  expect((await pageRuns(engine, pages[1])).toSorted()).toEqual(['cancelled', 'running']);
+  await spawnAll(engine, parts);
+  expect((await partRuns(engine, parts[1])).toSorted()).toEqual(['cancelled', 'running']);
 });
 
-/** A map of three children, of which the second has failed at `read`; returns the parent and its pages. */
+/** A map of three children, of which the second has failed at `read`; returns the parent and its parts. */
 async function oneFailed(engine: Engine, fanIn: Record<string, unknown>) {
   const early = { name: 'early', after: [{ map: 'split', stage: 'scan', count: 3 }] };
   await defineSplit(engine, [early], { fan_in: fanIn });
-  const pages = await insertPages(engine, 3);
+  const parts = await insertParts(engine, 3);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
-  await runStage(engine, 'scan', 'pages');
-  const worker = await Worker.of(engine, 'read', 'pages');
+  await spawnAll(engine, parts);
+  await runStage(engine, 'scan', 'parts');
+  const worker = await Worker.of(engine, 'read', 'parts');
   const batch = await worker.take();
   await worker.report(
-    ...batch.map((item) => (item.entity_id === pages[1] ? failed(item, { permanent: true }) : completed(item))),
+    ...batch.map((item) => (item.entity_id === parts[1] ? failed(item, { permanent: true }) : completed(item))),
   );
   await engine.sql.query('select pipeline.sweep()');
-  return { id, pages };
+  return { id, parts };
 }
 
 test('failed children of a map that is over go on; it waits again and what needs it starts over', async ({
   engine,
 }) => {
-  const { id, pages } = await oneFailed(engine, { failed_children: 'ignore' });
+  const { id, parts } = await oneFailed(engine, { failed_children: 'ignore' });
   await runStage(engine, 'join');
   expect(await stageAttempts(engine, id, 'early')).toEqual(['1 queued']);
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
   expect(await stageAttempts(engine, id, 'join')).toEqual(['1 completed superseded']);
   // It had begun by a threshold, and stays.
   expect(await stageAttempts(engine, id, 'early')).toEqual(['1 queued']);
-  await spawnAll(engine, pages);
-  expect(await runStage(engine, 'scan', 'pages')).toEqual([]);
-  expect((await runStage(engine, 'read', 'pages')).map((item) => item.entity_id)).toEqual([pages[1]]);
+  await spawnAll(engine, parts);
+  expect(await runStage(engine, 'scan', 'parts')).toEqual([]);
+  expect((await runStage(engine, 'read', 'parts')).map((item) => item.entity_id)).toEqual([parts[1]]);
   await engine.sql.query('select pipeline.sweep()');
   const [join] = await runStage(engine, 'join');
   expect(join?.needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
@@ -219,41 +219,41 @@ test('failed children of a map that is over go on; it waits again and what needs
 });
 
 test('failed children of a map that still waits go on, and it goes on waiting', async ({ engine }) => {
-  const { id, pages } = await oneFailed(engine, { rule: 'at_least', count: 3, failed_children: 'ignore' });
+  const { id, parts } = await oneFailed(engine, { rule: 'at_least', count: 3, failed_children: 'ignore' });
   // All are over, too few of them completed: the map has failed, and the run with it.
   expect(await flowStatus(engine, id)).toBe('failed');
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
-  await spawnAll(engine, pages);
+  await spawnAll(engine, parts);
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(0);
-  await runStage(engine, 'read', 'pages');
+  await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   expect(await stageAttempts(engine, id, 'split')).toEqual(['1 failed superseded', '2 completed']);
 });
 
 test('children that fail while their map waits for others can go on without it', async ({ engine }) => {
   await defineSplit(engine, [], { fan_in: { failed_children: 'ignore' } });
-  const pages = await insertPages(engine, 2);
+  const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
-  const worker = await Worker.of(engine, 'scan', 'pages');
+  await spawnAll(engine, parts);
+  const worker = await Worker.of(engine, 'scan', 'parts');
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
   expect(await stageAttempts(engine, id, 'split')).toEqual(['1 waiting']);
-  await runStage(engine, 'scan', 'pages');
-  await runStage(engine, 'read', 'pages');
+  await runStage(engine, 'scan', 'parts');
+  await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   const [join] = await runStage(engine, 'join');
   expect(join?.needs).toEqual({ split: { total: 2, completed: 2, failed: 0, cancelled: 0 } });
 });
 
 test('a threshold is counted anew when its stage is reset with the map', async ({ engine }) => {
-  const { id, pages } = await oneFailed(engine, { failed_children: 'ignore' });
+  const { id, parts } = await oneFailed(engine, { failed_children: 'ignore' });
   await verb(engine, 'reset', id, 'split');
   expect(await stageAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded']);
-  await spawnAll(engine, pages);
+  await spawnAll(engine, parts);
   await engine.sql.query('select pipeline.sweep()');
   expect(await stageAttempts(engine, id, 'early')).toHaveLength(1);
-  await runStage(engine, 'scan', 'pages');
+  await runStage(engine, 'scan', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   expect(await stageAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded', '2 queued']);
 });
@@ -270,9 +270,9 @@ test('a stage without children has none to reset', async ({ engine }) => {
 
 test('a child whose parent gave it up cannot be reset by itself', async ({ engine }) => {
   await defineSplit(engine);
-  const pages = await insertPages(engine, 1);
+  const parts = await insertParts(engine, 1);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
+  await spawnAll(engine, parts);
   await verb(engine, 'cancel', id);
   await engine.sql.query('select pipeline.sweep()');
   const child = await engine.value('select id from pipeline.runs where fan_out_id is not null');

@@ -3,9 +3,9 @@ import { chain, type Engine, test } from '../support/engine.ts';
 import {
   defineSplit,
   flowStatus,
-  insertPages,
+  insertParts,
   operation,
-  pageRuns,
+  partRuns,
   refused,
   spawnAll,
   stageAttempts,
@@ -78,12 +78,12 @@ test('skipping one branch of a cancelled run retries what was cancelled beside i
 
 test('a stage held back by a threshold can be skipped', async ({ engine }) => {
   await defineSplit(engine, [{ name: 'early', after: [{ map: 'split', stage: 'read', count: 2 }] }]);
-  const pages = await insertPages(engine, 2);
+  const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
   await verb(engine, 'skip', id, 'early');
-  await spawnAll(engine, pages);
-  await runStage(engine, 'scan', 'pages');
-  await runStage(engine, 'read', 'pages');
+  await spawnAll(engine, parts);
+  await runStage(engine, 'scan', 'parts');
+  await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   await runStage(engine, 'join');
   expect(await stageAttempts(engine, id, 'early')).toEqual(['1 skipped']);
@@ -92,13 +92,13 @@ test('a stage held back by a threshold can be skipped', async ({ engine }) => {
 
 test('skipping a map cancels its children, and thresholds on it hold', async ({ engine }) => {
   await defineSplit(engine, [{ name: 'early', after: [{ map: 'split', stage: 'read', count: 2 }] }]);
-  const pages = await insertPages(engine, 2);
+  const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, pages);
+  await spawnAll(engine, parts);
   await verb(engine, 'skip', id, 'split');
   expect(await operation(engine, id, 'early')).toMatchObject({ state: 'queued' });
   await engine.sql.query('select pipeline.sweep()');
-  expect(await pageRuns(engine, pages[0])).toEqual(['cancelled']);
+  expect(await partRuns(engine, parts[0])).toEqual(['cancelled']);
   await runStage(engine, 'join');
   await runStage(engine, 'early');
   expect(await flowStatus(engine, id)).toBe('completed');

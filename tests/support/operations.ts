@@ -48,10 +48,10 @@ export async function refused(engine: Engine, name: string, id: string | undefin
   return engine.refusal(`select pipeline.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
 }
 
-/** Defines `pages` (scan → read) over public.pages and `flow` (split over pages, then join) over public.items. */
+/** Defines `parts` (scan → read) over public.parts and `flow` (split over parts, then join) over public.items. */
 export async function defineSplit(engine: Engine, more: StageDefinition[] = [], split: Row = {}): Promise<void> {
-  await engine.pipeline([{ name: 'scan' }, { name: 'read', needs: ['scan'] }], { table: 'public.pages' }, 'pages');
-  const map = { name: 'split', kind: 'map', child: { pipeline: 'pages' }, ...split };
+  await engine.pipeline([{ name: 'scan' }, { name: 'read', needs: ['scan'] }], { table: 'public.parts' }, 'parts');
+  const map = { name: 'split', kind: 'map', child: { pipeline: 'parts' }, ...split };
   await engine.pipeline([map, { name: 'join', needs: ['split'] }, ...more]);
 }
 
@@ -80,21 +80,21 @@ export async function spawnAll(engine: Engine, keys: string[], stage = 'split'):
   return item;
 }
 
-/** Rows of public.pages, as many as asked for; resolves to their ids. */
-export async function insertPages(engine: Engine, count: number): Promise<string[]> {
+/** Rows of public.parts, as many as asked for; resolves to their ids. */
+export async function insertParts(engine: Engine, count: number): Promise<string[]> {
   const rows = await engine.rows<{ id: string }>(
-    `insert into public.pages (label) select 'page ' || n from generate_series(1, $1) n returning id::text`,
+    `insert into public.parts (label) select 'part ' || n from generate_series(1, $1) n returning id::text`,
     [count],
   );
   return rows.map((row) => row.id);
 }
 
-/** The statuses of a row's runs of `pages`, oldest first. */
-export async function pageRuns(engine: Engine, page: string | undefined): Promise<string[]> {
+/** The statuses of a row's runs of `parts`, oldest first. */
+export async function partRuns(engine: Engine, part: string | undefined): Promise<string[]> {
   const rows = await engine.rows<{ status: string }>(
     `select r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
-     where p.name = 'pages' and r.entity_id = $1 order by r.id`,
-    [page],
+     where p.name = 'parts' and r.entity_id = $1 order by r.id`,
+    [part],
   );
   return rows.map((row) => row.status);
 }

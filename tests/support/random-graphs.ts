@@ -1,0 +1,162 @@
+// Random pipelines for property tests: `flow` over items, with maps over `parts` and child runs of `sub`, each with
+// conditions, thresholds, failure policies and limits. fast-check makes them, and makes a failing one smaller.
+import fc from 'fast-check';
+import type { Engine, Row, StageDefinition } from './engine.ts';
+
+export interface Graph {
+  projection: 'columns' | 'none';
+  flow: StageDefinition[];
+  parts: StageDefinition[];
+  sub: StageDefinition[];
+}
+
+const external = { kind: 'external', completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 } };
+
+const settings = fc.record({
+  on_failure: fc.constantFrom('fail_run', 'fail_run', 'continue'),
+  retry: fc.record({
+    max_attempts: fc.integer({ min: 1, max: 3 }),
+    backoff: fc.constant({ kind: 'list', seconds: [0, 10] }),
+  }),
+});
+
+const limits = fc.option(
+  fc.constantFrom<Row>(
+    { max_in_flight: 1 },
+    { rate: { count: 2, per_seconds: 10 } },
+    { concurrency: { column: 'label', part: 'value', limit: 1 } },
+    { priority: true },
+  ),
+  { freq: 3, nil: undefined },
+);
+
+const fanIn = fc.option(
+  fc.record({
+    rule: fc.constantFrom<Row>({ rule: 'all' }, { rule: 'at_least', count: 2 }, { rule: 'share', share: 0.5 }),
+    failed_children: fc.constantFrom('fail', 'ignore', 'ignore'),
+    late_children: fc.constantFrom('continue', 'cancel'),
+    at_deadline: fc.constantFrom('fail', 'finish'),
+  }),
+  { freq: 4, nil: undefined },
+);
+
+interface Draft {
+  kind: string;
+  needs: number[];
+  when: number;
+  otherwise: string;
+  threshold: Row | null;
+  settings: Row;
+  limits: Row | undefined;
+  fanIn: ({ rule: Row } & Row) | undefined;
+}
+
+const draft = (kinds: string[]) =>
+  fc.record<Draft>({
+    kind: fc.constantFrom(...kinds),
+    needs: fc.uniqueArray(fc.nat(5), { maxLength: 3 }),
+    when: fc.nat(9),
+    otherwise: fc.constantFrom('skip', 'skip', 'skip_dependents'),
+    threshold: fc.option(fc.constantFrom<Row>({ count: 2 }, { count: 9 }, { consecutive: 2 }, { all: true }), {
+      freq: 2,
+    }),
+    settings,
+    limits,
+    fanIn,
+  });
+
+/** The condition of a stage: mostly none, else on the entity or on a result that it needs. */
+function condition(roll: number, needs: string[]): string | undefined {
+  if (roll === 0) return '$.entity.label == "yes"';
+  if (roll === 1) return '$.entity.label != "yes"';
+  return roll === 2 && needs.length > 0 ? `$.needs.${needs[0]}.ok == true` : undefined;
+}
+
+/** A stage's definition from its draft, in a pipeline whose earlier stages are given. Options that do not fit are left out. */
+function stage(
+  prefix: string,
+  place: number,
+  made: Draft,
+  earlier: StageDefinition[],
+  children: string[],
+): StageDefinition {
+  // Behind its nearest stages, so that chains and joins are as likely as stages side by side.
+  const needs = made.needs.filter((back) => back < place).map((back) => `${prefix}${place - 1 - back}`);
+  const when = condition(made.when, needs);
+  const map = earlier.find((other) => other.kind === 'map');
+  const after = map && made.threshold ? [{ map: map.name, stage: children.at(-1), ...made.threshold }] : undefined;
+  const worked = !['manual', 'pipeline'].includes(made.kind);
+  return JSON.parse(
+    JSON.stringify({
+      name: `${prefix}${place}`,
+      needs,
+      ...(made.kind === 'external' ? external : { kind: made.kind }),
+      ...made.settings,
+      ...(when ? { when, otherwise: made.otherwise } : {}),
+      after,
+      ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : {}),
+      ...(made.kind === 'pipeline' ? { child: { pipeline: prefix === 'f' ? 'sub' : 'leaf' } } : {}),
+      ...(made.kind === 'map'
+        ? { child: { pipeline: 'parts', insert: 'public.insert_parts' }, fan_in: foldRule(made.fanIn) }
+        : {}),
+      ...(worked ? { max_workers: 50, limits: made.limits } : {}),
+    }),
+  );
+}
+
+const foldRule = (fanIn: Draft['fanIn']): Row | undefined =>
+  fanIn && { ...fanIn, ...fanIn.rule, deadline_seconds: 200 };
+
+function stages(prefix: string, drafts: Draft[], children: string[] = []): StageDefinition[] {
+  const made: StageDefinition[] = [];
+  for (const [place, one] of drafts.entries()) made.push(stage(prefix, place, one, made, children));
+  return made;
+}
+
+/** Graphs of two to eight stages, over child pipelines of one to three. */
+export const graphs: fc.Arbitrary<Graph> = fc
+  .record({
+    projection: fc.constantFrom('columns' as const, 'columns' as const, 'none' as const),
+    flow: fc.array(draft(['function', 'function', 'external', 'manual', 'map', 'map', 'pipeline']), {
+      minLength: 2,
+      maxLength: 8,
+    }),
+    parts: fc.array(draft(['function', 'function', 'external', 'manual', 'pipeline']), { minLength: 1, maxLength: 3 }),
+    sub: fc.array(draft(['function', 'external', 'manual']), { minLength: 1, maxLength: 2 }),
+  })
+  .map(({ projection, ...drafts }) => {
+    const parts = stages('p', drafts.parts);
+    const names = parts.map(({ name }) => name);
+    return { projection, parts, sub: stages('s', drafts.sub), flow: stages('f', drafts.flow, names) };
+  });
+
+const tables = `
+  create table public.items (id bigint generated by default as identity primary key, label text);
+  create table public.parts (id bigint generated by default as identity primary key, parent text, key text, label text, unique (parent, key));
+  create function public.insert_parts(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language plpgsql as $$
+  begin
+    insert into public.parts (parent, key) select p_parent, i ->> 'key' from jsonb_array_elements(p_items) i on conflict do nothing;
+    return query select p.key, p.id::text from public.parts p join jsonb_array_elements(p_items) i on i ->> 'key' = p.key where p.parent = p_parent;
+  end $$;
+  insert into public.items (label) values ('yes'), ('no'), ('yes');`;
+
+/** Empties the engine and defines a graph's pipelines over fresh tables of three items. */
+export async function defineGraph(engine: Engine, graph: Graph): Promise<void> {
+  await engine.sql.query(`
+    drop table if exists public.items, public.parts; drop function if exists public.insert_parts;
+    delete from pipeline.pipelines;
+    update public.test_clock set at = '2026-11-02 09:00:00+00'`);
+  const kept = ['pipelines', 'stages', 'versions', 'version_stages', 'settings'];
+  const own = await engine.rows<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where (schemaname = 'pipeline' and tablename <> all ($1)) or tablename = 'pipeline_decisions'`,
+    [kept],
+  );
+  await engine.sql.query(`truncate ${own.map(({ name }) => name).join(', ')} restart identity; ${tables}`);
+  const { projection } = graph;
+  const leaf = [{ name: 'l0', max_workers: 50 }];
+  await engine.pipeline(leaf, { table: 'public.parts', projection }, 'leaf');
+  await engine.pipeline(graph.parts, { table: 'public.parts', projection }, 'parts');
+  await engine.pipeline(graph.sub, { projection }, 'sub');
+  await engine.pipeline(graph.flow, { projection }, 'flow');
+}
