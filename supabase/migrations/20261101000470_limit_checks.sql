@@ -1,0 +1,98 @@
+-- Chapter 7: what a definition may say about limits
+--
+-- As in the chapters before, each function raises MR001 with the field, what was found and the remedy.
+
+create function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_target text := p_stage #>> '{limits,back_pressure,stage}';
+  v_later text[];
+begin
+  perform pipeline.check_keys(p_stage, '{limits,back_pressure}', array['stage', 'backlog']);
+  perform pipeline.check_required(p_stage, '{limits,back_pressure,backlog}', 'a whole number from 0 to 100000', 'Set it to how many may be queued at the later stage.');
+  perform pipeline.check_number(p_stage, '{limits,back_pressure,backlog}', 0, 100000, true);
+  perform pipeline.check_required(p_stage, '{limits,back_pressure,stage}', 'the name of a later stage', 'Name a stage after this one, or "pipeline.stage" of another pipeline.');
+  if v_target like '%.%' and split_part(v_target, '.', 1) <> p_definition ->> 'pipeline' then
+    if not exists (select from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name || '.' || s.name = v_target) then
+      perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that is defined already', 'Define the other pipeline before this one.');
+    end if;
+    return;
+  end if;
+  v_later := array(
+    with recursive reach(name) as (
+      select p_stage ->> 'name'
+      union select s ->> 'name' from reach r join jsonb_array_elements(p_definition -> 'stages') s on r.name = any (pipeline.edges_to(s)))
+    select r.name from reach r where r.name <> p_stage ->> 'name');
+  if not regexp_replace(v_target, '^.*\.', '') = any (v_later) then
+    perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that comes after this one',
+      case when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.' else 'After this stage come: ' || array_to_string(v_later, ', ') || '.' end);
+  end if;
+end
+$$;
+comment on function pipeline.check_back_pressure(jsonb, jsonb) is 'Raises MR001 unless a stage is held back by one that comes after it.';
+
+create function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if coalesce(jsonb_typeof(p_stage #> p_path), 'null') = 'null' then
+    perform pipeline.refuse_value(p_stage, p_path, p_wanted, p_hint);
+  end if;
+end
+$$;
+comment on function pipeline.check_required(jsonb, text[], text, text) is 'Raises MR001 when there is no value at this path of a stage.';
+
+create function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.check_keys(p_stage, '{limits,concurrency}', array['column', 'part', 'limit']);
+  perform pipeline.check_required(p_stage, '{limits,concurrency,limit}', 'a whole number from 1 to 1000', 'Set it to how many with the same key may be in work at once.');
+  perform pipeline.check_number(p_stage, '{limits,concurrency,limit}', 1, 1000, true);
+  if coalesce(p_stage #>> '{limits,concurrency,part}', 'value') not in ('value', 'host') then
+    perform pipeline.refuse_value(p_stage, '{limits,concurrency,part}', 'value or host', 'value takes the column as it is, host the host of a URL.');
+  end if;
+  if not exists (
+    select from pg_attribute a where a.attrelid = to_regclass(p_definition #>> '{entity,table}') and a.attnum > 0 and not a.attisdropped and a.attname = p_stage #>> '{limits,concurrency,column}') then
+    perform pipeline.refuse_value(p_stage, '{limits,concurrency,column}', format('a column of %s', p_definition #>> '{entity,table}'), 'Name the column whose value is the key.');
+  end if;
+end
+$$;
+comment on function pipeline.check_concurrency(jsonb, jsonb) is 'Raises MR001 unless a stage''s key is a column of the entity table.';
+
+create function pipeline.check_limits(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit text;
+begin
+  perform pipeline.check_keys(p_stage, '{limits}', array['max_in_flight', 'rate', 'concurrency', 'priority', 'back_pressure']);
+  if jsonb_typeof(p_stage -> 'limits') <> 'object' or p_stage -> 'limits' = '{}' then
+    perform pipeline.refuse_value(p_stage, '{limits}', 'an object with at least one limit', 'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.');
+  end if;
+  for v_limit in select k from jsonb_object_keys(p_stage -> 'limits') k order by k loop
+    if jsonb_typeof(p_stage #> array['limits', v_limit]) <> (case v_limit when 'max_in_flight' then 'number' when 'priority' then 'boolean' else 'object' end) then
+      perform pipeline.refuse_value(p_stage, array['limits', v_limit], case v_limit when 'max_in_flight' then 'a number' when 'priority' then 'true or false' else 'an object' end, 'Correct it, or leave it out.');
+    end if;
+  end loop;
+  perform pipeline.check_number(p_stage, '{limits,max_in_flight}', 1, 10000, true);
+  if p_stage -> 'limits' ? 'rate' then
+    perform pipeline.check_keys(p_stage, '{limits,rate}', array['count', 'per_seconds', 'burst']);
+    perform pipeline.check_required(p_stage, '{limits,rate,count}', 'a whole number from 1 to 1000000', 'Set it to how many may begin in each interval.');
+    perform pipeline.check_number(p_stage, '{limits,rate,count}', 1, 1000000, true);
+    perform pipeline.check_required(p_stage, '{limits,rate,per_seconds}', 'a number from 0.001 to 86400', 'Set it to the length of the interval.');
+    perform pipeline.check_number(p_stage, '{limits,rate,per_seconds}', 0.001, 86400);
+    perform pipeline.check_number(p_stage, '{limits,rate,burst}', 1, 1000000, true);
+  end if;
+  if p_stage -> 'limits' ? 'concurrency' then
+    perform pipeline.check_concurrency(p_stage, p_definition);
+  end if;
+  if p_stage -> 'limits' ? 'back_pressure' then
+    perform pipeline.check_back_pressure(p_stage, p_definition);
+  end if;
+end
+$$;
+comment on function pipeline.check_limits(jsonb, jsonb) is 'Raises MR001 unless the limits of a stage are well formed.';
+
+revoke all on all functions in schema pipeline from public;
