@@ -1,0 +1,114 @@
+import { expect } from 'vitest';
+import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
+import type { Stage } from '../../supabase/functions/_shared/stage.ts';
+import { type Engine, test } from '../support/engine.ts';
+import { completed, Worker } from '../support/worker.ts';
+import { changed, messageOf, type OpenPage, testPage } from './page.ts';
+import { claim, errorOf, fail, finish, start, states, status, sweep, work } from './play.ts';
+
+const open = testPage('fan-out');
+
+/** A scan that was split into its sheets. */
+async function splitScan(engine: Engine, page: OpenPage, sheets = 3, fanIn?: object) {
+  const scans = page.exported<PipelineDefinition>('scans');
+  if (fanIn) await engine.define(changed(scans, 'split', { fanIn }));
+  const id = await engine.value('insert into public.scans (sheets) values ($1) returning id', [sheets]);
+  const run = await start(engine, scans, id);
+  await work(engine, page.exported<Stage>('split'));
+  return { scans, sheets: page.exported<PipelineDefinition>('sheets'), run };
+}
+
+/** The row of a scan's sheet. */
+const sheet = (engine: Engine, number: number) =>
+  engine.value<string>('select id::text from public.sheets where number = $1', [number]);
+
+test('a scan becomes its sheets, whose failure is ignored, and goes on with their numbers', async ({ engine }) => {
+  const page = await open(engine);
+  const { scans, sheets, run } = await splitScan(engine, page);
+  expect(await states(engine, run)).toEqual({ split: 'waiting', bind: 'pending' });
+  expect(await engine.rows('select number from public.sheets order by number')).toHaveLength(3);
+  await fail(engine, sheets, 'read', [await sheet(engine, 2)]);
+  const [bind] = await finish(engine, scans, 'bind');
+  expect(bind?.needs).toEqual({ split: { total: 3, completed: 2, failed: 1, cancelled: 0 } });
+  expect(await status(engine, run)).toBe('completed');
+  expect(await page.run(engine, 'select state, total', { 42: run })).toMatchObject([
+    { state: 'finished', total: 3, spawned: 3, completed: 2, failed: 1, cancelled: 0 },
+  ]);
+  expect(await page.run(engine, 'select r.item_key', { 42: run })).toHaveLength(3);
+});
+
+test('a worker that dies after its first chunk is followed by one that starts nothing twice', async ({ engine }) => {
+  const page = await open(engine);
+  const scans = page.exported<PipelineDefinition>('scans');
+  const id = await engine.value('insert into public.scans (sheets) values (501) returning id');
+  const run = await start(engine, scans, id);
+  const { worker, items } = await claim(engine, scans, 'split', 1);
+  const chunk = JSON.stringify(Array.from({ length: 500 }, (_, n) => ({ key: n + 1 })));
+  const spawn = 'select public.pipeline_spawn($1, $2, $3, $4, false) as answer';
+  await worker.client.query(spawn, [worker.id, items[0]?.attempt, items[0]?.token, chunk]);
+  await engine.advance('10 minutes');
+  await sweep(engine);
+  await engine.advance('10 minutes');
+  await work(engine, page.exported<Stage>('split'));
+  expect(await engine.value('select count(*)::int from public.sheets')).toBe(501);
+  expect(await page.run(engine, 'select state, total', { 42: run })).toMatchObject([{ total: 501, spawned: 501 }]);
+});
+
+test('with failedChildren: fail the first failed child fails the stage', async ({ engine }) => {
+  const page = await open(engine);
+  const { sheets, run } = await splitScan(engine, page, 3, {});
+  await fail(engine, sheets, 'read', [await sheet(engine, 2)]);
+  expect(await status(engine, run)).toBe('failed');
+  page.expectPromised(await errorOf(engine, run));
+});
+
+test('a rule that can no longer be met fails the stage', async ({ engine }) => {
+  const page = await open(engine);
+  const { sheets, run } = await splitScan(engine, page, 3, {
+    rule: 'at_least',
+    count: 2,
+    failedChildren: 'ignore',
+  });
+  await fail(engine, sheets, 'read', [await sheet(engine, 1), await sheet(engine, 3)]);
+  expect(await status(engine, run)).toBe('failed');
+  page.expectPromised(await errorOf(engine, run));
+});
+
+test.for([
+  ['continue', 'queued'],
+  ['cancel', 'cancelled'],
+] as const)('with lateChildren: %s a late child is %s', async ([lateChildren, state], { engine }) => {
+  const { sheets, run } = await splitScan(engine, await open(engine), 3, { rule: 'share', share: 0.5, lateChildren });
+  const worker = await Worker.of(engine, 'read', sheets.name);
+  await worker.report(...(await worker.take(2)).map((item) => completed(item)));
+  await sweep(engine);
+  await sweep(engine);
+  expect(await states(engine, run)).toMatchObject({ split: 'completed', bind: 'queued' });
+  const late = `select a.state from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    where s.name = 'read' and a.state <> 'completed'`;
+  expect(await engine.rows(late)).toEqual([{ state }]);
+});
+
+test('a rule that asks for more than there are is met by all', async ({ engine }) => {
+  const { sheets, run } = await splitScan(engine, await open(engine), 2, { rule: 'at_least', count: 9 });
+  await finish(engine, sheets, 'read');
+  expect(await states(engine, run)).toMatchObject({ split: 'completed' });
+});
+
+test.for([undefined, 'finish'] as const)('after a week, with atDeadline: %s', async (atDeadline, { engine }) => {
+  const page = await open(engine);
+  const { run } = await splitScan(engine, page, 3, { atDeadline });
+  await engine.advance('6 days 23 hours');
+  await sweep(engine);
+  expect(await states(engine, run)).toMatchObject({ split: 'waiting' });
+  await engine.advance('2 hours');
+  await sweep(engine);
+  expect(await states(engine, run)).toMatchObject({ split: atDeadline ? 'completed' : 'failed' });
+  if (!atDeadline) page.expectPromised(await errorOf(engine, run));
+});
+
+test('the child pipeline must be defined before', async ({ engine }) => {
+  const page = await open(engine);
+  const unknown = changed(page.exported('scans'), 'split', { child: { pipeline: 'leaves' } });
+  page.expectPromised(await messageOf(() => engine.define(unknown)));
+});
