@@ -18,14 +18,17 @@ export function referenceFaults(pipelines: DefinitionJson[]): string[] {
 /** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
 export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
-  const ordered = new Set<DefinitionJson>();
-  const add = (pipeline: DefinitionJson | undefined): void => {
-    if (!pipeline || ordered.has(pipeline)) return;
-    for (const other of namesUsed(pipeline)) add(named.get(other));
-    ordered.add(pipeline);
+  const seen = new Set<string>();
+  const ordered: DefinitionJson[] = [];
+  const add = (name: string): void => {
+    const pipeline = named.get(name);
+    if (!pipeline || seen.has(name)) return;
+    seen.add(name);
+    namesUsed(pipeline).forEach(add);
+    ordered.push(pipeline);
   };
-  pipelines.forEach(add);
-  return [...ordered];
+  for (const { pipeline } of pipelines) add(pipeline);
+  return ordered;
 }
 
 function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<string, DefinitionJson>): string[] {

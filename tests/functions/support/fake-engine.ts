@@ -14,6 +14,8 @@ export class FakeEngine {
   /** Attempts that were taken away. */
   lost: number[] = [];
   rings: Ring[] = [];
+  /** Fan-outs that the next answer names. */
+  folds: number[] = [];
   refuse: string | null = null;
   leaveAnswers: boolean[] = [];
   verdictFor: (item: OutcomeItem) => VerdictName = () => 'accepted';
@@ -48,6 +50,8 @@ export class FakeEngine {
         return { renewed: 1, lost: (args.p_attempts as number[]).filter((attempt) => this.lost.includes(attempt)) };
       case 'pipeline_leave':
         return this.leave(args.p_hand_over === true);
+      case 'pipeline_fold':
+        return { ring: [], busy: [], fold: [] };
       case 'pipeline_ring':
         return { rung: (args.p_stages as unknown[]).length };
       default:
@@ -77,6 +81,7 @@ export class FakeEngine {
       stage: this.limits,
       batch,
       ring: this.rings.splice(0),
+      fold: this.folds.splice(0),
     };
   }
 
