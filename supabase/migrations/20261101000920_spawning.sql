@@ -246,7 +246,7 @@ begin
   v_rows := pipeline.rows_for_items(v_stage, (select r.entity_id from pipeline.runs r where r.id = p_attempt.run_id), p_items);
   perform pipeline.check_numbers(fan_out, v_rows.item_keys);
   v_held := pipeline.lock_entities(v_child.id, v_rows.entity_ids, false);
-  if cardinality(v_held) < cardinality(v_rows.entity_ids) then
+  if array(select h from unnest(v_held) h order by h) <> array(select e from unnest(v_rows.entity_ids) e order by e) then
     perform pipeline.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
     select array_agg(i.key) filter (where i.entity_id <> all (v_held)), array_agg(i.key) filter (where i.entity_id = any (v_held)), array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
     into busy, v_rows.item_keys, v_rows.entity_ids from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);

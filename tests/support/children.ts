@@ -155,7 +155,7 @@ export async function runSheets(engine: Engine, stage: string, keys?: (number | 
   // Handing back costs an attempt the third time, which these tests do not mean.
   await worker.complete(rest.map((item) => ({ attempt: item.attempt, token: item.token, outcome: 'released' })));
   await engine.sql.query('update pipeline.attempts set releases = 0 where releases > 0');
-  await worker.leave();
+  await worker.leave(true);
 }
 
 async function sheetNumbers(engine: Engine, runs: number[]): Promise<Map<number, string>> {
