@@ -56,8 +56,8 @@ export function createChildren(options: {
   };
 }
 
-/** What the engine itself will not take it never will; an error in the project's insert function may pass. */
+/** What the engine will not take, or no row can hold, it never will; other errors of the insert function may pass. */
 function refused(error: EngineRefusal): PermanentError | RetriableError {
-  if (error.code?.startsWith('MR')) return new PermanentError('children_refused', error.message);
+  if (/^(MR|22)/.test(error.code ?? '')) return new PermanentError('children_refused', error.message);
   return new RetriableError('spawn_failed', error.message);
 }
