@@ -1,8 +1,12 @@
+import { metadata } from '../books-metadata/handler.ts';
 import { intel } from '../leads-intel/handler.ts';
 import { messaging } from '../leads-messaging/handler.ts';
 import { scrape } from '../leads-scrape/handler.ts';
 import { strategy } from '../leads-strategy/handler.ts';
 import { subject } from '../leads-subject/handler.ts';
+import { label } from '../pages-label/handler.ts';
+import { ocr } from '../pages-ocr/handler.ts';
+import { extract } from '../toc-extract/handler.ts';
 import type { JobOutcome, Usage } from './engine-contract.ts';
 import { classify, MisconfiguredError, PermanentError } from './errors.ts';
 import type { Env } from './settings.ts';
@@ -10,7 +14,7 @@ import type { Stage } from './stage.ts';
 import { validateResult } from './validate-result.ts';
 
 /** The stages whose attempts an external job may finish. A new one is added here. */
-const stages: Stage[] = [scrape, intel, strategy, subject, messaging];
+const stages: Stage[] = [scrape, intel, strategy, subject, messaging, ocr, label, metadata, extract];
 
 /** The stage of that name that external jobs finish. Throws a permanent error when there is none. */
 export function externalStage(pipeline: string, name: string): Stage {

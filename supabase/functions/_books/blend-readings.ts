@@ -1,0 +1,74 @@
+import { diffArrays } from 'diff';
+import type { BlendResult, PageLine, Reading } from '../_pipelines/pages-results.ts';
+import { textQuality } from '../_shared/text-quality.ts';
+
+/**
+ * Makes one text of a page out of one reading or two. Of two, the one that is surer is followed line by line, and a word
+ * that the other read otherwise is taken from it where it looks more like a word, or stands elsewhere on the page as well.
+ */
+export function blendReadings(readings: readonly [Reading, ...Reading[]]): BlendResult {
+  const [first, second] = [...readings].sort((a, b) => b.confidence - a.confidence);
+  if (!first) throw new Error('There is no reading to blend.');
+  if (!second || second.lines.length === 0) {
+    return { ...textOf(first.lines), confidence: first.confidence, readings: [first.by], replaced: 0 };
+  }
+  if (first.lines.length === 0) {
+    return { ...textOf(second.lines), confidence: second.confidence, readings: [second.by], replaced: 0 };
+  }
+  const { words, replaced, agreed } = reconcile(wordsOf(first.lines), wordsOf(second.lines));
+  const confidence = round(agreed + (1 - agreed) * first.confidence * 0.5);
+  return { ...textOf(withWords(first.lines, words)), confidence, readings: [first.by, second.by], replaced };
+}
+
+/** The words to take, one for each of `ours`, how many are of `theirs`, and the share of words both agree on. */
+function reconcile(ours: string[], theirs: string[]): { words: string[]; replaced: number; agreed: number } {
+  const known = new Map<string, number>();
+  for (const word of [...ours, ...theirs]) known.set(word, (known.get(word) ?? 0) + 1);
+  const words: string[] = [];
+  let replaced = 0;
+  let agreed = 0;
+  const changes = diffArrays(ours, theirs);
+  changes.forEach((change, index) => {
+    const next = changes[index + 1];
+    if (change.added) return;
+    if (!change.removed) {
+      words.push(...change.value);
+      agreed += change.value.length;
+      return;
+    }
+    const others = next?.added && next.value.length === change.value.length ? next.value : [];
+    change.value.forEach((word, at) => {
+      const other = others[at];
+      const better = other !== undefined && standing(other, known) > standing(word, known);
+      words.push(better ? other : word);
+      if (better) replaced++;
+    });
+  });
+  return { words, replaced, agreed: ours.length === 0 ? 0 : agreed / Math.max(ours.length, theirs.length) };
+}
+
+/** How far a word may be believed: whether it looks like one, and how often it stands on the page in both readings. */
+function standing(word: string, known: Map<string, number>): number {
+  return textQuality(word) * 10 + Math.min(known.get(word) ?? 0, 9);
+}
+
+function wordsOf(lines: readonly PageLine[]): string[] {
+  return lines.flatMap(({ text }) => text.split(' '));
+}
+
+function withWords(lines: readonly PageLine[], words: string[]): PageLine[] {
+  let at = 0;
+  return lines.map((line) => {
+    const count = line.text.split(' ').length;
+    at += count;
+    return { ...line, text: words.slice(at - count, at).join(' ') };
+  });
+}
+
+function textOf(lines: PageLine[]): Pick<BlendResult, 'text' | 'lines'> {
+  return { text: lines.map(({ text }) => text).join('\n'), lines };
+}
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}

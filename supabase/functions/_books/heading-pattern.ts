@@ -1,0 +1,84 @@
+import type { FoundHeading } from '../_pipelines/books-results.ts';
+import { titleKey } from './contents-lines.ts';
+import { findHeading } from './page-parts.ts';
+import type { PageRow } from './page-rows.ts';
+
+interface Candidate {
+  page: number;
+  text: string;
+  /** Size of its letters, against the page's usual ones; null where nobody knows. */
+  scale: number | null;
+  /** Whether they are as large as a chapter's. */
+  large: boolean;
+  /** Number of its first line, from 0. */
+  line: number;
+}
+
+// The title that a page repeats at its top is met on many pages.
+const mostRepetitions = 2;
+const chapterWord = /^(?:chapter|part|book)\s+\S+/i;
+const largeLetters = 1.35;
+// The height of a line in a picture goes by its letters: that of a title without any below the line is small.
+const largeOnImage = 1.22;
+
+/**
+ * The headings of a book, from what was labelled page by page: what does not stand on its page is left out, and so is a
+ * running head taken for a heading. Chapters are told from sections by what their headings have in common.
+ */
+export function findHeadings(pages: readonly PageRow[]): FoundHeading[] {
+  const candidates = pages.flatMap(candidatesOf);
+  const heads = new Map<string, number>();
+  for (const { label_result: label } of pages) count(heads, label?.running_head);
+  const repeated = new Map<string, number>();
+  for (const { text } of candidates) count(repeated, text);
+  const isHead = ({ text, line, large }: Candidate) => {
+    const seen = (repeated.get(titleKey(text)) ?? 0) + (heads.get(titleKey(text)) ?? 0);
+    return line <= 1 && !large && !chapterWord.test(text) && seen > mostRepetitions;
+  };
+  const kept = firstOfEach(candidates.filter((candidate) => !isHead(candidate)));
+  const chaptered = kept.some(({ text, large }) => large || chapterWord.test(text));
+  return kept.map((candidate) => ({
+    page: candidate.page,
+    level: !chaptered || isChapter(candidate) ? 1 : 2,
+    text: candidate.text,
+  }));
+}
+
+function candidatesOf({ number: page, blend_result: blend, label_result: label }: PageRow): Candidate[] {
+  if (!blend || !label) return [];
+  const lines = blend.lines.map(({ text }) => text);
+  const onImage = blend.readings[0] === 'ocr';
+  const usual = middle(blend.lines.flatMap(({ size }) => size ?? []));
+  const found = label.headings.flatMap((text): Candidate[] => {
+    const title = text.replace(chapterWord, '').replace(/^\s*–\s*/, '');
+    const place = findHeading(lines, text) ?? findHeading(lines, title);
+    if (!place) return [];
+    const sizes = blend.lines.slice(place.line, place.line + place.count).flatMap(({ size }) => size ?? []);
+    const scale = sizes.length > 0 && usual > 0 ? Math.max(...sizes) / usual : null;
+    const large = scale !== null && scale >= (onImage ? largeOnImage : largeLetters);
+    return [{ page, text, scale, large, line: place.line }];
+  });
+  return found.sort((a, b) => a.line - b.line);
+}
+
+// With rough sizes, or none at all, the chapter's word or the top of a page without running head has to do.
+function isChapter({ text, scale, large, line }: Candidate): boolean {
+  return large || chapterWord.test(text) || (scale === null && line <= 1);
+}
+
+/** Of headings that come again on following pages, the first. */
+function firstOfEach(candidates: Candidate[]): Candidate[] {
+  return candidates.filter((candidate, index) => {
+    const before = candidates.slice(Math.max(0, index - 20), index);
+    return !before.some(({ page, text }) => candidate.page - page <= 1 && titleKey(text) === titleKey(candidate.text));
+  });
+}
+
+function count(counts: Map<string, number>, text: string | null | undefined): void {
+  if (text) counts.set(titleKey(text), (counts.get(titleKey(text)) ?? 0) + 1);
+}
+
+function middle(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}

@@ -1,0 +1,59 @@
+import type { BlendResult, LabelResult } from '../_pipelines/pages-results.ts';
+
+/** A page's text without what is printed around it. */
+export interface PageParts {
+  body: string[];
+  footnotes: string[];
+}
+
+/** Parts the lines of a page by its labels. A label that does not stand on the page changes nothing. */
+export function partsOf({ lines }: Pick<BlendResult, 'lines'>, label: LabelResult | null): PageParts {
+  const texts = lines.map(({ text }) => text);
+  const isFurniture = (text: string, index: number) => {
+    const atEdge = index < 2 || index >= texts.length - 2;
+    return atEdge && (isPart(text, label?.running_head) || isPart(text, label?.page_label));
+  };
+  const kept = texts.filter((text, index) => !isFurniture(text, index));
+  const first = label?.first_footnote ? kept.findIndex((text) => beginsAlike(text, label.first_footnote ?? '')) : -1;
+  return first < 0 ? { body: kept, footnotes: [] } : { body: kept.slice(0, first), footnotes: kept.slice(first) };
+}
+
+/** Where a heading stands among lines: the number of its first line and how many it takes; null when it does not. */
+export function findHeading(lines: readonly string[], heading: string): { line: number; count: number } | null {
+  const wanted = comparable(heading);
+  if (wanted === '') return null;
+  for (let line = 0; line < lines.length; line++) {
+    let joined = '';
+    for (let count = 1; count <= 4 && line + count <= lines.length; count++) {
+      joined += comparable(lines[line + count - 1] ?? '');
+      if (joined === wanted) return { line, count };
+    }
+  }
+  return null;
+}
+
+function isPart(text: string, part: string | null | undefined): boolean {
+  if (!part) return false;
+  // Running head and page number may share a line.
+  return (
+    sameText(text, part) ||
+    (text.length <= part.length + 8 && comparable(text).includes(comparable(part)) && part.length > 3)
+  );
+}
+
+/** Whether one begins with all of the other: who copies a line may take a sentence of it. */
+function beginsAlike(one: string, other: string): boolean {
+  const [a, b] = [comparable(one), comparable(other)];
+  return a !== '' && b !== '' && (a.startsWith(b) || b.startsWith(a)) && Math.min(a.length, b.length) >= 10;
+}
+
+function sameText(one: string, other: string): boolean {
+  return comparable(one) === comparable(other);
+}
+
+function comparable(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '');
+}

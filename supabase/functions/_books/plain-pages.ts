@@ -1,0 +1,45 @@
+import type { PageLine } from '../_pipelines/pages-results.ts';
+import { storableText } from '../_shared/errors.ts';
+
+// Of a page that the text itself does not end: about as much as a printed one holds.
+const longestPage = 2500;
+
+/** The text of a file, whose older code is taken for Windows-1252. */
+export function decodeText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
+/** Parts a plain text into pages: at its form feeds, or else between two paragraphs. None when there is no text. */
+export function splitPages(text: string): string[] {
+  const clean = storableText(text).replace(/\r\n?/g, '\n');
+  if (clean.trim() === '') return [];
+  if (clean.includes('\f')) return clean.replace(/\f\s*$/, '').split('\f');
+  const pages: string[] = [];
+  let page = '';
+  for (const paragraph of clean.split(/\n{2,}/).flatMap(shortParagraphs)) {
+    if (page !== '' && page.length + paragraph.length > longestPage) {
+      pages.push(page);
+      page = '';
+    }
+    page += page === '' ? paragraph : `\n\n${paragraph}`;
+  }
+  return [...pages, page];
+}
+
+/** The lines of a page, with the row each stands in for its place; nobody knows the size of their letters. */
+export function plainLines(page: string): PageLine[] {
+  return page
+    .split('\n')
+    .map((line, row) => ({ text: line.replace(/\s+/g, ' ').trim(), size: null, y: row }))
+    .filter(({ text }) => text !== '');
+}
+
+// A paragraph that is longer than a page is parted between two words.
+function shortParagraphs(paragraph: string): string[] {
+  if (paragraph.length <= longestPage) return [paragraph];
+  return paragraph.match(new RegExp(`[\\s\\S]{1,${longestPage}}(?=\\s|$)|[\\s\\S]{1,${longestPage}}`, 'g')) ?? [];
+}

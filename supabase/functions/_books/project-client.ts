@@ -1,0 +1,31 @@
+import { PostgrestClient } from '@supabase/postgrest-js';
+import { StorageClient } from '@supabase/storage-js';
+import { errorFromStatus, MisconfiguredError, RetriableError } from '../_shared/errors.ts';
+import { readPlatform } from '../_shared/platform.ts';
+import type { Env } from '../_shared/settings.ts';
+
+/** The bucket in which books and the documents made of them lie. */
+export const BUCKET = 'books';
+
+/** The project's rows and its Storage, with the rights of its secret key. Throws a MisconfiguredError. */
+export function projectClient(env: Env): { rows: PostgrestClient; storage: StorageClient } {
+  const { url, secretKey } = readPlatform(env);
+  const headers = { apikey: secretKey, Authorization: `Bearer ${secretKey}` };
+  return {
+    rows: new PostgrestClient(`${url}/rest/v1`, { headers }),
+    storage: new StorageClient(`${url}/storage/v1`, headers),
+  };
+}
+
+/** The status that a failed call of Storage means: its answer's own status is 400 for nearly everything. */
+export function storageStatus(error: { status?: number; statusCode?: string }): number {
+  return Number(error.statusCode) || error.status || 0;
+}
+
+/** A StageError for a call that failed with `status`, 0 where no answer came; `what` names the thing asked for. */
+export function projectError(status: number, error: { message: string }, what: string): Error {
+  const said = `${what}: ${error.message}`;
+  if (status === 401 || status === 403) return new MisconfiguredError(`${said}. The project refused its secret key.`);
+  if (status === 0) return new RetriableError('project_unreachable', `${said}. The project cannot be reached.`);
+  return errorFromStatus(status, new Headers(), said);
+}

@@ -1,0 +1,20 @@
+import { PermanentError } from '../_shared/errors.ts';
+import type { Env } from '../_shared/settings.ts';
+import { type PageRow, readPages } from './page-rows.ts';
+
+// Of a book with more gaps than this, nobody should take a document for the book.
+const readableShare = 0.8;
+
+/** All pages of a book whose pages are done. Throws a PermanentError when too many of them could not be read. */
+export async function readBook(bookId: string, env: Env): Promise<PageRow[]> {
+  const pages = await readPages(bookId, env);
+  const read = pages.filter(({ blend_result: text, label_result: label }) => text && label).length;
+  if (read === 0 || read < readableShare * pages.length) {
+    throw new PermanentError(
+      'too_few_pages',
+      `Only ${read} of ${pages.length} pages could be read, and a book needs ${readableShare * 100} %: ` +
+        'see why in ocr_error, blend_error and label_error of its pages, then retry the run.',
+    );
+  }
+  return pages;
+}

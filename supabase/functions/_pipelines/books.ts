@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { definePipeline } from '../_shared/define-pipeline.ts';
+import { modelWork, ownWork } from './book-stages.ts';
+
+/** What a person says about an uncertain outline: which entries to keep. */
+export const reviewDecision = z.strictObject({
+  keep: z.enum(['all', 'contents', 'headings']).describe('all entries, only printed contents, or only headings'),
+  note: z.string().max(1000).optional(),
+});
+
+const allLabelled = [{ map: 'split', stage: 'label', all: true as const }];
+
+/** From a book's file to one document with its structure. After a change run `npm run pipelines:sync`. */
+export const books = definePipeline({
+  name: 'books',
+  entity: { table: 'public.books', key: 'id', projection: 'columns' },
+  stages: {
+    split: {
+      ...ownWork,
+      kind: 'map',
+      function: 'books-split',
+      child: { pipeline: 'pages', insert: 'public.insert_pages' },
+      // A book with a page that nobody can read is a book all the same; the stages after it say how many may be missing.
+      fanIn: { rule: 'all', failedChildren: 'ignore' },
+    },
+    // Title page and imprint are among the first pages. A book need have neither, nor a table of contents.
+    metadata: {
+      ...modelWork,
+      function: 'books-metadata',
+      after: [{ map: 'split', stage: 'blend', count: 20 }],
+      onFailure: 'continue',
+    },
+    toc: {
+      kind: 'pipeline',
+      child: { pipeline: 'toc' },
+      after: [{ map: 'split', stage: 'blend', consecutive: 10 }],
+      onFailure: 'continue',
+    },
+    page_numbers: { ...ownWork, function: 'books-page-numbers', after: allLabelled },
+    headings: { ...ownWork, function: 'books-headings', after: allLabelled },
+    structure: {
+      ...ownWork,
+      function: 'books-structure',
+      needs: ['metadata', 'toc', 'page_numbers', 'headings'],
+    },
+    review: {
+      kind: 'manual',
+      needs: ['structure'],
+      when: '$.needs.structure.confidence < 0.7',
+      decision: { schema: reviewDecision, deadlineSeconds: 7 * 24 * 3600 },
+      // Nobody came: the document says that its outline was not reviewed.
+      onFailure: 'continue',
+    },
+    assemble: { ...ownWork, function: 'books-assemble', needs: ['split', 'metadata', 'structure', 'review'] },
+  },
+});

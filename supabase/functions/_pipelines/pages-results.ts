@@ -1,0 +1,46 @@
+import { z } from 'zod';
+
+// What each stage of `pages` stores.
+
+/** A line of a page. Lengths are in points of the page, from its top left corner; null where nobody knows them. */
+export const pageLine = z.object({
+  text: z.string(),
+  /** Of the letters. */
+  size: z.number().nullable(),
+  y: z.number().nullable(),
+});
+export type PageLine = z.output<typeof pageLine>;
+
+/** What one reader made of a page. */
+export const reading = z.object({
+  by: z.enum(['text_layer', 'ocr', 'plain_text']),
+  /** From 0 to 1: how far it looks like text, or how sure the reader is. */
+  confidence: z.number().min(0).max(1),
+  lines: z.array(pageLine),
+});
+export type Reading = z.output<typeof reading>;
+
+export const ocrResult = reading;
+
+export const blendResult = z.object({
+  /** The lines, parted by \n. */
+  text: z.string(),
+  lines: z.array(pageLine),
+  confidence: z.number().min(0).max(1),
+  /** Who read the page, the one that was followed first. */
+  readings: z.array(reading.shape.by).min(1),
+  /** Words taken from the second reading. */
+  replaced: z.number().int().min(0),
+});
+export type BlendResult = z.output<typeof blendResult>;
+
+/** What is what on a page; null for what it does not have. What is none of these is the body. */
+export const labelResult = z.object({
+  running_head: z.string().nullable(),
+  /** The page number as it is printed, such as 12 or xii. */
+  page_label: z.string().nullable(),
+  headings: z.array(z.string()),
+  /** The beginning of the first footnote. All that follows it belongs to the footnotes. */
+  first_footnote: z.string().nullable(),
+});
+export type LabelResult = z.output<typeof labelResult>;

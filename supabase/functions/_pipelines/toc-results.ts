@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+// What each stage of `toc` stores. A description is part of the question to the model: it says what to write there.
+
+const pageOr0 = (description: string) => z.int().min(0).max(100_000).describe(description);
+
+/** The agent's answer, hence without transformations. */
+export const findResult = z.object({
+  first_page: pageOr0(
+    'Number of the first page of the table of contents, by its place in the file; 0 when there is none',
+  ),
+  last_page: pageOr0('Number of its last page; 0 when there is none'),
+});
+
+export const contentsEntry = z.object({
+  title: z.string().min(1).max(300).describe('The title, without dots and page number'),
+  level: z.int().min(1).max(6).describe('1 for chapters and what stands beside them, 2 for their sections, and so on'),
+  printed_page: z.string().max(20).describe('The page number as it is printed; empty when there is none'),
+});
+export type ContentsEntry = z.output<typeof contentsEntry>;
+
+export const extractResult = z.object({
+  entries: z.array(contentsEntry).max(1000).describe('All entries of the table of contents, in its order'),
+});
+
+export const linkResult = z.object({
+  first_page: z.int(),
+  last_page: z.int(),
+  entries: z.array(
+    contentsEntry.extend({
+      /** The place in the file; null where it is not known yet. */
+      page: z.int().positive().nullable(),
+    }),
+  ),
+});
+export type LinkResult = z.output<typeof linkResult>;

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { explainedShare, findRuns } from '../_books/number-runs.ts';
+import { readPrintedNumber } from '../_books/printed-number.ts';
+import { readBook } from '../_books/read-book.ts';
+import { books } from '../_pipelines/books.ts';
+import { pageNumbersResult } from '../_pipelines/books-results.ts';
+import { defineStage, type HandlerContext } from '../_shared/stage.ts';
+
+const input = z.object({ entity: z.object({ id: z.string() }) });
+
+/** Finds the pattern by which a book's pages are numbered, mistakes of reading notwithstanding. */
+export async function findPattern({ entity }: z.output<typeof input>, { env }: HandlerContext) {
+  const pages = await readBook(entity.id, env);
+  const numbered = pages.flatMap(({ number: page, label_result: label }) => {
+    const printed = label?.page_label ? readPrintedNumber(label.page_label) : null;
+    return printed ? [{ page, printed }] : [];
+  });
+  const runs = findRuns(numbered);
+  return { runs, explained: Math.round(explainedShare(numbered, runs) * 1000) / 1000 };
+}
+
+export const pageNumbers = defineStage({
+  pipeline: books,
+  stage: 'page_numbers',
+  input,
+  output: pageNumbersResult,
+  handler: findPattern,
+});

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { withBookFile } from '../_books/book-file.ts';
+import { books } from '../_pipelines/books.ts';
+import { defineMap } from '../_shared/map-stage.ts';
+import type { HandlerContext } from '../_shared/stage.ts';
+
+const input = z.object({ entity: z.object({ id: z.string() }) });
+
+/** The pages of the book's file, one item each. Throws a PermanentError that says what is wrong with the file. */
+export async function listPages(
+  { entity }: z.output<typeof input>,
+  { env }: HandlerContext,
+): Promise<{ key: number }[]> {
+  const count = await withBookFile(entity.id, env, async ({ pageCount }) => pageCount);
+  return Array.from({ length: count }, (_, index) => ({ key: index + 1 }));
+}
+
+export const split = defineMap({
+  pipeline: books,
+  stage: 'split',
+  input,
+  item: z.object({ key: z.int() }),
+  items: listPages,
+});

@@ -1,0 +1,4 @@
+import { serveStage } from '../_shared/serve-stage.ts';
+import { extract } from './handler.ts';
+
+serveStage(extract);

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { toc } from '../_pipelines/toc.ts';
+import { findResult } from '../_pipelines/toc-results.ts';
+import { defineAgent } from '../_shared/agent.ts';
+import { prompt } from './prompt.ts';
+import { bookTools } from './tools.ts';
+
+const input = z.object({ entity: z.object({ id: z.string() }) });
+
+/** The agent's first message. Its last lines are arguments to begin with. */
+export function ask(): string {
+  return [
+    'Look at the pages of this book, and search its text if need be: on which pages stands its table of contents?',
+    'Begin with these arguments.',
+    'first_page: 1',
+    'last_page: 12',
+    'query: contents',
+  ].join('\n\n');
+}
+
+export const find = defineAgent({
+  pipeline: toc,
+  stage: 'find',
+  input,
+  output: findResult,
+  prompt,
+  ask,
+  tools: ({ entity }) => bookTools(entity.id),
+});
