@@ -116,6 +116,82 @@ it.each([
   expect(stderr).toContain('verify_jwt = false and import_map = "./functions/deno.json"');
 });
 
+/** Writes a file that exports a pipeline for each line `name: stages`, over the leads' rows unless a table is named. */
+function addPipelines(file: string, pipelines: [name: string, stages: string, table?: string][]) {
+  const source = pipelines.map(([name, stages, table = 'public.leads'], place) => {
+    const entity = `{ table: '${table}', key: 'id', projection: 'none' }`;
+    return `export const p${place} = definePipeline({ name: '${name}', entity: ${entity}, stages: { ${stages} } });`;
+  });
+  const imports = "import { definePipeline } from '../_shared/define-pipeline.ts';";
+  const map = `const map = { kind: 'map' as const, function: 'leads-subject', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
+    timeoutSeconds: 30, retry: { maxAttempts: 1, backoff: { kind: 'list' as const, seconds: [1] } } };`;
+  const text = [imports, map, ...source].join('\n');
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
+}
+const ask = "ask: { kind: 'manual' }";
+const childRun = (name: string) => `inner: { kind: 'pipeline', child: { pipeline: '${name}' } }`;
+
+it('defines children before their parents, and asks no function of stages that have none', async () => {
+  addPipelines('a-outer.ts', [
+    ['outer', childRun('middle')],
+    ['middle', childRun('innermost')],
+  ]);
+  addPipelines('b-inner.ts', [['innermost', ask]]);
+  const before = readMigrations();
+  const missing = await sync('--check');
+  expect(missing).toMatchObject({ code: 1, stdout: '' });
+  expect(missing.stderr).toMatch(/^No migration defines the present state of: innermost, middle, outer\. Run/);
+
+  expect(await sync()).toMatchObject({ code: 0 });
+  const written = readMigrations().slice(before.length);
+  expect(written.map(({ name }) => name.replace(/^\d+_pipeline_|\.sql$/g, ''))).toEqual([
+    'innermost',
+    'middle',
+    'outer',
+  ]);
+  expect(await sync('--check')).toMatchObject({ code: 0 });
+
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    for (const { text } of written) await client.query(text);
+    const { rows } = await client.query('select name from pipeline.pipelines where is_child order by id');
+    expect(rows).toEqual([{ name: 'innermost' }, { name: 'middle' }]);
+  } finally {
+    await database.drop();
+  }
+});
+
+it('fails, in one sentence and writing nothing, when pipelines say something wrong of one another', async () => {
+  const before = readMigrations();
+  const limits = "limits: { backPressure: { stage: 'inner.nothing', backlog: 1 } }";
+  const late = "late: { kind: 'manual', after: [{ map: 'split', stage: 'asked', all: true }] }";
+  addPipelines('wrong.ts', [
+    ['lost', childRun('nowhere')],
+    ['hen', childRun('egg')],
+    ['egg', childRun('hen')],
+    ['inner', ask],
+    ['outer', `split: { ...map, child: { pipeline: 'inner' }, ${limits} }, ${late}`],
+    ['inner', ask, 'public.items'],
+    ['far', childRun('egg'), 'public.items'],
+  ]);
+  const { code, stderr } = await sync();
+  expect(code).toBe(1);
+  const sentences = stderr.split('\n');
+  for (const expected of [
+    'Pipeline inner is defined twice: give each a name of its own.',
+    'Stage inner of pipeline lost starts runs of pipeline nowhere, which no file of _pipelines exports.',
+    'Pipelines hen → egg → hen need one another, so that none can be defined first: remove one of these references.',
+    'Stage late of pipeline outer waits for stage asked of pipeline inner, which has no such stage: correct its after.',
+    'Stage split of pipeline outer is held back by inner.nothing, which does not exist: correct limits.backPressure.stage.',
+    'Stage inner of pipeline far is of kind pipeline, whose child runs over the same row, but pipeline egg is over ' +
+      'public.leads.id and not public.items.id: use the kind map.',
+  ]) {
+    expect(sentences).toContain(expected);
+  }
+  expect(readMigrations()).toEqual(before);
+});
+
 it('says what is wrong with a definition in one sentence that names its file', async () => {
   addStage('stratgy');
   const { code, stdout, stderr } = await sync('--check');
