@@ -34,10 +34,12 @@ test('a call without an answer, or answered 5xx, is repeated unchanged', async (
 });
 
 test('a call the engine refuses is not repeated, and its hint is passed on', async () => {
-  const refusal = { data: null, error: { message: 'there is no stage x', hint: 'Known: a.b.' }, status: 400 };
+  const said = { message: 'there is no stage x', code: 'MR003', hint: 'Known: a.b.' };
+  const refusal = { data: null, error: said, status: 400 };
   const { rpc, engine } = engineThatAnswers([refusal]);
   const error = await engine.poll(5).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(EngineRefusal);
+  expect(error).toMatchObject({ code: 'MR003' });
   expect((error as Error).message).toMatch(/pipeline_poll: 400 there is no stage x — Known: a\.b\./);
   expect(rpc).toHaveBeenCalledTimes(1);
 });
@@ -47,10 +49,11 @@ test('after the time to retry the engine counts as unavailable', async () => {
   await expect(engine.ring([])).rejects.toBeInstanceOf(EngineUnavailable);
 });
 
-test('a renewal is tried once: its timer repeats it', async () => {
+test('a renewal and a fold are tried once: a timer and the sweep repeat them', async () => {
   const { rpc, engine } = engineThatAnswers([failedAnswer(503)]);
   await expect(engine.renew('w', [])).rejects.toBeInstanceOf(EngineUnavailable);
-  expect(rpc).toHaveBeenCalledTimes(1);
+  await expect(engine.fold([1])).rejects.toBeInstanceOf(EngineUnavailable);
+  expect(rpc).toHaveBeenCalledTimes(2);
 });
 
 test('an answer of another form is refused with the place named', async () => {

@@ -41,18 +41,28 @@ async function send(payload: unknown, { rpc, env = base, sent = {} }: { rpc: Rpc
     },
     body: sent.body ?? body,
   });
+  let ended: Promise<unknown> = Promise.resolve();
   const answer = await answerCallback(
     env,
-    () => {},
+    (work) => {
+      ended = work;
+    },
     () => rpc,
   )(request);
-  return { status: answer.status, body: await answer.json() };
+  return { status: answer.status, body: await answer.json(), ended };
 }
+
+test('what a child reported by its callback is folded in the background, before the function ends', async () => {
+  const { rpc, folded } = jobEngine({ fold: [6] });
+  const { ended } = await send(completed, { rpc });
+  await ended;
+  expect(folded).toEqual([[6]]);
+});
 
 describe('a callback is recorded', () => {
   test('with the job’s output as the stage stores it', async () => {
     const { rpc, resumed } = jobEngine();
-    expect(await send(completed, { rpc })).toEqual({ status: 200, body: { verdict: 'accepted', reason: null } });
+    expect(await send(completed, { rpc })).toMatchObject({ status: 200, body: { verdict: 'accepted', reason: null } });
     expect(resumed).toEqual([
       [
         {

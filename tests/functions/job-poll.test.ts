@@ -100,6 +100,21 @@ describe('the poller', () => {
   });
 });
 
+test('what children reported by their jobs is folded before the poller ends', async () => {
+  const { rpc, folded } = jobEngine({ due: [due(1)], fold: [6] });
+  const server = await startServer(() => job('completed', { result: samples.scrape }));
+  const env = { SUPABASE_URL: server.url, SUPABASE_SECRET_KEYS: '{"default":"k"}', SCRAPER_URL: server.url };
+  const started: Promise<void>[] = [];
+  const answer = answerPollDoorbell(
+    env,
+    (work) => started.push(work),
+    () => rpc,
+  );
+  await answer(new Request('http://f', { method: 'POST', headers: { apikey: 'k' } }));
+  await Promise.all(started);
+  expect(folded).toEqual([[6]]);
+});
+
 test('its doorbell is answered at once, to callers with the secret key only', async () => {
   const { rpc } = jobEngine();
   const started: Promise<void>[] = [];

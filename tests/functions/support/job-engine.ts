@@ -2,18 +2,26 @@ import { vi } from 'vitest';
 import type { RpcAnswer } from '../../../supabase/functions/_shared/engine-client.ts';
 import type { JobOutcomeItem, WaitingJob } from '../../../supabase/functions/_shared/engine-contract.ts';
 
-/** Answers the engine's calls about external jobs: each resumed item gets the next verdict, the last one for good. */
-export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[] } = {}) {
+/**
+ * Answers the engine's calls about external jobs: each resumed item gets the next verdict, the last one for good. `fold`
+ * are the fan-outs that each answer names.
+ */
+export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[]; fold?: number[] } = {}) {
   const verdicts = options.verdicts ?? ['accepted'];
   let due = options.due ?? [];
   const resumed: JobOutcomeItem[][] = [];
   const polled: Record<string, unknown>[] = [];
+  const folded: unknown[] = [];
   const rpc = vi.fn(async (name: string, args: Record<string, unknown>): Promise<RpcAnswer> => {
     if (name === 'pipeline_poll') {
       polled.push(args);
       const jobs = due.slice(0, args.p_limit as number);
       due = due.slice(jobs.length);
       return { data: { jobs, more: due.length > 0 }, error: null, status: 200 };
+    }
+    if (name === 'pipeline_fold') {
+      folded.push(args.p_fan_outs);
+      return { data: { ring: [], busy: [], fold: [] }, error: null, status: 200 };
     }
     if (name !== 'pipeline_resume') return { data: { rung: 1 }, error: null, status: 200 };
     const items = args.p_items as JobOutcomeItem[];
@@ -23,7 +31,7 @@ export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[] } =
       verdict: verdicts.length > 1 ? verdicts.shift() : verdicts[0],
       reason: null,
     }));
-    return { data: { items: answers, ring: [] }, error: null, status: 200 };
+    return { data: { items: answers, ring: [], fold: options.fold ?? [] }, error: null, status: 200 };
   });
-  return { rpc, resumed, polled };
+  return { rpc, resumed, polled, folded };
 }
