@@ -74,7 +74,10 @@ test('doctor tells of a violated invariant', async ({ engine }) => {
   await engine.sql.query('begin');
   await engine.sql.query('delete from pipeline.attempts');
   expect(await amiss(engine)).toEqual([
-    { what: 'no invariant is violated', detail: 'a running run owns a live attempt' },
+    {
+      what: 'no invariant is violated',
+      detail: 'a running run owns a live attempt; a stage whose needs are done has begun',
+    },
   ]);
   await engine.sql.query('rollback');
 });

@@ -1,5 +1,6 @@
 // Each rule of pipeline.check_invariants() is broken once by hand, in a sound database, and must be reported.
 import { expect, test as plain } from 'vitest';
+import { endSheets, fold, waitingAtlas } from '../support/children.ts';
 import { chain, createEngine, type Engine } from '../support/engine.ts';
 import { runStage, Worker, waiting } from '../support/worker.ts';
 
@@ -23,8 +24,11 @@ const over = 'an attempt has a run, and one that is over has no live attempt';
 const due = 'a queued attempt has a due time, a started one a lease, a waiting one a deadline';
 const once = 'a stage is completed once, and has one live attempt at most';
 const result = 'a completed attempt has its result, and only attempts have results';
-const needs = 'a live attempt has its needs completed';
-const whole = 'a completed run has all stages completed';
+const needs = 'a live attempt has its needs done';
+const begun = 'a stage whose needs are done has begun';
+const whole = 'a completed run has all stages completed or skipped';
+const fanOut = 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt';
+const sums = 'the sums of a fan-out and its tallies are what its children came to';
 
 const second = `stage_id = (select id from pipeline.stages where name = 'second' and pipeline_id = (select id from pipeline.pipelines where name = 'flow'))`;
 const copy = (state: string) =>
@@ -96,15 +100,45 @@ const damages: [string, string, string][] = [
   ],
   [
     'a stage of a completed run was not completed',
-    `update pipeline.attempts set state = 'skipped' where state = 'completed' and ${second}`,
+    `update pipeline.attempts set state = 'failed' where state = 'completed' and ${second}`,
     whole,
+  ],
+  ['a stage does not begin', `delete from pipeline.attempts where state = 'queued'`, begun],
+];
+
+/** An atlas whose split waits for three sheets, of which one is done and added up. */
+async function parentAndChildren(engine: Engine): Promise<void> {
+  await waitingAtlas(engine, 3);
+  await endSheets(engine, [1]);
+  await fold(engine);
+  await engine.expectSound();
+}
+
+const damagesToFamilies: [string, string, string][] = [
+  ['a fan-out is closed while its attempt waits', `update pipeline.fan_outs set state = 'finished'`, fanOut],
+  ['the attempt of an open fan-out vanishes', `delete from pipeline.attempts where service = 'children'`, fanOut],
+  ['a child is counted twice', 'update pipeline.fan_outs set completed = completed + 1', sums],
+  [
+    'a tally is counted twice',
+    'insert into pipeline.tallies (fan_out_id, completed) select id, 1 from pipeline.fan_outs',
+    sums,
+  ],
+  [
+    'a child ends without a tally',
+    `update pipeline.runs set status = 'failed' where status = 'running' and fan_out_id is not null`,
+    sums,
   ],
 ];
 
-plain('every kind of damage is reported under its rule, and a sound database reports none', async () => {
+const scenes = [
+  { name: 'one run in each state', prepare: everyState, damages },
+  { name: 'a parent and its children', prepare: parentAndChildren, damages: damagesToFamilies },
+];
+
+plain.for(scenes)('every kind of damage to $name is reported under its rule', async ({ prepare, damages }) => {
   const engine = await createEngine();
   try {
-    await everyState(engine);
+    await prepare(engine);
     const unnoticed: string[] = [];
     for (const [what, statement, rule] of damages) {
       await engine.sql.query('begin');
