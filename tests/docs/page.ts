@@ -111,7 +111,11 @@ export class OpenPage {
    * Runs the statement of the page that begins like this, with the page's numbers (such as 42 for a run) replaced by those
    * of the test; resolves to its rows.
    */
-  async run(engine: Pick<Engine, 'rows'>, begins: string, numbers: Record<number, string | number> = {}): Promise<Row[]> {
+  async run(
+    engine: Pick<Engine, 'rows'>,
+    begins: string,
+    numbers: Record<number, string | number> = {},
+  ): Promise<Row[]> {
     const found = this.page.statements.filter((statement) => statement.startsWith(begins));
     expect(found, `statements of ${this.page.name}.md that begin with: ${begins}`).toHaveLength(1);
     this.ran.add(found[0] as string);

@@ -1,6 +1,7 @@
 // Ways to play a scenario on the pipelines of a page: starting runs, doing the work of stages, looking at what came of it.
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
+
 import { createCheckpoints } from '../../supabase/functions/_shared/agent-checkpoints.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
 import { createEngine } from '../../supabase/functions/_shared/engine-client.ts';
 import type { Item, Outcome } from '../../supabase/functions/_shared/engine-contract.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
@@ -42,17 +43,14 @@ export async function finish(
 }
 
 /** Fails for good what is ready at a stage, or the rows named, and sweeps; the others are left in work. */
-export async function fail(
-  engine: Engine,
-  pipeline: PipelineDefinition,
-  stage: string,
-  ids?: string[],
-): Promise<void> {
+export async function fail(engine: Engine, pipeline: PipelineDefinition, stage: string, ids?: string[]): Promise<void> {
   const { worker, items } = await claim(engine, pipeline, stage);
   const bad = items.filter((item) => !ids || ids.includes(item.entity_id));
   await worker.report(
     ...items.map((item) =>
-      bad.includes(item) ? failed(item, { permanent: true, code: 'no_content', message: 'it is blank' }) : completed(item),
+      bad.includes(item)
+        ? failed(item, { permanent: true, code: 'no_content', message: 'it is blank' })
+        : completed(item),
     ),
   );
   await sweep(engine);
@@ -82,7 +80,12 @@ export async function work(engine: Engine, stage: Stage, env: Record<string, str
 }
 
 /** Claims a map stage and starts a child for each key, as its function does; its attempt waits for them then. */
-export async function spawn(engine: Engine, pipeline: PipelineDefinition, stage: string, keys: string[]): Promise<void> {
+export async function spawn(
+  engine: Engine,
+  pipeline: PipelineDefinition,
+  stage: string,
+  keys: string[],
+): Promise<void> {
   const { worker, items } = await claim(engine, pipeline, stage, 1);
   const { attempt, token } = items[0] as Claimed;
   const chunk = JSON.stringify(keys.map((key) => ({ key })));

@@ -13,7 +13,12 @@ async function splitCatalogue(engine: Engine, page: OpenPage, count: number) {
   await engine.sql.query('insert into public.catalogues values (1)');
   await engine.sql.query('insert into public.cards select generate_series(1, $1::int)', [count]);
   const run = await start(engine, catalogues, 1);
-  await spawn(engine, catalogues, 'split', Array.from({ length: count }, (_, n) => `${n + 1}`));
+  await spawn(
+    engine,
+    catalogues,
+    'split',
+    Array.from({ length: count }, (_, n) => `${n + 1}`),
+  );
   const { worker, items } = await claim(engine, page.exported('cards'), 'read');
   const read = async (from: number, to: number) => {
     const wanted = (item: Claimed) => Number(item.entity_id) >= from && Number(item.entity_id) <= to;
@@ -33,7 +38,9 @@ test('20 of any, 10 in a row and all: each stage begins at its threshold, once',
   await read(1, 8);
   await read(10, 10);
   expect(await states(engine, run)).toMatchObject({ opening: 'pending', index: 'pending' });
-  expect(await page.run(engine, 'select s.name', { 42: run })).toMatchObject([{ name: 'read', done: 29, next_number: 9 }]);
+  expect(await page.run(engine, 'select s.name', { 42: run })).toMatchObject([
+    { name: 'read', done: 29, next_number: 9 },
+  ]);
   await read(9, 9);
   expect(await page.run(engine, 'select stage, state', { 42: run })).toMatchObject([
     { stage: 'split', state: 'waiting' },

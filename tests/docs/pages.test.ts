@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { pagesFolder, readPage, writeExamples } from './page.ts';
+
+const projectFolder = path.join(pagesFolder, '..', '..');
+const names = (await readdir(pagesFolder)).map((file) => path.basename(file, '.md'));
+const schema = await readFile(path.join(projectFolder, 'supabase/functions/_shared/definition-schema.ts'), 'utf8');
+
+test.for(names)('%s.md is a page of 40 to 90 lines with the sections of all', async (name) => {
+  const { text } = await readPage(name);
+  expect(text.match(/^## .*/gm)).toEqual([
+    '## Example',
+    '## What happens',
+    '## Choices',
+    '## What goes wrong',
+    '## Watch it',
+  ]);
+  const lines = text.trimEnd().split('\n').length;
+  expect(lines).toBeGreaterThanOrEqual(40);
+  expect(lines).toBeLessThanOrEqual(90);
+  const long = text.split('\n').filter((line) => line.length > 130 && !line.startsWith('|'));
+  expect(long).toEqual([]);
+});
+
+test.for(names)('%s.md: its scenario is played by a test, and README names it', async (name) => {
+  const played = await readFile(path.join(import.meta.dirname, `${name}.test.ts`), 'utf8');
+  expect(played).toContain(`testPage('${name}')`);
+  expect(await readFile(path.join(projectFolder, 'README.md'), 'utf8')).toContain(`(docs/patterns/${name}.md)`);
+});
+
+test.for(names)('%s.md: what it links to is there', async (name) => {
+  const { text } = await readPage(name);
+  const links = [...text.matchAll(/\]\(([a-z-]+)\.md\)/g)].map(([, link]) => link);
+  expect(links.filter((link) => !names.includes(link ?? ''))).toEqual([]);
+});
+
+test.for(names)('%s.md: the options among its choices can be given', async (name) => {
+  const { text } = await readPage(name);
+  const choices = /^## Choices\n(.*?)(?=^## )/ms.exec(text)?.[1] ?? '';
+  const options = [...choices.matchAll(/^\| `([A-Za-z.]+)` \|/gm)].flatMap(([, option]) => option?.split('.') ?? []);
+  expect(options.filter((option) => !new RegExp(`^\\s*${option}\\b`, 'm').test(schema))).toEqual([]);
+});
+
+test('the examples of all pages pass the type checker', async () => {
+  const pages = await Promise.all(names.map(readPage));
+  const folder = await writeExamples(pages.flatMap((page) => page.examples));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const examples = pages.flatMap((page) => page.examples.map((example) => example.path));
+  const config = { extends: path.join(projectFolder, 'tsconfig.json'), include: examples, exclude: [] };
+  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(config));
+  const tsc = path.join(projectFolder, 'node_modules', '.bin', 'tsc');
+  const checked = promisify(execFile)(tsc, ['-p', '.', '--pretty', 'false'], { cwd: folder });
+  const { stdout } = await checked.catch((error: { stdout: string }) => error);
+  // What else is wrong in the project is another check's to say.
+  const faults = stdout.split('\n').filter((line) => examples.some((example) => line.startsWith(example)));
+  expect(faults).toEqual([]);
+});
