@@ -1,6 +1,6 @@
 -- Chapter 6: what a definition may say about patterns
 --
--- Conditions, thresholds, child pipelines, fan-in, agents, decisions and limits. As in chapter 4, each function raises MR001
+-- Conditions, thresholds, child pipelines, fan-in, agents, decisions and limits. As in the chapter on checks, each function raises MR001
 -- with the field, what was found and the remedy.
 
 -- An option that nothing reads for this kind of stage is a mistake, and one that its kind cannot do without must be there.
@@ -49,13 +49,16 @@ begin
   exception when others then
     perform pipeline.refuse_value(p_stage, '{when}', format('a jsonpath predicate (%s)', sqlerrm), 'Write for example "$.entity.kind == \"scan\"" or "$.needs.count.pages > 20".');
   end;
-  -- What is no predicate, such as $.entity.pages or a filter, would never be true, and a variable has no value.
+  -- In the canonical form without its quoted parts a variable is $"".
+  v_name := substring(regexp_replace((p_stage ->> 'when')::jsonpath::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') from '\$""');
+  if v_name is not null then
+    perform pipeline.refuse_value(p_stage, '{when}', 'a jsonpath predicate without variables', 'Begin each path with $.entity or $.needs.');
+  end if;
+  -- What is no predicate, such as $.entity.pages or a filter, would never be true.
   begin
     perform jsonb_path_match('{}', (p_stage ->> 'when')::jsonpath);
   exception when singleton_sql_json_item_required then
     perform pipeline.refuse_value(p_stage, '{when}', 'a jsonpath predicate, which is true or false', 'Compare it with something: "$.entity.urgent == true", "exists($.entity.tags[*] ? (@ == \"new\"))".');
-  when undefined_object then
-    perform pipeline.refuse_value(p_stage, '{when}', format('a jsonpath predicate without variables (%s)', sqlerrm), 'Begin each path with $.entity or $.needs.');
   end;
   -- A name that is misspelt would skip the stage without a word.
   for v_name in select m[1] from regexp_matches(p_stage ->> 'when', '\$\s*\.\s*"?needs"?\s*\.\s*"?([A-Za-z0-9_]+)', 'g') m loop

@@ -1,6 +1,6 @@
 -- Chapter 14: starting, starting over, cancelling, retrying
 --
--- These are the calls that a person makes, by SQL or by writing a status column (chapter 11). They hold or wait for the
+-- These are the calls that a person makes, by SQL or by writing a status column (chapter intake). They hold or wait for the
 -- entities, then lock the runs, as the lock order says.
 
 -- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
@@ -231,8 +231,9 @@ begin
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
   perform pipeline.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
-  v_run := (select r.id from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = v_held[1] and r.status = 'running');
-  if p_priority is not null then
+  -- A run whose stages are all skipped is over already.
+  v_run := (select max(r.id) from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = v_held[1]);
+  if p_priority is not null and (select r.status = 'running' from pipeline.runs r where r.id = v_run) then
     perform pipeline.prioritise(v_run, p_priority);
   end if;
   return v_run;
@@ -332,9 +333,10 @@ begin
     where a.run_id = any (v_retried) and a.state in ('failed', 'cancelled') and pipeline.is_last_word(a)
     group by a.stage_id, s.kind order by a.stage_id
   loop
-    v_ring := v_ring || pipeline.retry_stage(v_stage.stage_id, v_stage.kind, v_stage.run_ids);
+    -- The retry of one stage may fail there and then, and its run with it.
+    v_ring := v_ring || pipeline.retry_stage(v_stage.stage_id, v_stage.kind, pipeline.running_of(v_stage.run_ids));
   end loop;
-  perform pipeline.ring(v_ring);
+  perform pipeline.ring(v_ring || pipeline.begin_open(v_retried));
   return cardinality(v_retried);
 end
 $$;
