@@ -1,7 +1,7 @@
 // What the benchmark measures, one value a line, and how it is shown.
 
 export interface Result {
-  /** Begins with chain, hop or intake. */
+  /** Begins with chain, fan-out, hop or intake. */
   work: string;
   /** `millrace`, `floor` or a peer's name. */
   engine: string;

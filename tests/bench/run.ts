@@ -1,15 +1,16 @@
 // `npm run bench`: measures Millrace, a hand-written floor and two other queues on the embedded Postgres with fsync on.
-// `-- --json` prints one JSON line per result, `--work=chain|hop|intake` measures one kind alone.
+// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake` measures one kind alone.
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { chain } from './chain/chain.ts';
 import { startBenchDatabase } from './database.ts';
+import { fanOut } from './fan-out/fan-out.ts';
 import { hop } from './hop/hop.ts';
 import { intake } from './intake/intake.ts';
 import { installPeers, workerNode } from './node-program.ts';
 import { type Result, table } from './results.ts';
 
-const kinds = ['chain', 'hop', 'intake'];
+const kinds = ['chain', 'fan-out', 'hop', 'intake'];
 
 function readArguments(): { json: boolean; works: string[] } {
   const { values } = parseArgs({ options: { json: { type: 'boolean' }, work: { type: 'string' } } });
@@ -27,13 +28,12 @@ const report = (found: Result[]) => {
   if (json) for (const result of found) console.log(JSON.stringify(result));
 };
 
-if (works.includes('chain') || works.includes('intake')) {
+if (works.some((work) => work !== 'hop')) {
   const database = await startBenchDatabase();
   try {
-    if (works.includes('chain')) {
-      installPeers(progress);
-      report(await chain(database, workerNode(), progress));
-    }
+    if (works.includes('chain') || works.includes('fan-out')) installPeers(progress);
+    if (works.includes('chain')) report(await chain(database, workerNode(), progress));
+    if (works.includes('fan-out')) report(await fanOut(database, workerNode(), progress));
     if (works.includes('intake')) report(await intake(database, progress));
   } finally {
     await database.stop();

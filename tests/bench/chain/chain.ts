@@ -23,7 +23,7 @@ const entries: Entry[] = [
 ];
 
 function entry(engine: string, variant: string, batch: number, entities: number): Entry {
-  return { engine, variant, batch, entities };
+  return { work: 'chain', engine, variant, batch, entities };
 }
 
 /** Measures the chain, each engine and variant in turn, several rounds. `node` runs the workers. */

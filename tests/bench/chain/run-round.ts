@@ -1,4 +1,5 @@
-// One round of the chain: seeds, starts the worker processes, and measures from "go" until the last entity is through.
+// One round of the chain or the fan-out: seeds, starts the worker processes, and measures from "go" until the last entity
+// is through, or the join is ready.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -73,7 +74,8 @@ function allFinished(processes: ChildProcess[], entities: number): Promise<void>
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
-  if (child.connected) child.send('stop' satisfies Order);
+  // It may be going at this moment, having failed: what it said of that is worth more than that it cannot be told.
+  if (child.connected) child.send('stop' satisfies Order, () => {});
   const late = setTimeout(() => child.kill('SIGKILL'), 10_000);
   await gone;
   clearTimeout(late);

@@ -8,8 +8,9 @@ const stopping = new AbortController();
 let worker: Worker | undefined;
 const tell = (news: News) => process.send?.(news);
 
-async function load({ engine }: Task): Promise<Engine> {
-  return (await import(`../engines/${engine}.ts`)).engine;
+async function load({ work, engine }: Task): Promise<Engine> {
+  const folder = work === 'chain' ? 'engines' : 'fan-out/engines';
+  return (await import(`../${folder}/${engine}.ts`)).engine;
 }
 
 async function obey(order: Order): Promise<void> {

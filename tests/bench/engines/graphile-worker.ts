@@ -1,11 +1,11 @@
 // graphile-worker as its manual's page on performance has it for many short jobs: a local queue, batched completions and
 // prepared statements. It has no batch of different jobs and no results, so each task stores its result and adds the next
 // task in one statement of its own.
-import { Logger, run, runMigrations } from 'graphile-worker';
+import { Logger, run, runMigrations, type TaskList } from 'graphile-worker';
 import pg from 'pg';
 import { type Engine, stageNames, stageResult, type Task, type Worker } from '../engine.ts';
 
-const quiet = new Logger(() => (level, message) => {
+export const quiet = new Logger(() => (level, message) => {
   if (level === 'error') console.error(message);
 });
 
@@ -28,6 +28,33 @@ async function seed({ urls, entities }: Task): Promise<void> {
   await owner.end();
 }
 
+/** Runs tasks, so many at a time, until the signal is given. */
+export async function runTasks(
+  connectionString: string,
+  concurrentJobs: number,
+  signal: AbortSignal,
+  taskList: TaskList,
+): Promise<void> {
+  const runner = await run({
+    connectionString,
+    logger: quiet,
+    noHandleSignals: true,
+    taskList,
+    preset: {
+      worker: {
+        concurrentJobs,
+        maxPoolSize: concurrentJobs + 2,
+        pollInterval: 100,
+        localQueue: { size: 500 },
+        completeJobBatchDelay: 0,
+        failJobBatchDelay: 0,
+      },
+    },
+  });
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await runner.stop();
+}
+
 async function open({ urls, batch }: Task): Promise<Worker> {
   const counter = { finished: (_entities: number) => {} };
   const taskList = Object.fromEntries(
@@ -37,7 +64,7 @@ async function open({ urls, batch }: Task): Promise<Worker> {
       const text = next ? `with stored as (${store}) select from graphile_worker.add_job($4, $5)` : store;
       return [
         name,
-        async (payload: unknown, { withPgClient }: Parameters<Parameters<typeof run>[0]['taskList'][string]>[1]) => {
+        async (payload: unknown, { withPgClient }: Parameters<TaskList[string]>[1]) => {
           const { entity } = payload as { entity: number };
           const stored = [entity, name, JSON.stringify(stageResult)];
           const values = next ? [...stored, next, { entity }] : stored;
@@ -50,24 +77,7 @@ async function open({ urls, batch }: Task): Promise<Worker> {
   return {
     async run(signal, finished) {
       counter.finished = finished;
-      const runner = await run({
-        connectionString: urls.owner,
-        logger: quiet,
-        noHandleSignals: true,
-        taskList,
-        preset: {
-          worker: {
-            concurrentJobs: batch,
-            maxPoolSize: batch + 2,
-            pollInterval: 100,
-            localQueue: { size: 500 },
-            completeJobBatchDelay: 0,
-            failJobBatchDelay: 0,
-          },
-        },
-      });
-      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-      await runner.stop();
+      await runTasks(urls.owner, batch, signal, taskList);
     },
     async close() {},
   };

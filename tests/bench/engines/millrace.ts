@@ -77,6 +77,7 @@ interface Answer {
   status: string;
   reason: string | null;
   batch: Item[];
+  fold: number[];
   items?: { attempt: number; verdict: string; reason: string | null }[];
 }
 
@@ -86,15 +87,21 @@ export interface StageWorker {
   claim(): Promise<Item[]>;
   /** Completes the items and returns the next batch, of `limit` items at most. */
   complete(items: Item[], limit?: number): Promise<Item[]>;
+  /** Says that an item waits for a job of a service, and takes nothing new. False: its row is busy, so say it again. */
+  wait(item: Item, service: string, jobId: string): Promise<boolean>;
 }
 
-/** Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. */
+/**
+ * Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. `onFold` hears of the
+ * parents that have something to fold after a call.
+ */
 export function stageWorker(
   client: pg.Client,
   pipeline: string,
   stage: string,
   host: string,
   batch: number,
+  onFold?: (fanOuts: number[]) => void,
 ): StageWorker {
   const id = randomUUID();
   let sequence = 0;
@@ -102,6 +109,15 @@ export function stageWorker(
     const { rows } = await client.query<{ answer: Answer }>({ name, text, values });
     const answer = (rows[0] as { answer: Answer }).answer;
     if (answer.status === 'refused') throw new Error(`A worker of ${stage} was refused: ${answer.reason}`);
+    if (answer.fold.length > 0) onFold?.(answer.fold);
+    return answer;
+  }
+  async function report(reports: object[], limit: number, mayBeBusy = false): Promise<Answer> {
+    sequence += 1;
+    const text = 'select public.pipeline_complete($1, $2, $3, $4) as answer';
+    const answer = await call('complete', text, [id, sequence, JSON.stringify(reports), limit]);
+    const refused = answer.items?.find(({ verdict }) => verdict !== 'accepted' && !(mayBeBusy && verdict === 'busy'));
+    if (refused) throw new Error(`Attempt ${refused.attempt} was answered ${refused.verdict}: ${refused.reason}`);
     return answer;
   }
   return {
@@ -112,18 +128,13 @@ export function stageWorker(
       return (await call('claim', text, [pipeline, stage, id, host, sequence, batch])).batch;
     },
     async complete(items, limit = batch) {
-      sequence += 1;
-      const reports = items.map(({ attempt, token }) => ({
-        attempt,
-        token,
-        outcome: 'completed',
-        result: stageResult,
-      }));
-      const text = 'select public.pipeline_complete($1, $2, $3, $4) as answer';
-      const answer = await call('complete', text, [id, sequence, JSON.stringify(reports), limit]);
-      const refused = answer.items?.find((item) => item.verdict !== 'accepted');
-      if (refused) throw new Error(`Attempt ${refused.attempt} was answered ${refused.verdict}: ${refused.reason}`);
-      return answer.batch;
+      const completed = { outcome: 'completed', result: stageResult };
+      const reports = items.map(({ attempt, token }) => ({ attempt, token, ...completed }));
+      return (await report(reports, limit)).batch;
+    },
+    async wait({ attempt, token }, service, jobId) {
+      const answer = await report([{ attempt, token, outcome: 'waiting', service, job_id: jobId }], 0, true);
+      return answer.items?.[0]?.verdict === 'accepted';
     },
   };
 }

@@ -23,6 +23,7 @@ declare module 'graphile-worker' {
   interface Helpers {
     withPgClient<T>(use: (client: Client) => Promise<T>): Promise<T>;
   }
+  export type TaskList = Record<string, (payload: unknown, helpers: Helpers) => Promise<void>>;
   interface Runner {
     stop(): Promise<void>;
   }
@@ -34,7 +35,7 @@ declare module 'graphile-worker' {
     connectionString: string;
     logger: Logger;
     noHandleSignals: boolean;
-    taskList: Record<string, (payload: unknown, helpers: Helpers) => Promise<void>>;
+    taskList: TaskList;
     preset: { worker: Record<string, unknown> };
   }): Promise<Runner>;
 }

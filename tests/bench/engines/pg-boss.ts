@@ -11,7 +11,8 @@ interface Entity {
   result?: typeof stageResult;
 }
 
-async function connect({ urls }: Task): Promise<{ client: pg.Client; boss: PgBoss }> {
+/** A session, and a pg-boss that does everything in it. */
+export async function connect({ urls }: Task): Promise<{ client: pg.Client; boss: PgBoss }> {
   const client = new pg.Client({ connectionString: urls.owner });
   await client.connect();
   const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) };
@@ -23,16 +24,22 @@ async function connect({ urls }: Task): Promise<{ client: pg.Client; boss: PgBos
   return { client, boss };
 }
 
-async function close(client: pg.Client, boss: PgBoss): Promise<void> {
+/** Closes what connect() opened. */
+export async function close(client: pg.Client, boss: PgBoss): Promise<void> {
   await boss.stop({ graceful: false });
   await client.end();
 }
 
-async function seed(task: Task): Promise<void> {
-  const owner = new pg.Client({ connectionString: task.urls.owner });
+/** Removes what an earlier round left. */
+export async function dropSchema({ urls }: Task): Promise<void> {
+  const owner = new pg.Client({ connectionString: urls.owner });
   await owner.connect();
   await owner.query('drop schema if exists pgboss cascade');
   await owner.end();
+}
+
+async function seed(task: Task): Promise<void> {
+  await dropSchema(task);
   const { client, boss } = await connect(task);
   for (const name of stageNames) await boss.createQueue(name);
   await boss.insert(
