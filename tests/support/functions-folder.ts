@@ -11,20 +11,27 @@ export interface FunctionsFolder {
   remove(): void;
 }
 
-/** Makes the folder. `replace` gives the modules of some functions; `leaveOut` names functions that are not deployed. */
+/**
+ * Makes the folder. `replace` gives the modules of some functions, `add` those of functions of the test's own; `leaveOut`
+ * names functions that are not deployed.
+ */
 export function functionsFolder(options: {
   replace?: Record<string, string>;
+  add?: Record<string, string>;
   leaveOut?: string[];
   /** Makes the functions reach the project at the URL in this environment variable. */
   projectUrlFrom?: string;
 }): FunctionsFolder {
-  const { replace = {}, leaveOut = [], projectUrlFrom } = options;
+  const { replace = {}, add = {}, leaveOut = [], projectUrlFrom } = options;
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-functions-'));
   fs.copyFileSync(path.join(supabase, 'config.toml'), path.join(folder, 'config.toml'));
   const names = fs.readdirSync(path.join(supabase, 'functions')).filter((name) => /^[a-z][a-z-]*$/.test(name));
-  for (const name of names) {
+  for (const name of Object.keys(add)) {
+    fs.appendFileSync(path.join(folder, 'config.toml'), `\n[functions.${name}]\nverify_jwt = false\n`);
+  }
+  for (const name of [...names, ...Object.keys(add)]) {
     if (leaveOut.includes(name)) continue;
-    const module = pathToFileURL(replace[name] ?? path.join(supabase, 'functions', name, 'index.ts'));
+    const module = pathToFileURL(replace[name] ?? add[name] ?? path.join(supabase, 'functions', name, 'index.ts'));
     const lines = projectUrlFrom ? [`Deno.env.set('SUPABASE_URL', Deno.env.get('${projectUrlFrom}'));`] : [];
     fs.mkdirSync(path.join(folder, 'functions', name), { recursive: true });
     const entry = path.join(folder, 'functions', name, 'index.ts');

@@ -1,0 +1,4 @@
+import { album } from './pattern-pipelines.ts';
+import { serveWitnessedStep } from './witnessed-step.ts';
+
+serveWitnessedStep(album, 'publish');

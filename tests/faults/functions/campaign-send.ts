@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { defineMap } from '../../../supabase/functions/_shared/map-stage.ts';
+import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
+import { campaign } from './pattern-pipelines.ts';
+
+serveStage(
+  defineMap({
+    pipeline: campaign,
+    stage: 'send',
+    input: z.object({ entity: z.object({ leads: z.array(z.string()) }) }),
+    item: z.object({ key: z.string() }),
+    items: ({ entity }) => entity.leads.map((key) => ({ key })),
+  }),
+);

@@ -1,0 +1,4 @@
+import { release } from './pattern-pipelines.ts';
+import { serveWitnessedStep } from './witnessed-step.ts';
+
+serveWitnessedStep(release, 'announce');
