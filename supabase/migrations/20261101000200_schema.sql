@@ -1,7 +1,7 @@
 -- Chapter 2: the schema, its clock and its log
 --
 -- Everything of the engine lives in the schema `pipeline`, which the Data API does not expose. No role but
--- the owner may use it; the Edge Functions come in through the public.pipeline_* functions of chapters 7 to 9.
+-- the owner may use it; the Edge Functions come in through the functions public.pipeline_*.
 --
 -- Error codes: the engine raises SQLSTATEs of its own, so that a caller can tell them apart.
 --   MR001  a definition that is not valid          MR004  a call that the state does not allow

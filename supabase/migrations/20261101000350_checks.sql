@@ -1,7 +1,7 @@
 -- Chapter 4: what a definition may say
 --
 -- Each function here raises MR001, with the field, what was found and the remedy, or does nothing. pipeline.define()
--- (chapter 5) calls check_definition() before it writes anything.
+-- (chapter definitions) calls check_definition() before it writes anything.
 
 create function pipeline.is_kind(p_stage jsonb, p_kinds text[]) returns boolean
 language sql immutable set search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Chapter 7: runs, attempts and results
+-- Chapter 8: runs, attempts and results
 --
 --   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
 --   attempt:  queued → started → completed | failed | cancelled
@@ -72,7 +72,7 @@ comment on table pipeline.attempts is 'One execution of a stage for a run, and t
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
-comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter 12); null elsewhere.';
+comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
 comment on column pipeline.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
 
 create table pipeline.results (

@@ -1,4 +1,4 @@
--- Chapter 8: transitions
+-- Chapter 9: transitions
 --
 -- The functions here are the only writers of state, and each takes a set. One call to settle() records what a batch of
 -- attempts came to, readies the next stages, finishes runs and projects all of it onto the entities, in the caller's
@@ -133,7 +133,7 @@ end
 $$;
 comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
 
--- Plain followers of a stage that is done now, where all their other needs are done already; chapter 9 sees to the others.
+-- Plain followers of a stage that is done now, where all their other needs are done already; the chapter on advancing sees to the others.
 create function pipeline.advance(p_stage_id int, p_run_ids bigint[]) returns pipeline.ready[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
--- Chapter 9: stages that begin under conditions
+-- Chapter 10: stages that begin under conditions
 --
 -- A plain stage is queued by advance() as soon as its needs are done. The others come through begin_stage(): a condition
 -- may skip it, a threshold may hold it back, and its kind may make it wait for a person or for children instead of a worker.
@@ -32,6 +32,34 @@ begin
 end
 $$;
 comment on function pipeline.open_runs(int, bigint[]) is 'Those of the runs in which a stage may begin and has not.';
+
+create function pipeline.running_of(p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select r.id from pipeline.runs r where r.id = any (p_run_ids) and r.status = 'running' order by r.id);
+end
+$$;
+comment on function pipeline.running_of(bigint[]) is 'Those of the runs that are running.';
+
+-- For runs that go on after they were over: their end may have come before some stage began.
+create function pipeline.begin_open(p_run_ids bigint[]) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_ring int[] := '{}';
+begin
+  for v_stage in
+    select vs.stage_id, array_agg(r.id) as run_ids from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id
+    where r.id = any (p_run_ids) group by vs.stage_id, vs.position order by vs.position
+  loop
+    v_ring := v_ring || pipeline.begin_stage(v_stage.stage_id, pipeline.open_runs(v_stage.stage_id, v_stage.run_ids));
+  end loop;
+  return v_ring;
+end
+$$;
+comment on function pipeline.begin_open(bigint[]) is 'Begins whatever may begin in held runs and has not; returns the stages with work.';
 
 create function pipeline.advance_others(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp

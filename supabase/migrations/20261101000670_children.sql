@@ -1,8 +1,8 @@
--- Chapter 9b: children
+-- Chapter 11: children
 --
 -- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own row. Its attempt waits
 -- meanwhile. A child never touches its parent's rows, or a thousand children that end at once would queue for one lock:
--- it adds a tally, one row a batch (chapters 8 and 9). fold(), in a transaction of its own, takes the parent alone, adds the
+-- it adds a tally, one row a batch (chapters transitions and advancing). fold(), in a transaction of its own, takes the parent alone, adds the
 -- tallies up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for the fold; the sweep
 -- folds whatever is left.
 --
@@ -64,6 +64,8 @@ begin
     where p.id = p_pipeline_id and vs.needs = '{}' and vs.after = '[]' order by vs.position
   loop
     perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, v_entities);
+    -- A stage that failed as it began, since its own child could not, has ended its run.
+    p_run_ids := pipeline.running_of(p_run_ids);
     if v_root.plain then
       perform pipeline.queue_attempts(v_root.stage_id, p_run_ids);
       v_ring := v_ring || v_root.stage_id;
@@ -75,6 +77,23 @@ begin
 end
 $$;
 comment on function pipeline.begin_roots(int, bigint[]) is 'Begins the first stages of new runs; returns the stages with work.';
+
+-- What a fan-out that was given up left running on these rows, where the sweep has not come by yet.
+create function pipeline.end_given_up(p_pipeline_id int, p_entity_ids text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id for no key update of r);
+begin
+  if cardinality(v_runs) > 0 then
+    perform pipeline.end_runs(v_runs, 'cancelled');
+    perform pipeline.cancel_attempts(v_runs, null);
+  end if;
+end
+$$;
+comment on function pipeline.end_given_up(int, text[]) is 'Cancels children on held rows whose parents have given them up; what starts there next is shown in their stead.';
 
 -- A stage of kind pipeline: one child run over the same row, which the caller holds.
 create function pipeline.start_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
@@ -88,6 +107,7 @@ declare
   v_ring int[];
 begin
   select p.* into v_child from pipeline.stages s join pipeline.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
+  perform pipeline.end_given_up(v_child.id, array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids)));
   with waiting as (
     insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, deadline_at, service, job_id)
     select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'waiting', v_now, v_now, v_now + s.deadline,

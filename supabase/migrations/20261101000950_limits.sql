@@ -1,4 +1,4 @@
--- Chapter 12: limits
+-- Chapter 16: limits
 --
 -- How much of a stage may be in work, how fast, for which keys at once, and in which order. All limits of a stage hold
 -- across all workers, since each is decided here, in the claim. A stage that declares none never comes to this chapter.
@@ -246,7 +246,7 @@ end
 $$;
 comment on function pipeline.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
 
--- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter 10): if somebody enqueues at this
+-- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter claims): if somebody enqueues at this
 -- moment, who may have found the stage full, it is rung to be on the safe side. Nothing is waited for while it is held.
 create function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns int[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -507,7 +507,7 @@ end
 $$;
 comment on function pipeline.end_turns(pipeline.stages, text[], text[], bigint, timestamptz) is 'Sends lanes that had their turn to the end, to sleep, or to be parked.';
 
--- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter 10).
+-- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter claims).
 create function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out lane text)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

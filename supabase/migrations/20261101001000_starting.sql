@@ -1,4 +1,4 @@
--- Chapter 14: starting, starting over, cancelling, retrying
+-- Chapter 17: starting, starting over, cancelling, retrying
 --
 -- These are the calls that a person makes, by SQL or by writing a status column (chapter intake). They hold or wait for the
 -- entities, then lock the runs, as the lock order says.

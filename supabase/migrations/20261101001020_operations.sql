@@ -1,7 +1,7 @@
--- Chapter 15: a stage as an operation
+-- Chapter 18: a stage as an operation
 --
 -- What a person does to one stage of one run, a function a verb: start_stage, complete_stage, fail_stage, skip, reset; and
--- retry (chapter 14), reset_children. The view pipeline.operations tells of each stage whether it can start, is started, is
+-- retry (chapter starting), reset_children. The view pipeline.operations tells of each stage whether it can start, is started, is
 -- done. All of them wait for the row and the run, in the lock order, and raise MR003 or MR004 with the remedy.
 
 -- The run, held with its entity, and the stage of its version.
@@ -131,7 +131,7 @@ begin
     select a.stage_id, s.kind from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     where a.run_id = p_run.id and a.state in ('failed', 'cancelled') and pipeline.is_last_word(a) and a.stage_id <> all (p_except) order by a.stage_id
   loop
-    v_ring := v_ring || pipeline.retry_stage(v_stage.stage_id, v_stage.kind, array[p_run.id]);
+    v_ring := v_ring || pipeline.retry_stage(v_stage.stage_id, v_stage.kind, pipeline.running_of(array[p_run.id]));
   end loop;
   return v_ring;
 end
@@ -159,7 +159,6 @@ declare
   v_held record := pipeline.hold_stage(p_run, p_stage);
   v_run pipeline.runs := v_held.run;
   v_stages int[] := (v_held.version_stage).dependents || (v_held.version_stage).stage_id;
-  v_stage_id int;
   v_ring int[];
 begin
   if p_stage is null then
@@ -167,10 +166,7 @@ begin
   end if;
   perform pipeline.clear_stages(v_run, v_stages);
   v_ring := pipeline.reopen_run(v_run, v_stages);
-  for v_stage_id in select vs.stage_id from pipeline.version_stages vs where vs.version_id = v_run.version_id and vs.stage_id = any (v_stages) order by vs.position loop
-    v_ring := v_ring || pipeline.begin_stage(v_stage_id, pipeline.open_runs(v_stage_id, array[p_run]));
-  end loop;
-  perform pipeline.ring(v_ring);
+  perform pipeline.ring(v_ring || pipeline.begin_open(array[p_run]));
 end
 $$;
 comment on function pipeline.reset(bigint, text) is 'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from there: also in a run that is over. What they had is kept as history; children of a map that is reset are cancelled and spawned anew.';
@@ -231,8 +227,8 @@ begin
   v_stages := pipeline.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
   perform pipeline.clear_stages(v_held.run, v_stages);
   v_ring := pipeline.reopen_run(v_held.run, v_stages);
-  v_ring := v_ring || pipeline.retry_stage(v_stage_id, v_kind, array[p_run]);
-  perform pipeline.ring(v_ring);
+  v_ring := v_ring || pipeline.retry_stage(v_stage_id, v_kind, pipeline.running_of(array[p_run]));
+  perform pipeline.ring(v_ring || pipeline.begin_open(array[p_run]));
   return v_failed;
 end
 $$;
@@ -255,7 +251,8 @@ begin
   perform pipeline.cancel_attempts(array[p_run], array[v_stage.stage_id]);
   update pipeline.attempts a set superseded = true where a.run_id = p_run and a.stage_id = v_stage.stage_id and not a.superseded;
   v_ring := pipeline.reopen_run(v_held.run, array[v_stage.stage_id]);
-  perform pipeline.ring(v_ring || pipeline.skip_stage(v_stage.stage_id, array[p_run], '{"code": "skipped", "message": "skipped by hand"}'));
+  v_ring := v_ring || pipeline.skip_stage(v_stage.stage_id, pipeline.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
+  perform pipeline.ring(v_ring || pipeline.begin_open(array[p_run]));
 end
 $$;
 comment on function pipeline.skip(bigint, text) is 'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by a threshold. Its result is null to those that need it.';

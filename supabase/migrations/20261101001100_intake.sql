@@ -1,4 +1,4 @@
--- Chapter 15: intake and projection
+-- Chapter 21: intake and projection
 --
 -- pipeline.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
 -- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema pipeline:
@@ -406,7 +406,7 @@ begin
   perform pipeline.attach_lanes(v_pipeline, v_key_type);
   for v_function in select p.oid from pg_proc p where p.pronamespace = 'pipeline'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
     execute format('revoke all on function %s from public', v_function);
-    execute format('comment on function %s is %L', v_function, format('Written by pipeline.attach(%L); see chapter 11.', v_pipeline.name));
+    execute format('comment on function %s is %L', v_function, format('Written by pipeline.attach(%L); see the chapter on intake.', v_pipeline.name));
   end loop;
 end
 $$;

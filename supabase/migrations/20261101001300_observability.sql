@@ -1,4 +1,4 @@
--- Chapter 20: watching it
+-- Chapter 23: watching it
 --
 -- Views and functions for Supabase Studio's table editor and SQL editor.
 
