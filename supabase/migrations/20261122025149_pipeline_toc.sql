@@ -74,7 +74,7 @@ select pipeline.define($pipeline${
       "needs": [
         "find"
       ],
-      "when": "$.needs.find.first_page > 0",
+      "when": "$.needs.find.first_contents_page > 0",
       "otherwise": "skip_dependents",
       "batch_size": 1,
       "max_workers": 4,

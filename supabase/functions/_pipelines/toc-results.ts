@@ -6,10 +6,10 @@ const pageOr0 = (description: string) => z.int().min(0).max(100_000).describe(de
 
 /** The agent's answer, hence without transformations. */
 export const findResult = z.object({
-  first_page: pageOr0(
+  first_contents_page: pageOr0(
     'Number of the first page of the table of contents, by its place in the file; 0 when there is none',
   ),
-  last_page: pageOr0('Number of its last page; 0 when there is none'),
+  last_contents_page: pageOr0('Number of its last page; 0 when there is none'),
 });
 
 export const contentsEntry = z.object({

@@ -23,7 +23,7 @@ export const toc = definePipeline({
       ...modelWork,
       function: 'toc-extract',
       needs: ['find'],
-      when: '$.needs.find.first_page > 0',
+      when: '$.needs.find.first_contents_page > 0',
       otherwise: 'skip_dependents',
     },
     link: { ...ownWork, function: 'toc-link', needs: ['find', 'extract'] },

@@ -16,10 +16,13 @@ const input = z.object({ entity: z.object({ id: z.string() }), needs: z.object({
 
 /** Reads the entries of a table of contents: by their dotted leaders where these explain it, else by asking the model. */
 export async function extractEntries({ entity, needs: { find } }: z.output<typeof input>, context: HandlerContext) {
-  const pages = await readPages(entity.id, context.env, find.first_page, find.last_page);
+  const pages = await readPages(entity.id, context.env, find.first_contents_page, find.last_contents_page);
   const lines = pages.flatMap((page) => (page.blend_result ? partsOf(page.blend_result, page.label_result).body : []));
   if (lines.length === 0) {
-    throw new PermanentError('no_content', `Pages ${find.first_page} to ${find.last_page} have no text.`);
+    throw new PermanentError(
+      'no_content',
+      `Pages ${find.first_contents_page} to ${find.last_contents_page} have no text.`,
+    );
   }
   const { entries, sure } = readContents(lines);
   if (sure) return { entries };

@@ -19,11 +19,11 @@ export function bookTools(bookId: string): AgentTool[] {
         const last = Math.min(to, from + mostPages - 1);
         const pages = await readPages(bookId, env, from, last);
         const missing = missingPages(pages, from, last);
-        return {
-          looks_like_contents: listLike(pages),
-          pages: pages.filter(({ blend_result: page }) => page).map(showPage),
-          ...(missing.length > 0 ? { not_there_or_not_read_yet: missing.join(', ') } : {}),
-        };
+        const texts = pages.flatMap(({ number, blend_result: page }) =>
+          page ? [`# Page ${number}\n\n${page.text.slice(0, longestPage)}`] : [],
+        );
+        if (missing.length > 0) texts.push(`Not there, or not read yet: ${missing.join(', ')}.`);
+        return [contentsNote(pages), ...texts].join('\n\n');
       },
     }),
     defineTool({
@@ -42,8 +42,8 @@ export function bookTools(bookId: string): AgentTool[] {
   ];
 }
 
-/** The first stretch of pages with lines that end in leaders and a page number; zeros when there is none. */
-function listLike(pages: readonly PageRow[]): { first_page: number; last_page: number } {
+/** Says where the first stretch of pages is with lines that end in leaders and a page number; zeros when there is none. */
+function contentsNote(pages: readonly PageRow[]): string {
   const numbers = pages
     .filter(
       ({ blend_result: page }) =>
@@ -53,11 +53,11 @@ function listLike(pages: readonly PageRow[]): { first_page: number; last_page: n
   const [first = 0] = numbers;
   let last = first;
   while (numbers.includes(last + 1)) last++;
-  return { first_page: first, last_page: last };
-}
-
-function showPage({ number, blend_result: page }: PageRow): { page: number; text: string } {
-  return { page: number, text: page?.text.slice(0, longestPage) ?? '' };
+  return [
+    'By the look of their lines alone:',
+    `first_contents_page: ${first}`,
+    `last_contents_page: ${last} (${first === 0 ? 'none looks so' : 'lines that end in a page number'})`,
+  ].join('\n');
 }
 
 function missingPages(pages: readonly PageRow[], from: number, to: number): number[] {

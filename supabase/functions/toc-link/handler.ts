@@ -21,7 +21,7 @@ export async function linkEntries(
   { entity, needs: { find, extract } }: z.output<typeof input>,
   { env }: HandlerContext,
 ): Promise<LinkResult> {
-  const { first_page, last_page } = find;
+  const { first_contents_page: first_page, last_contents_page: last_page } = find;
   const pages = await readPages(entity.id, env);
   const runs = findRuns(pages.flatMap(numberOn));
   const printed = pages.filter(({ number }) => number >= first_page && number <= last_page);
