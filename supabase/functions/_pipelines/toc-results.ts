@@ -2,14 +2,10 @@ import { z } from 'zod';
 
 // What each stage of `toc` stores. A description is part of the question to the model: it says what to write there.
 
-const pageOr0 = (description: string) => z.int().min(0).max(100_000).describe(description);
-
-/** The agent's answer, hence without transformations. */
+/** The agent's answer, hence without transformations. Pages are counted by their place in the file, from 1. */
 export const findResult = z.object({
-  first_contents_page: pageOr0(
-    'Number of the first page of the table of contents, by its place in the file; 0 when there is none',
-  ),
-  last_contents_page: pageOr0('Number of its last page; 0 when there is none'),
+  first_contents_page: z.int().min(0).max(100_000).describe('0 when there is none'),
+  last_contents_page: z.int().min(0).max(100_000).describe('0 when there is none'),
 });
 
 export const contentsEntry = z.object({

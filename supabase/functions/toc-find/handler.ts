@@ -12,8 +12,8 @@ export function ask(): string {
   return [
     'Look at the pages of this book, and search its text if need be: on which pages stands its table of contents?',
     'Begin with these arguments.',
-    'first_page: 1',
-    'last_page: 12',
+    'first page: 1',
+    'last page: 12',
     'query: contents',
   ].join('\n\n');
 }

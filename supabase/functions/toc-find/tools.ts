@@ -55,8 +55,8 @@ function contentsNote(pages: readonly PageRow[]): string {
   while (numbers.includes(last + 1)) last++;
   return [
     'By the look of their lines alone:',
-    `first_contents_page: ${first}`,
-    `last_contents_page: ${last} (${first === 0 ? 'none looks so' : 'lines that end in a page number'})`,
+    `first contents page: ${first}`,
+    `last contents page: ${last} (${first === 0 ? 'none looks so' : 'lines that end in a page number'})`,
   ].join('\n');
 }
 
