@@ -319,3 +319,35 @@ test('a reset waits for the user who holds the row', async ({ engine }) => {
   await reset;
   expect(await engine.item(id)).toMatchObject({ label: 'mine', one_status: 'queued' });
 });
+
+test('a pipeline stage that is reset starts its child run anew at once, before the sweep has cancelled the former', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'scan' }], {}, 'sub');
+  await engine.pipeline([{ name: 'inner', kind: 'pipeline', child: { pipeline: 'sub' } }]);
+  const [id] = await engine.queued('inner');
+  await verb(engine, 'reset', id, 'inner');
+  expect(await stageAttempts(engine, id, 'inner')).toEqual(['1 cancelled superseded', '2 waiting']);
+  const children = `select r.status from pipeline.runs r where r.fan_out_id is not null order by r.id`;
+  expect(await engine.rows(children)).toEqual([{ status: 'cancelled' }, { status: 'running' }]);
+  expect(await runStage(engine, 'scan', 'sub')).toHaveLength(1);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await flowStatus(engine, id)).toBe('completed');
+});
+
+test.for(['retry', 'skip', 'reset'])(
+  'a run that failed before one of its first stages could begin goes on with it too: %s',
+  async (name, { engine }) => {
+    await engine.pipeline([{ name: 'scan' }], {}, 'sub');
+    await engine.pipeline([{ name: 'inner', kind: 'pipeline', child: { pipeline: 'sub' } }, { name: 'beside' }]);
+    const [id] = await engine.insert();
+    const other = await engine.value('select pipeline.start($1, $2)', ['sub', id]);
+    await engine.queue('inner', [id as string]);
+    expect(await flowStatus(engine, id)).toBe('failed');
+    expect(await stageAttempts(engine, id, 'beside')).toEqual([]);
+    await engine.sql.query('select pipeline.cancel($1)', [other]);
+    await verb(engine, name, id, 'inner');
+    expect(await flowStatus(engine, id)).toBe('running');
+    expect(await stageAttempts(engine, id, 'beside')).toEqual(['1 queued']);
+  },
+);
