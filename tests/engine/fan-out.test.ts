@@ -136,6 +136,19 @@ test('the successor of a worker that died between spawning and waiting takes its
   expect(await engine.value('select count(*)::int from public.items')).toBe(3);
 });
 
+test('after a lost lease the children that failed meanwhile are not retried: nobody asked for it', async ({ engine }) => {
+  await defineFamily(engine, { split: { fan_in: { failed_children: 'ignore' } } });
+  await one(engine);
+  const lost = await Spawner.of(engine);
+  await lost.spawn(numbers(1, 2), true);
+  await failSheets(engine, [1]);
+  await engine.advance('2 minutes');
+  await sweep(engine);
+  await engine.advance('2 minutes');
+  await spawnAll(engine, numbers(1, 2));
+  expect(await childStatuses(engine, lost.fanOut)).toEqual({ failed: 1, running: 1 });
+});
+
 test('children that end while nobody holds their parent are kept for the successor', async ({ engine }) => {
   await defineFamily(engine);
   const atlas = await one(engine);
