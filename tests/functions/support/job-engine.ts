@@ -20,6 +20,8 @@ export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[]; fo
       return { data: { jobs, more: due.length > 0 }, error: null, status: 200 };
     }
     if (name === 'pipeline_fold') {
+      // Who does not wait for the answer has ended before it comes.
+      await new Promise((resolve) => setTimeout(resolve, 20));
       folded.push(args.p_fan_outs);
       return { data: { ring: [], busy: [], fold: [] }, error: null, status: 200 };
     }
