@@ -61,7 +61,9 @@ test('an answer that does not fit is told to the model, which may do better', as
 test('a model that never answers is stopped after eight turns', async ({ engine }) => {
   const page = await open(engine);
   const run = await letter(engine, page);
-  const { env, received } = await scriptedModel(...Array.from({ length: 9 }, () => calling(['read_page', { page: 1 }])));
+  const { env, received } = await scriptedModel(
+    ...Array.from({ length: 9 }, () => calling(['read_page', { page: 1 }])),
+  );
   const outcome = await work(engine, page.exported<Stage>('sender'), env);
   expect(outcome).toMatchObject({ error: { code: 'agent_turns_exceeded' } });
   expect(received).toHaveLength(8);
