@@ -44,7 +44,7 @@ const weights = {
 type What = keyof typeof weights;
 
 /** Histories of up to `maxLength` steps. */
-export const histories = (maxLength: number): fc.Arbitrary<Step[]> =>
+export const histories = (maxLength: number, minLength = 0): fc.Arbitrary<Step[]> =>
   fc.array(
     fc.record({
       what: fc.oneof(
@@ -52,7 +52,7 @@ export const histories = (maxLength: number): fc.Arbitrary<Step[]> =>
       ),
       roll: fc.nat(999_999),
     }),
-    { maxLength, size: 'max' },
+    { maxLength, minLength, size: 'max' },
   );
 
 const ofMachines: What[] = ['claim', 'report', 'leave', 'renew', 'callback', 'fold', 'sweep'];

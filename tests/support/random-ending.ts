@@ -1,0 +1,102 @@
+// The end of a random history: everything is brought to its end, and what was recorded is looked at.
+import type pg from 'pg';
+import { expect } from 'vitest';
+import type { Engine, Row } from './engine.ts';
+import type { Graph } from './random-graphs.ts';
+import { spawn } from './random-history.ts';
+import { type Claimed, completed, failed, Worker, waiting } from './worker.ts';
+
+/** Works off what is queued at one stage. */
+async function drain(service: pg.Client, pipeline: string, stage: string, kind: string): Promise<void> {
+  const worker = Worker.over(service, stage, pipeline);
+  const outcome = async (item: Claimed) => {
+    if (kind !== 'map') return completed(item, { ok: true });
+    try {
+      return waiting(item, `${(await spawn(worker, item, ['1', '3'], true)).fan_out}`, 'children');
+    } catch (error) {
+      return failed(item, { message: (error as Error).message });
+    }
+  };
+  for (let { batch } = await worker.claim(50); batch.length > 0; ) {
+    const reports: Row[] = [];
+    for (const item of batch) reports.push(await outcome(item));
+    const answer = await worker.complete(reports, 50);
+    const sour = answer.items.filter(({ verdict }) => verdict !== 'accepted' && verdict !== 'stale');
+    if (sour.length > 0) throw new Error(`not recorded: ${JSON.stringify(sour)}`);
+    ({ batch } = answer);
+  }
+  await worker.leave();
+}
+
+/** Ends jobs and answers questions. */
+async function answerAll(engine: Engine): Promise<void> {
+  const jobs = await engine.rows(
+    `select coalesce(submission_id, id)::int as submission, service, job_id, 'completed' as outcome, '{"ok": true}'::jsonb as result
+     from pipeline.attempts where state = 'waiting' and service = 'scraper'`,
+  );
+  await engine.sql.query('select public.pipeline_resume($1)', [JSON.stringify(jobs)]);
+  const asked = await engine.rows(`select id from pipeline.attempts where state = 'waiting' and service = 'decision'`);
+  for (const { id } of asked) await engine.sql.query(`select public.pipeline_decide($1, '{"ok": true}')`, [id]);
+}
+
+/** Brings every live run to its end. Throws when some never end. */
+export async function finishAll(engine: Engine): Promise<void> {
+  const service = await engine.database.connect('service_role');
+  await engine.sql.query('update pipeline.stages set enabled = true');
+  await engine.sql.query('update pipeline.pipelines set enabled = true');
+  const open = `(select count(*) from pipeline.runs where status = 'running')
+    + (select count(*) from pipeline.fan_outs where state = 'abandoned') + (select count(*) from pipeline.tallies)`;
+  for (let round = 0; round < 60; round++) {
+    await engine.advance('31 seconds');
+    await engine.sql.query('select pipeline.sweep()');
+    const work = await engine.rows<{ pipeline: string; stage: string; kind: string }>(
+      `select distinct p.name as pipeline, s.name as stage, s.kind from pipeline.attempts a
+       join pipeline.stages s on s.id = a.stage_id join pipeline.pipelines p on p.id = s.pipeline_id where a.state = 'queued'`,
+    );
+    for (const { pipeline, stage, kind } of work) await drain(service, pipeline, stage, kind);
+    await answerAll(engine);
+    if ((await engine.value(`select (${open})::int`)) === 0) return service.end();
+  }
+  throw new Error(
+    `some runs never end: ${JSON.stringify(
+      await engine.rows(`
+    select o.run_id, o.pipeline, o.stage, o.state from pipeline.operations o join pipeline.runs r on r.id = o.run_id where r.status = 'running' order by 1`),
+    )}`,
+  );
+}
+
+/** Nothing is live any more, and what was accepted is what is recorded. */
+export async function expectOver(engine: Engine, accepted: Map<number, unknown>): Promise<void> {
+  await engine.expectSound();
+  const live = `select a.id, a.state from pipeline.attempts a where a.state in ('queued', 'started', 'waiting')`;
+  expect(await engine.rows(live)).toEqual([]);
+  expect(await engine.rows(`select id, state from pipeline.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
+  const recorded = await engine.rows<{ id: number; state: string; output: unknown }>(
+    `select a.id::int as id, a.state, o.output from pipeline.attempts a left join pipeline.results o on o.attempt_id = a.id where a.id = any ($1)`,
+    [[...accepted.keys()]],
+  );
+  expect(recorded).toEqual(recorded.map(({ id }) => ({ id, state: 'completed', output: accepted.get(id) })));
+}
+
+/** Stages whose columns differ from what the newest run of their row came to. */
+const unlike = (pipeline: string, table: string, stage: string) => `
+  select i.id, '${stage}' as stage, i.${stage}_status as shown, a.state, a.error from public.${table} i
+  join lateral (select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    where p.name = '${pipeline}' and r.entity_id = i.id::text order by r.id desc limit 1) r on true
+  left join lateral (select a.state, a.error ->> 'code' as error, o.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    left join pipeline.results o on o.attempt_id = a.id
+    where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
+  where i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' when a.state = 'skipped' then 'completed' else a.state::text end
+     or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end`;
+
+/** The columns of each row show what its newest runs came to. */
+export async function expectShown(engine: Engine, graph: Graph): Promise<void> {
+  if (graph.projection === 'none') return;
+  for (const [pipeline, table] of [
+    ['flow', 'items'],
+    ['sub', 'items'],
+    ['parts', 'parts'],
+  ] as const) {
+    for (const { name } of graph[pipeline]) expect(await engine.rows(unlike(pipeline, table, name))).toEqual([]);
+  }
+}
