@@ -8,6 +8,47 @@ schema public
   grant usage to service_role
 type pipeline.attempt_state enum (queued, started, waiting, completed, failed, cancelled, skipped)
 type pipeline.run_status enum (running, completed, failed, cancelled)
+view pipeline.agent_log
+  column arguments text
+  column asked text
+  column at timestamp with time zone
+  column attempt_id bigint
+  column cost_usd numeric
+  column entity_id text
+  column kind text
+  column output text
+  column passage integer
+  column pipeline text
+  column run_id bigint
+  column seq integer
+  column stage text
+  column tokens bigint
+  column tool text
+  column what text
+  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.passage, t.seq, t.kind, CASE WHEN t.kind = 'tool'::text THEN CASE WHEN (t.content -> 'failed'::text) = 'true'::jsonb THEN 'fails'::text ELSE 'answers'::text END WHEN t.content ? 'discarded'::text THEN 'discarded: '::text || (t.content ->> 'discarded'::text) WHEN m.calls IS NOT NULL THEN 'calls '::text || m.calls ELSE 'answers'::text END AS what, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'name'::text ELSE m.calls END AS tool, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'arguments'::text ELSE m.arguments END AS arguments, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'output'::text ELSE m.said END AS output, ((t.usage ->> 'input_tokens'::text)::bigint) + ((t.usage ->> 'output_tokens'::text)::bigint) AS tokens, (t.usage ->> 'cost_usd'::text)::numeric AS cost_usd, t.content ->> 'asked'::text AS asked, t.attempt_id, t.created_at AS at FROM pipeline.turns t JOIN pipeline.stages s ON s.id = t.stage_id JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.runs r ON r.id = t.run_id CROSS JOIN LATERAL ( SELECT string_agg(o.i ->> 'name'::text, ', '::text ORDER BY o.n) FILTER (WHERE (o.i ->> 'type'::text) = 'function_call'::text) AS calls, string_agg(o.i ->> 'arguments'::text, ', '::text ORDER BY o.n) FILTER (WHERE (o.i ->> 'type'::text) = 'function_call'::text) AS arguments, string_agg(jsonb_path_query_first(o.i, '$."content"[*]."text"'::jsonpath) #>> '{}'::text[], ' '::text ORDER BY o.n) AS said FROM jsonb_array_elements( CASE WHEN t.kind = 'model'::text AND jsonb_typeof(t.content -> 'output'::text) = 'array'::text THEN t.content -> 'output'::text ELSE '[]'::jsonb END) WITH ORDINALITY o(i, n)) m ORDER BY t.run_id, t.stage_id, t.passage, t.seq;
+view pipeline.agent_passages
+  column attempts bigint
+  column cost_usd numeric
+  column entity_id text
+  column first_turn_at timestamp with time zone
+  column input_tokens numeric
+  column last_turn_at timestamp with time zone
+  column output_tokens numeric
+  column passage integer
+  column pipeline text
+  column run_id bigint
+  column stage text
+  column tool_calls bigint
+  column turns bigint
+  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.passage, count(*) FILTER (WHERE t.kind = 'model'::text) AS turns, count(*) FILTER (WHERE t.kind = 'tool'::text) AS tool_calls, sum((t.usage ->> 'input_tokens'::text)::bigint) AS input_tokens, sum((t.usage ->> 'output_tokens'::text)::bigint) AS output_tokens, sum((t.usage ->> 'cost_usd'::text)::numeric) AS cost_usd, count(DISTINCT t.attempt_id) AS attempts, min(t.created_at) AS first_turn_at, max(t.created_at) AS last_turn_at FROM pipeline.turns t JOIN pipeline.stages s ON s.id = t.stage_id JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.runs r ON r.id = t.run_id GROUP BY p.name, s.id, s.name, t.run_id, r.entity_id, t.passage ORDER BY t.run_id, s.id, t.passage;
+table pipeline.arrivals
+  column due_at timestamp with time zone not null
+  column id bigint not null generated always as identity
+  column lane text not null
+  column stage_id integer not null
+  constraint arrivals_pkey PRIMARY KEY (stage_id, lane, id)
+  CREATE UNIQUE INDEX arrivals_pkey ON pipeline.arrivals USING btree (stage_id, lane, id)
+sequence pipeline.arrivals_id_seq
 table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column alone boolean not null default false
   column created_at timestamp with time zone not null
@@ -16,6 +57,7 @@ table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
   column job_id text
+  column lane text
   column number smallint not null
   column parent_id bigint
   column poll_at timestamp with time zone
@@ -32,7 +74,9 @@ table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02
   column token uuid
   constraint attempts_number_key UNIQUE (run_id, stage_id, number)
   constraint attempts_pkey PRIMARY KEY (id)
+  CREATE INDEX attempts_alone ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (alone AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_deadline ON pipeline.attempts USING btree (deadline_at) WHERE (deadline_at IS NOT NULL)
+  CREATE INDEX attempts_by_lane ON pipeline.attempts USING btree (stage_id, lane, queue_at, id) WHERE ((lane IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_submission ON pipeline.attempts USING btree (submission_id) WHERE (submission_id IS NOT NULL)
   CREATE INDEX attempts_ready ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON pipeline.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
@@ -56,9 +100,11 @@ table pipeline.claims with (fillfactor=50)
   column alone boolean not null
   column attempt_ids bigint[] not null
   column expires_at timestamp with time zone not null
+  column host uuid not null
   column token uuid not null
   column worker_id uuid not null
   constraint claims_pkey PRIMARY KEY (token)
+  CREATE INDEX claims_by_host ON pipeline.claims USING btree (host)
   CREATE INDEX claims_by_worker ON pipeline.claims USING btree (worker_id)
   CREATE UNIQUE INDEX claims_pkey ON pipeline.claims USING btree (token)
 view pipeline.dead_letters
@@ -72,6 +118,69 @@ view pipeline.dead_letters
   column run_id bigint
   column stage text
   as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, a.error ->> 'message'::text AS error_message, a.retry_count, a.finished_at AS failed_at FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.attempts a ON a.run_id = r.id AND a.state = 'failed'::pipeline.attempt_state AND NOT a.superseded JOIN pipeline.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::pipeline.run_status AND NOT (EXISTS ( SELECT FROM pipeline.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
+table pipeline.fan_outs with (fillfactor=50)
+  column attempt_id bigint not null
+  column cancelled integer not null default 0
+  column child_pipeline_id integer not null
+  column completed integer not null default 0
+  column created_at timestamp with time zone not null
+  column failed integer not null default 0
+  column first_number integer
+  column id bigint not null generated always as identity
+  column retry_children boolean not null default false
+  column run_id bigint not null
+  column spawned integer not null default 0
+  column stage_id integer not null
+  column state text not null default 'open'::text
+  column total integer
+  constraint fan_outs_pkey PRIMARY KEY (id)
+  constraint fan_outs_state_known CHECK ((state = ANY (ARRAY['open'::text, 'finished'::text, 'abandoned'::text, 'closed'::text])))
+  CREATE INDEX fan_outs_abandoned ON pipeline.fan_outs USING btree (id) WHERE (state = 'abandoned'::text)
+  CREATE INDEX fan_outs_by_attempt ON pipeline.fan_outs USING btree (attempt_id)
+  CREATE INDEX fan_outs_by_run ON pipeline.fan_outs USING btree (run_id, stage_id)
+  CREATE UNIQUE INDEX fan_outs_one_open ON pipeline.fan_outs USING btree (run_id, stage_id) WHERE (state = 'open'::text)
+  CREATE UNIQUE INDEX fan_outs_pkey ON pipeline.fan_outs USING btree (id)
+sequence pipeline.fan_outs_id_seq
+table pipeline.fan_progress with (fillfactor=50)
+  column done integer not null default 0
+  column fan_out_id bigint not null
+  column next_number integer
+  column stage_id integer not null
+  constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
+  CREATE UNIQUE INDEX fan_progress_pkey ON pipeline.fan_progress USING btree (fan_out_id, stage_id)
+table pipeline.gates with (fillfactor=50)
+  column arrivals_to text not null default ''::text
+  column checked_to bigint not null default 0
+  column last_turn bigint not null default 0
+  column refilled_at timestamp with time zone not null default pipeline.now()
+  column stage_id integer not null
+  column tokens double precision not null default 'Infinity'::double precision
+  constraint gates_pkey PRIMARY KEY (stage_id)
+  constraint gates_stage_fkey FOREIGN KEY (stage_id) REFERENCES pipeline.stages(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX gates_pkey ON pipeline.gates USING btree (stage_id)
+table pipeline.in_flight
+  column attempt_id bigint not null
+  column key text not null
+  column stage_id integer not null
+  column token uuid not null
+  column worker_id uuid not null
+  constraint in_flight_pkey PRIMARY KEY (attempt_id, token)
+  CREATE INDEX in_flight_by_attempt ON pipeline.in_flight USING btree (stage_id, attempt_id)
+  CREATE INDEX in_flight_by_key ON pipeline.in_flight USING btree (stage_id, key)
+  CREATE INDEX in_flight_by_worker ON pipeline.in_flight USING btree (worker_id)
+  CREATE UNIQUE INDEX in_flight_pkey ON pipeline.in_flight USING btree (attempt_id, token)
+table pipeline.lanes with (fillfactor=50)
+  column due_at timestamp with time zone
+  column lane text not null
+  column priority smallint not null
+  column stage_id integer not null
+  column turn bigint
+  constraint lanes_pkey PRIMARY KEY (stage_id, lane)
+  constraint lanes_stage_fkey FOREIGN KEY (stage_id) REFERENCES pipeline.stages(id) ON DELETE CASCADE
+  constraint lanes_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
+  CREATE INDEX lanes_asleep ON pipeline.lanes USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
+  CREATE INDEX lanes_in_turn ON pipeline.lanes USING btree (stage_id, priority DESC, turn) WHERE (turn IS NOT NULL)
+  CREATE UNIQUE INDEX lanes_pkey ON pipeline.lanes USING btree (stage_id, lane)
 table pipeline.log
   column at timestamp with time zone not null default pipeline.now()
   column code text not null
@@ -84,6 +193,22 @@ table pipeline.log
   CREATE INDEX log_by_code ON pipeline.log USING btree (code, at)
   CREATE UNIQUE INDEX log_pkey ON pipeline.log USING btree (id)
 sequence pipeline.log_id_seq
+view pipeline.operations
+  column attempt_id bigint
+  column can_start boolean
+  column entity_id text
+  column error text
+  column fails_after integer
+  column failures integer
+  column is_done boolean
+  column is_started boolean
+  column kind text
+  column operation text
+  column pipeline text
+  column run_id bigint
+  column stage text
+  column state text
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table pipeline.pipelines
   column created_at timestamp with time zone not null default pipeline.now()
   column current_version_id integer
@@ -91,6 +216,7 @@ table pipeline.pipelines
   column entity_key text not null
   column entity_table regclass not null
   column id integer not null generated always as identity
+  column is_child boolean not null default false
   column name text not null
   column projection text not null
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
@@ -128,14 +254,20 @@ sequence pipeline.rings_id_seq
 table pipeline.runs with (fillfactor=80)
   column created_at timestamp with time zone not null
   column entity_id text not null
+  column fan_out_id bigint
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
+  column item_key text
   column pipeline_id integer not null
+  column priority smallint not null default 0
   column status pipeline.run_status not null default 'running'::pipeline.run_status
   column trace_id uuid not null default gen_random_uuid()
   column version_id integer not null
   constraint runs_pkey PRIMARY KEY (id)
+  constraint runs_priority_bounds CHECK (((priority >= 0) AND (priority <= 9)))
   CREATE INDEX runs_by_entity ON pipeline.runs USING btree (entity_id, pipeline_id, id)
+  CREATE INDEX runs_of_live_children ON pipeline.runs USING btree (fan_out_id) WHERE ((status = 'running'::pipeline.run_status) AND (fan_out_id IS NOT NULL))
+  CREATE UNIQUE INDEX runs_by_item ON pipeline.runs USING btree (fan_out_id, item_key) WHERE (fan_out_id IS NOT NULL)
   CREATE UNIQUE INDEX runs_one_live ON pipeline.runs USING btree (pipeline_id, entity_id) WHERE (status = 'running'::pipeline.run_status)
   CREATE UNIQUE INDEX runs_pkey ON pipeline.runs USING btree (id)
 sequence pipeline.runs_id_seq
@@ -160,39 +292,80 @@ view pipeline.stage_health
   column waiting bigint
   as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at <= pipeline.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at > pipeline.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::pipeline.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::pipeline.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::pipeline.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::pipeline.attempt_state AND r.status = 'failed'::pipeline.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, pipeline.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= pipeline.now()) AS oldest_age, ( SELECT count(*) AS count FROM pipeline.workers w WHERE w.stage_id = s.id AND w.left_at IS NULL AND w.heartbeat_at > (pipeline.now() - '00:00:15'::interval)) AS live_workers FROM pipeline.stages s JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.attempts a ON a.stage_id = s.id LEFT JOIN pipeline.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled ORDER BY p.name, s.id;
 table pipeline.stages
+  column agent jsonb
   column apply text
   column batch_size integer not null
   column callback boolean not null default false
+  column child jsonb
   column deadline interval
+  column decision jsonb
   column enabled boolean not null default true
-  column function_name text not null
+  column fan_in jsonb
+  column function_name text
   column id integer not null generated always as identity
   column kind text not null
+  column laned boolean not null default false
   column lease interval not null
+  column limits jsonb
   column max_workers integer not null
   column name text not null
+  column on_failure text not null
   column pipeline_id integer not null
   column poll_every interval
   column result_limit_bytes integer not null
   column retry jsonb not null
   column timeout interval not null
+  column watched boolean not null default false
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 1000)))
-  constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text])))
+  constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
   constraint stages_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint stages_name_key UNIQUE (pipeline_id, name)
+  constraint stages_on_failure_known CHECK ((on_failure = ANY (ARRAY['fail_run'::text, 'continue'::text])))
   constraint stages_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES pipeline.pipelines(id) ON DELETE CASCADE
   constraint stages_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX stages_name_key ON pipeline.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON pipeline.stages USING btree (id)
 sequence pipeline.stages_id_seq
+table pipeline.tallies
+  column cancelled integer not null default 0
+  column completed integer not null default 0
+  column done integer not null default 0
+  column failed integer not null default 0
+  column fan_out_id bigint not null
+  column id bigint not null generated always as identity
+  column recount boolean not null default false
+  column stage_id integer
+  constraint tallies_pkey PRIMARY KEY (id)
+  CREATE INDEX tallies_by_fan_out ON pipeline.tallies USING btree (fan_out_id)
+  CREATE UNIQUE INDEX tallies_pkey ON pipeline.tallies USING btree (id)
+sequence pipeline.tallies_id_seq
+table pipeline.turns
+  column attempt_id bigint not null
+  column call_id text
+  column content jsonb not null
+  column created_at timestamp with time zone not null
+  column kind text not null
+  column passage integer not null
+  column run_id bigint not null
+  column seq integer not null
+  column stage_id integer not null
+  column usage jsonb
+  constraint turns_kind_known CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text])))
+  constraint turns_pkey PRIMARY KEY (run_id, stage_id, passage, seq)
+  CREATE UNIQUE INDEX turns_pkey ON pipeline.turns USING btree (run_id, stage_id, passage, seq)
 table pipeline.version_stages
+  column after jsonb not null default '[]'::jsonb
+  column child_pipeline_id integer
   column dependents integer[] not null
   column is_sink boolean not null
   column needs integer[] not null
+  column otherwise text
+  column plain boolean not null
   column position integer not null
   column stage_id integer not null
   column version_id integer not null
+  column when_path jsonpath
   constraint version_stages_pkey PRIMARY KEY (version_id, stage_id)
   constraint version_stages_stage_fkey FOREIGN KEY (stage_id) REFERENCES pipeline.stages(id) ON DELETE CASCADE
   constraint version_stages_version_fkey FOREIGN KEY (version_id) REFERENCES pipeline.versions(id) ON DELETE CASCADE
@@ -241,6 +414,124 @@ table pipeline.workers with (fillfactor=50)
   constraint workers_pkey PRIMARY KEY (id)
   CREATE INDEX workers_live ON pipeline.workers USING btree (stage_id) WHERE (left_at IS NULL)
   CREATE UNIQUE INDEX workers_pkey ON pipeline.workers USING btree (id)
+view public.book_pipeline_status with (security_invoker=true)
+  column account_id uuid
+  column assemble_status text
+  column completed_at timestamp with time zone
+  column created_at timestamp with time zone
+  column current_error text
+  column current_stages text[]
+  column document_path text
+  column headings_status text
+  column id uuid
+  column metadata_status text
+  column page_numbers_status text
+  column pages integer
+  column pages_blended integer
+  column pages_failed integer
+  column pages_labelled integer
+  column pages_read integer
+  column review_status text
+  column split_status text
+  column status text
+  column structure_status text
+  column title text
+  column toc_status text
+  as  SELECT b.id, b.title, b.account_id, c.status, c.stages AS current_stages, c.error AS current_error, p.pages, p.read AS pages_read, p.blended AS pages_blended, p.labelled AS pages_labelled, p.failed AS pages_failed, b.split_status, b.metadata_status, b.toc_status, b.page_numbers_status, b.headings_status, b.structure_status, b.review_status, b.assemble_status, b.assemble_result ->> 'path'::text AS document_path, b.created_at, b.assemble_completed_at AS completed_at FROM books b CROSS JOIN LATERAL ( SELECT count(*)::integer AS pages, count(*) FILTER (WHERE g.ocr_status = 'completed'::text)::integer AS read, count(*) FILTER (WHERE g.blend_status = 'completed'::text)::integer AS blended, count(*) FILTER (WHERE g.label_status = 'completed'::text)::integer AS labelled, count(*) FILTER (WHERE 'failed'::text = g.ocr_status OR 'failed'::text = g.blend_status OR 'failed'::text = g.label_status)::integer AS failed FROM pages g WHERE g.book_id = b.id) p CROSS JOIN LATERAL ( SELECT CASE WHEN b.assemble_status = 'completed'::text THEN 'completed'::text WHEN b.review_status = 'started'::text THEN 'waiting for a person'::text WHEN bool_or(s.status = ANY (ARRAY['queued'::text, 'started'::text])) THEN 'running'::text WHEN bool_or(s.status = 'failed'::text) THEN 'failed'::text ELSE 'pending'::text END AS status, COALESCE(array_agg(s.stage ORDER BY s.place) FILTER (WHERE s.status = ANY (ARRAY['queued'::text, 'started'::text])), '{}'::text[]) AS stages, (array_agg((s.stage || ': '::text) || s.error ORDER BY s.place) FILTER (WHERE s.status = 'failed'::text))[1] AS error FROM ( VALUES (1,'split'::text,b.split_status,b.split_error), (2,'metadata'::text,b.metadata_status,b.metadata_error), (3,'toc'::text,b.toc_status,b.toc_error), (4,'page_numbers'::text,b.page_numbers_status,b.page_numbers_error), (5,'headings'::text,b.headings_status,b.headings_error), (6,'structure'::text,b.structure_status,b.structure_error), (7,'review'::text,b.review_status,b.review_error), (8,'assemble'::text,b.assemble_status,b.assemble_error)) s(place, stage, status, error)) c;
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+table public.books with (fillfactor=50) row level security
+  column account_id uuid not null
+  column assemble_completed_at timestamp with time zone
+  column assemble_error text
+  column assemble_job_id text
+  column assemble_result jsonb
+  column assemble_retry_count integer not null default 0
+  column assemble_started_at timestamp with time zone
+  column assemble_status text not null default 'pending'::text
+  column created_at timestamp with time zone not null default now()
+  column headings_completed_at timestamp with time zone
+  column headings_error text
+  column headings_job_id text
+  column headings_result jsonb
+  column headings_retry_count integer not null default 0
+  column headings_started_at timestamp with time zone
+  column headings_status text not null default 'pending'::text
+  column id uuid not null default gen_random_uuid()
+  column media_type text not null default 'application/pdf'::text
+  column metadata_completed_at timestamp with time zone
+  column metadata_error text
+  column metadata_job_id text
+  column metadata_result jsonb
+  column metadata_retry_count integer not null default 0
+  column metadata_started_at timestamp with time zone
+  column metadata_status text not null default 'pending'::text
+  column page_numbers_completed_at timestamp with time zone
+  column page_numbers_error text
+  column page_numbers_job_id text
+  column page_numbers_result jsonb
+  column page_numbers_retry_count integer not null default 0
+  column page_numbers_started_at timestamp with time zone
+  column page_numbers_status text not null default 'pending'::text
+  column review_completed_at timestamp with time zone
+  column review_error text
+  column review_job_id text
+  column review_result jsonb
+  column review_retry_count integer not null default 0
+  column review_started_at timestamp with time zone
+  column review_status text not null default 'pending'::text
+  column source_path text not null
+  column split_completed_at timestamp with time zone
+  column split_error text
+  column split_job_id text
+  column split_result jsonb
+  column split_retry_count integer not null default 0
+  column split_started_at timestamp with time zone
+  column split_status text not null default 'pending'::text
+  column structure_completed_at timestamp with time zone
+  column structure_error text
+  column structure_job_id text
+  column structure_result jsonb
+  column structure_retry_count integer not null default 0
+  column structure_started_at timestamp with time zone
+  column structure_status text not null default 'pending'::text
+  column title text not null
+  column toc_completed_at timestamp with time zone
+  column toc_error text
+  column toc_job_id text
+  column toc_result jsonb
+  column toc_retry_count integer not null default 0
+  column toc_started_at timestamp with time zone
+  column toc_status text not null default 'pending'::text
+  constraint books_media_type_known CHECK ((media_type = ANY (ARRAY['application/pdf'::text, 'text/plain'::text])))
+  constraint books_pkey PRIMARY KEY (id)
+  constraint books_source_in_own_folder CHECK ((starts_with(source_path, (account_id || '/'::text)) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
+  CREATE INDEX books_by_account ON public.books USING btree (account_id, created_at)
+  CREATE UNIQUE INDEX books_pkey ON public.books USING btree (id)
+  CREATE TRIGGER millrace_books_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__deleted()
+  CREATE TRIGGER millrace_books_inserted AFTER INSERT ON public.books REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__intake()
+  CREATE TRIGGER millrace_books_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.books__key()
+  CREATE TRIGGER millrace_books_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__deleted()
+  CREATE TRIGGER millrace_books_updated AFTER UPDATE ON public.books REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__intake()
+  CREATE TRIGGER millrace_toc_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.toc__deleted()
+  CREATE TRIGGER millrace_toc_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.toc__key()
+  CREATE TRIGGER millrace_toc_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION pipeline.toc__deleted()
+  policy books_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, select to authenticated
+  grant insert (account_id) to authenticated
+  grant insert (id) to authenticated
+  grant insert, update (media_type) to authenticated
+  grant insert, update (source_path) to authenticated
+  grant insert, update (title) to authenticated
+  grant update (assemble_status) to authenticated
+  grant update (headings_status) to authenticated
+  grant update (metadata_status) to authenticated
+  grant update (page_numbers_status) to authenticated
+  grant update (review_status) to authenticated
+  grant update (split_status) to authenticated
+  grant update (structure_status) to authenticated
+  grant update (toc_status) to authenticated
 view public.lead_pipeline_status with (security_invoker=true)
   column account_id uuid
   column company_url text
@@ -319,54 +610,220 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
-function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ad23c3b39f32693f1341a3cc95a0672
+table public.pages with (fillfactor=50) row level security
+  column blend_completed_at timestamp with time zone
+  column blend_error text
+  column blend_job_id text
+  column blend_result jsonb
+  column blend_retry_count integer not null default 0
+  column blend_started_at timestamp with time zone
+  column blend_status text not null default 'pending'::text
+  column book_id uuid not null
+  column id uuid not null default gen_random_uuid()
+  column label_completed_at timestamp with time zone
+  column label_error text
+  column label_job_id text
+  column label_result jsonb
+  column label_retry_count integer not null default 0
+  column label_started_at timestamp with time zone
+  column label_status text not null default 'pending'::text
+  column number integer not null
+  column ocr_completed_at timestamp with time zone
+  column ocr_error text
+  column ocr_job_id text
+  column ocr_result jsonb
+  column ocr_retry_count integer not null default 0
+  column ocr_started_at timestamp with time zone
+  column ocr_status text not null default 'pending'::text
+  constraint pages_book_fkey FOREIGN KEY (book_id) REFERENCES books(id) ON DELETE CASCADE
+  constraint pages_number_from_one CHECK ((number >= 1))
+  constraint pages_number_key UNIQUE (book_id, number)
+  constraint pages_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX pages_number_key ON public.pages USING btree (book_id, number)
+  CREATE UNIQUE INDEX pages_pkey ON public.pages USING btree (id)
+  CREATE TRIGGER millrace_pages_deleted AFTER DELETE ON public.pages REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.pages__deleted()
+  CREATE TRIGGER millrace_pages_inserted AFTER INSERT ON public.pages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.pages__intake()
+  CREATE TRIGGER millrace_pages_key BEFORE UPDATE OF id ON public.pages FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.pages__key()
+  CREATE TRIGGER millrace_pages_truncated AFTER TRUNCATE ON public.pages FOR EACH STATEMENT EXECUTE FUNCTION pipeline.pages__deleted()
+  CREATE TRIGGER millrace_pages_updated AFTER UPDATE ON public.pages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.pages__intake()
+  policy pages_of_own_books permissive all to authenticated using (EXISTS ( SELECT
+   FROM books b
+  WHERE (b.id = pages.book_id))) with check (EXISTS ( SELECT
+   FROM books b
+  WHERE (b.id = pages.book_id)))
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+  grant update (blend_status) to authenticated
+  grant update (label_status) to authenticated
+  grant update (ocr_status) to authenticated
+table public.pipeline_decisions row level security
+  column attempt_id bigint not null
+  column closed_at timestamp with time zone
+  column closed_why text
+  column deadline_at timestamp with time zone not null
+  column decided_at timestamp with time zone
+  column decided_by uuid
+  column decision jsonb
+  column entity_id text not null
+  column opened_at timestamp with time zone not null
+  column pipeline text not null
+  column run_id bigint not null
+  column schema jsonb not null
+  column stage text not null
+  constraint pipeline_decisions_pkey PRIMARY KEY (attempt_id)
+  CREATE INDEX pipeline_decisions_by_entity ON public.pipeline_decisions USING btree (entity_id)
+  CREATE INDEX pipeline_decisions_by_run ON public.pipeline_decisions USING btree (run_id)
+  CREATE INDEX pipeline_decisions_open ON public.pipeline_decisions USING btree (attempt_id) WHERE (closed_at IS NULL)
+  CREATE UNIQUE INDEX pipeline_decisions_pkey ON public.pipeline_decisions USING btree (attempt_id)
+  CREATE TRIGGER pipeline_decisions_check BEFORE UPDATE OF decision ON public.pipeline_decisions FOR EACH ROW EXECUTE FUNCTION pipeline.check_answer()
+  CREATE TRIGGER pipeline_decisions_take AFTER UPDATE ON public.pipeline_decisions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.take_answers()
+  policy decide_on_own_books permissive update to authenticated using ((pipeline = 'books'::text) AND (EXISTS ( SELECT
+   FROM books b
+  WHERE ((b.id)::text = pipeline_decisions.entity_id))))
+  policy decisions_of_own_books permissive select to authenticated using ((pipeline = 'books'::text) AND (EXISTS ( SELECT
+   FROM books b
+  WHERE ((b.id)::text = pipeline_decisions.entity_id))))
+  grant select to authenticated
+  grant select to service_role
+  grant update (decision) to authenticated
+  grant update (decision) to service_role
+function pipeline.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59fe02f2b88253952e22563cb1c87af9
+function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b51f9a9524386cc1f759414e93a5e04
+function pipeline.admit_arrivals(p_stage_id integer, p_gate pipeline.gates, p_room integer) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 6997499a3971a7e99d2ee50232a8d0cc
+function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 17adaac588ed9f28062ac2dfcf06f9a9
+function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bb2054b83bfcdbc83a9a2567463e979
+function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9aa05f632c37657ef7d764b457ed1a9d
+function pipeline.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bee4e5b5988878d84f9ec12ee53fe07a
+function pipeline.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 578af31db27a06f0bef993c971878296
 function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 339058fea0a02ab827aaf47f5cc61b83
+function pipeline.append_turns(p_attempt pipeline.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0bc925ec7f38329c97db8959ed6b2330
 function pipeline.apply_results(p_stage_id integer, p_items pipeline.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a173fae8d018d501806abfa3c473cbf
-function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fb531b65be8ec9b3dd4efdf13fddedf
+function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 404e9e153fd5e00a94d90e0d77546b58
+function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
+function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ace64ba1e0191d5e93e9a668aacc710
+function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b0ed13f499cd9c7c2702987518823107
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
-function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body d2a1e153ce568ccac7cd9b75fcb8a1e2
-function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9e66fe1a2c04ae878d93f6f72a8dc35b
-function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2317ff4727ca9ac9fc60021bf6f6db4b
+function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb33dc8e350ac53e20f93189ae6b64b
+function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c36afa2088f259bbfeaafd78302b6528
+function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
+function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c8ddcc8905fb094de93cf733d385851e
+function pipeline.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5d57ef4e84a8160b795cb1233e77d32d
+function pipeline.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 40bd42d97c2825ea1d43d235642fdad1
+function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body bd87977efe22acbcfc203d5dd740cd51
+function pipeline.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
+function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body af8c52371a00b6a1423ff4108d2a30ec
+function pipeline.books__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d5f5667df27c88eb2392f7a1eb802f7
+function pipeline.books__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
+function pipeline.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9065b7359a7cb369c9a02696ef3ad95
+function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab97a2adcceb4c03e873590db0133b62
+function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 790f7c53fc84cf71f7c8d6588c89fa95
+function pipeline.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 34baddb1ab6b8093b361aa73cb134822
+function pipeline.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 723fc5c6788636983f4094064058b7fa
+function pipeline.check_agent(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d1a1bdf12078337d89aa37d1e5b3d8c5
+function pipeline.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body c976ee596656951853f8ec51e02b1a5e
+function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 11dd4626cba1efe9ac84b2f888bc0073
 function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body a45c2d1c7682dc46706b491ee34ed2b7
+function pipeline.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a2228748035fb9eeb2e9c5259b221bfb
+function pipeline.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d29f215f7c6159b382361ab97282c7aa
 function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 38b0a9137e978cf5caee1915358446bf
 function pipeline.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ffa78997f48e23512c093510f252f551
+function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body abdedbd87ac5ffe3c93ff358ff83927c
 function pipeline.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eeee456a0834f357df2b94af8ce19b77
-function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd5a01565daad74355ef8c8923b5ad20
-function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3362fa24adb15272f8a088ad65f22147
-function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body cf2b1c99873638827652d14a6aaafbf3
+function pipeline.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 40f4baa3d9b814886910e774444845ab
+function pipeline.check_decision(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d519cb6e0181d19d7e2b8ddc84af9665
+function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 614b57a81e39a5847feb59ee5505bc8a
+function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23bfd1efcaba0873d1a717dd7b787587
+function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9da6154898a9faa7cb1ad17069d1f940
+function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ece6f1949c58d298c09ba0bde3088117
+function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
+function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
 function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bbc7ecf4f4f3ea8c299becf72cc0cd95
+function pipeline.check_kind(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3121f3d1f6ff6835e8eb6a657995229b
+function pipeline.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body ddf17bd32e51b4c76b994e2922d0f60c
 function pipeline.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d354be83205f28c99930f70beb71b54a
 function pipeline.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b87a018ef1ad2cc81f61d9727173a9ed
 function pipeline.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean DEFAULT false) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 42ac5d432a4263987be25c733af5f8ff
+function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c4eccbc949d8a4ac183e69440a8e40fa
+function pipeline.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c121867b6beb35c18d822fc3a1f5b253
+function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c5d84f5531e00d14800cb3def7d11a80
 function pipeline.check_retry(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4bc6124b40bda363527bfa8692e7b649
-function pipeline.check_stage(p_stage jsonb, p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ccca7fced43b717bd1a9dbd42231b005
+function pipeline.check_rows(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d87c01fa5c930b08eb9cad389635c501
+function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ce66a5571175a9a4daf76628af89e591
+function pipeline.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7029bf4df7a7e74bcd3d1a8d45b9b480
+function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 979f2176943a1afceb3fc72be32b4e59
+function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cbba8922e84647b60eae5b319d4681f5
+function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
+function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f154121cd84c26c271a52e82faac4fb8
+function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
+function pipeline.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
 function pipeline.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e6567b33afa79ae9fdd788c469a3cd7b
-function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c8544afa82f6296848ca7cade6e44c36
-function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items jsonb) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body b4dcdc63c065ee3917a68afa8278329b
-function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 2eff3f9ff51aab318511f7b51ade4298
-function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b83c3a61cc2d21bbdee6f3fa5c67a84c
-function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body bb7acae060e9afc3a437ee766a696bca
-function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 57bb7b3fe34bab634493f87d2dbfde60
+function pipeline.child_failure(p_fan_out pipeline.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 93aabc08b8b6c29b64f0c4215a16fda9
+function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b0b424e425cb786a8ced8f27fc88104
+function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb04ce39a8af0d743917e610004034f
+function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae2dec46b745342cacac4e728831ba8
+function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body daf893da552ac9a9c82a48d8de753ab1
+function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 7889e0b0eea1a1ebd058e30669539dba
+function pipeline.clear_lanes(p_stage pipeline.stages) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975b5ef46e6d6d219191b4acd24163e
+function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4430efa62d29cbfff3553b52eb0f4962
+function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
+function pipeline.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aef5abd99f466a03b00937880aab9b16
+function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bf0c985128f596266e47d241a66bf0b
+function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
+function pipeline.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f59e8fc176d1d794eb95bc1d0c871330
+function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body e8015fa8f90b2125d6dca0253ba54cf5
+function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d34f650b980cda4f3555fee853f31a4d
+function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 77c730b66b8b620d0275fabdba8ac9b4
+function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 94c8330fff5fae3bdc0ac50e682171ff
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 15272ae2935a01129ad8536937bee54e
-function pipeline.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 53bd2a2ddb03cb81f0798b5ef88d4e75
-function pipeline.enqueue_open(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14f80270f5c3594a19d02b81169835f3
-function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7746e586d5dbcff11a13c2dc9d81685f
-function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b690b689da347fc7ff798c76cc217bfc
+function pipeline.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d89adc3f98642f06fe3c69b855a8372e
+function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d3c125ab89d7eef547ad85330311ce8
+function pipeline.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 934cc1f55bff6bd8a27b0fc421ff68d9
+function pipeline.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f143d8ddc6f8afab91702abb769aa810
+function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c5783812d2c75aa416c3a1d9d36b9a40
+function pipeline.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 778a2fde78956c0c4e2d65f3d16fd624
+function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd8108b7dcdc12009eda899c01869b50
+function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7513ed1052d40661e3d428b611e97055
+function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d4c62513061cb67f9e12345b9bf7a7
+function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
+function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body a0ae9d5afe101bbfa7db692e7c7814b4
+function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
+function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
-function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a8970883b6d3cf9c153096db8504f94d
+function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
+function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 345dec79fb3270496823efcc9f0e2e40
+function pipeline.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62b8346304cd4cb69db8623486a701d6
 function pipeline.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cb6985fb8019d888821442211f86247
 function pipeline.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8e07445b7ce15be0de021cf403d04ff2
-function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body c6c610b04676110b3246da297c76e4c4
+function pipeline.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e6f4b61a9b4f06387de5cf76abfea8c7
+function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b04f5cc491925261f08792abf4403d5b
+function pipeline.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c082cfcb19298a1058ac13d2adf6a5e9
+function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d88cba498c63734205dd9c71bf7ccd9
+function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9e89fcf548da347253a815172abc22f
+function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body f9e2ffb6b1295b917ffd5da99f7254af
-function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 53d12ab6e26b529d7ec7d6d6b99e163a
+function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e5de9399316e1ddaf721ebd8fb316ccc
 function pipeline.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 759d432128799283257e475f33fd2db7
+function pipeline.hold_stage(p_run bigint, p_stage text, OUT run pipeline.runs, OUT version_stage pipeline.version_stages) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c974fef13f7648e0d8250442abd868b
 function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body bf289db6ef494c475ffbcc12d71e3e0d
 function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body ffe2c1d4d2fa3cec0e6cc29436853272
+function pipeline.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 50f8cd1126a6e902d054a8992c7362fd
+function pipeline.is_item_number(p_key text) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 5f9595836d446b4f31857f0aa25be9da
+function pipeline.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
+function pipeline.is_last_word(p_attempt pipeline.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 578730f420cfcb2718f96bb29f20a340
 function pipeline.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 94820aa21c26dec04d03d4c15357cc43
-function pipeline.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body c26548733b120fac97cc049c517845f2
-function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7a07d0079b044962ad295e908fd2fd0e
+function pipeline.is_only_root(p_stage pipeline.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a1df32f0d69bc92fd592c878943c1be0
+function pipeline.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 87d5153577662dd8fac041b55e3acc1f
+function pipeline.join_children(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae252ca81e9da319e66acdfc5870122d
+function pipeline.json_is(p_value jsonb, p_type text) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body a965ae9c4102e631eda89b4307d20ccf
+function pipeline.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
+function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a6c2e53b9176b19651b5342a581d809a
+function pipeline.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 798324beb295aa286c18c5295fdfa639
+function pipeline.lane_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
+function pipeline.lane_keys(p_stage pipeline.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa7f973bf70325be319179873ad32bc3
+function pipeline.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf05a173d8e613869bb10b4bfe1dd34
 function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd0f387be9747127462163a81e4da03
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
 function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 98c3d955ccb0c3a311c7f675e6f1a43f
@@ -376,80 +833,162 @@ function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[])
 function pipeline.leads__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cd5ad79ca11949293b6e3161f477bdfe
 function pipeline.leads__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function pipeline.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
+function pipeline.leave_children(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body beab60fc0c62f55a00b4461461500f50
+function pipeline.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 51a1f7aff9923ddf0cc27a4cf6c3c06f
 function pipeline.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 298943072a33e95dd5db25b6233da258
-function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 44dd094939b209156621c9b46b46586a
-function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 887f9efbc37b49b98b6bc1fc7e2d69cd
+function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d278fd791318000ab51829f382c8693
+function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e2728b2c937c5c96a3b291a78b4a6dc0
 function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
-function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f3f39272d04b77b1bc93885a624ffb76
-function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 62c5a26ea45b232d13395defc6fdb665
+function pipeline.may_claim(p_stage pipeline.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 67069cc596b60fa765ba9bf19b009966
+function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 701cb9df7697c19480a1674da897ea46
+function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
+function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
+function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5829a06538631fd54b8f9a862e34001b
+function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eab2b1c73bae5051a734f3e6d2db183e
 function pipeline.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
-function pipeline.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 2e40cf11aa477cdb402e5d7d78a341f0
-function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d1ce50995f44e4c67e996441e30f246
+function pipeline.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0147bb4de415636ee60180fac89ebe95
+function pipeline.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a5a4a9cfc742d063ca98e85dfec9f91
+function pipeline.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94c615d0f940a2003f94271e8ce7abf1
+function pipeline.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 3afc949347b40d73967c4d7a2a065cd6
+function pipeline.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9b9b5e7159fae83e290c15292da06176
+function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body bf9340aa0f81dd26996121664d8ffba7
+function pipeline.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7800c071e37e1e9cbf347ed4bd228f9
+function pipeline.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23a7a2e5c7ea577fb9a53fdf86c6667e
+function pipeline.pages__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1f30f3137e1c1f7ef7d9abfe679a61
+function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
+function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
+function pipeline.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d3b22e0d29b3e3a81bd9cd83918d59c
+function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ac70ced0104f2aab6367c0c827fc805d
+function pipeline.pass_gate(p_stage_id integer, p_may_wait boolean) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 43dd4c411fd1f5621e0782bbf7af2270
+function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ff0c7b9e76cc7619b6495acaee07874
+function pipeline.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 662cdc99ccaf63e3f15fdb56ed045c63
+function pipeline.place_attempts(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29fa6ef3487d5396446df60310bb61e2
 function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 194d1aa5de92ea0007218866d0ca428f
+function pipeline.pressing_stage(p_stage pipeline.stages) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 736d6b5bfe0b4cdb75a5c74810b5a9b8
+function pipeline.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f716e0f9713436bebf0905ebfa24677b
 function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d0a073f45328af3b07d8808368ca3019
 function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9ab1997372496e2cde8ee9cd15fa332
 function pipeline.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f0f47875d96f32f148be840f12c63b62
 function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 325c9ab8d01d7e19e40f4dce85212c2a
-function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bdcc4d1ee423b1b8f12781d00e5b1193
-function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body edf2482f70d71239e22638a713957f37
+function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 4d525d198957317a4f77949e8a113a0c
+function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
+function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 281ada5506c0e6691e654fe3c5712638
+function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c58d5f98e3123f866b50aae6a547d38
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
-function pipeline.record_items(p_items pipeline.work[], OUT verdicts jsonb, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e311ac7c941ebb3078869787da3c3490
+function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 581ca34d4d86dc2b9289148972f27a90
+function pipeline.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
+function pipeline.refuse_orphan(p_run pipeline.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30c0b8d66179ac05395a541d96ea4f8a
+function pipeline.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b118a2b0afb4830d7f55d60c5b6e2da0
 function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
-function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body beeae495e5c08c8b84a50dc10ae5d713
-function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 0831beaf00dd7f95150959f43da2ca28
+function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 233e99d5fe471cf7d1a1b1a74f829d23
+function pipeline.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fddad70d256ee22dcf888dddc612601c
+function pipeline.reopen_run(p_run pipeline.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0737d7da5c0c55bae40f6418ff7c803
+function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body af86d5bc4ab50e65790f5083796eafe7
 function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ef9bb774bebe6c554630b20f0e01e39b
 function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61482481db143e471f5a7a397a3ec320
-function pipeline.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ceac915e2804d12dafdd5c0ef490b201
-function pipeline.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 21be035349a5d8d2361361257b63e84c
-function pipeline.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ac9203ed76c5199950264273a6a3d039
+function pipeline.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c832692ebe47730c0a930d3cc74a7ebd
+function pipeline.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 980d4d0f9fcfdedae89a38073e9f8eea
+function pipeline.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1e759630cf24866288aa4191f86b71c5
+function pipeline.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fb8dc5406d792143b3ed8ab73fca0443
+function pipeline.retry_children(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d6c4fd75625c96d29e76eda7be4dbd5
+function pipeline.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c9592ad3419c05c5a89898c91da0f49
+function pipeline.retry_failed_children(p_fan_out pipeline.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body af47b10b62dc11ff980a5c5e326b35c7
+function pipeline.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f18f9d7c5266a4e716d5b60ace183167
+function pipeline.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f9f5069189de5e794eeb8077e4d5d35
 function pipeline.ring(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 87f5a3baf233845224e47e6c197e2384
 function pipeline.ring_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 666abae1e071baa30dc8c054c4f5f2fc
 function pipeline.ring_polls() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 658b1874b5ac202b081d142dec18aa19
-function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b1202df10f2c59e7ccd1f913181a4b4b
-function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a7f06302fb1e9d528c375bf02f807dc4
-function pipeline.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d263815678043ea715a788f1eb8f8948
+function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f970a1b063003ea95869d526d7595d86
+function pipeline.room_at(p_stage pipeline.stages, p_gate pipeline.gates, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body dc4c8a048cc94f8cbc69d79f26a4c119
+function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d1ff2616e53cb57c9f038e14d7e6d91a
+function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 05dd2e771d4e8fcf86eb2c0fb64b7506
+function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5d6b727d447d25755c2caae16a01417f
+function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 3e898f0bf1a0eb249f1d63d8c9b949e4
+function pipeline.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5285f155c0421795f51b1a9993229d88
+function pipeline.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75f4d7117a03b1635bfd0278b0560be6
+function pipeline.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
 function pipeline.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6130abcc6fbe5051fa1aa4f86b779ecb
+function pipeline.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ba2a526de65678a39fab1798ad8bbc17
 function pipeline.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cd8b66affba8cfc8696cb5363d7a3f93
 function pipeline.settle(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bcdd6ee4adce1e31f4159e7ae7f4362e
 function pipeline.settle_branch(p_pipeline pipeline.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body cfc3a48847f3e54193e165cf9ee7d769
 function pipeline.settle_guarded(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce0349ce3a0b8bce2e7278bf73fabf0d
 function pipeline.settle_unprojected(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 99ecea80fd927654168c773883bf81e3
-function pipeline.show_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c944fb1d9e3bb9bca2c266b952e15187
+function pipeline.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
+function pipeline.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11e2f038de6f82e12bb819bc2d225440
+function pipeline.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 216b246bd3b890169b04ff281f7cb155
+function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 68536c1f2b1794482d60b2e420da5e80
+function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, OUT fan_out pipeline.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fe2e1dd03b80e996088e0f3dd11def95
 function pipeline.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function pipeline.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
 function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages language plpgsql stable set search_path=pg_catalog, pg_temp body a05df4893b272aa57d74353581bb4fc5
 function pipeline.stage_open(p_stage pipeline.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 144da1a2477e7b80dcbac43acc97cef8
 function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
-function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 78556c1726124426ff86fbd7a30d8f4d
-function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e0b3ec6fbe4f8caf11d254f8b32e4383
+function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 677b5e272ddac180b5daf821c05e9faa
+function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a6870f8df284b0428f9ceb6555fcf7fa
+function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fb4a15492a2536da4e2131563c9aab7
+function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
+function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
-function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2e696724582949f6a2ae7e4e38287c1a
-function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c0b87da771b544867253b10c293ffd1
-function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c2bd222225129a3aaf2d6198bc78b520
-function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d63f1f318ff58279f3084a9920a9a6c0
+function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e309bfd8d21ccd3dc0ded865d7f55346
+function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a8a186c6db0f2d436b68376290fa731b
+function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
+function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf0c7bcc03bff09cdc53d6af6738966
+function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 797862d3122c9374145f0dab997a8a34
+function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bf93cebcad255e3e510ad8ca376dc32c
+function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bf4cff5b31328a483f61a11019ca02c6
+function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
+function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
 function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
-function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8df3d820b0dcc133e97c8cb20cae9a3e
-function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 10e217c2589702b4d50aab5eed634337
+function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
+function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab82543711aee53e971ac46efe05d9
+function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 22c88eaaa2de6879857c6e9277e9d996
+function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 607da61e3352379ce4d39e626cca0315
+function pipeline.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f860e44726a74e6b1081e40118f4
 function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state pipeline.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 542577a9f2422749eb5e129a20d9c161
-function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 76aa065374afe804ec355f9e1885cae5
+function pipeline.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body d4ffc67f87d71bce8ccd0f5c17feeb8f
+function pipeline.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
+function pipeline.toc__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a194fe51f5a24fc4b639078005584623
+function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body db8e1bd13f9768e8a55b93f04e750140
+function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f22b02c2967ccd38cf5584cc5380f6c2
+function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51129998e69a04b4ae652f7229eec2b
+function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body fbb13550a29927db2fbb6744d888e0c1
+function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 88890aac739e9dc0535acb8d1f7cc8a7
+function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34daeff9b4578ca83caeec40fd9c447b
+function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
 function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5cfd2e912ef31d8eca0ceaec38c3481d
 function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8135481f5f9c65688a12e4ef21834ee
-function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 756b87dbe67d8fa009d3132e735a7a65
+function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 792cb2544da99e63586d8f489cc52ba8
 function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be679ce839332cdf8d4681493dd565af
 function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe0c2389682d92e35f83bae31ad3882c
-function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 20cf29c5f2863c9d2d59c7a055abed7f
+function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4e2a49b281ee65b3663f643240e64d8
+function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body d2da434bc65f64bb6e44dac33c1b094a
+function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
   grant execute to service_role
-function public.pipeline_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9f275d74721fa94a35e05bc9df24c9d5
+function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fa0e4223069001a256d7bbd0bd067d8f
+  grant execute to service_role
+function public.pipeline_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e02f1ae391fb99c48e22a776b8d2dda4
+  grant execute to service_role
+function public.pipeline_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ad02f6cb4857597b446af7a530d70b96
+  grant execute to authenticated
+  grant execute to service_role
+function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f4e2395e0bf57d9fe3cf71f096b31c7
   grant execute to service_role
 function public.pipeline_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3777b84812051077e189d04e7ab41948
   grant execute to service_role
 function public.pipeline_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5553add127f76162746d749caddd11c6
   grant execute to service_role
-function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body edf754adfe45845bca8d163d6beb08ca
+function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 755872609008a2afb4f8bc771c850310
   grant execute to service_role
-function public.pipeline_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1d84b5f5074f1de61e3006951d079ba6
+function public.pipeline_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ee81a13ace3e58f191c05d1f3f0595c9
   grant execute to service_role
 function public.pipeline_ring(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c30f6ca6b6e01d857b2d8959daec1671
+  grant execute to service_role
+function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body f480a4daf2b2401bf55c3417a3d6ffe8
+  grant execute to service_role
+function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e350c34d100f6f11418a9c1c142c0d39
   grant execute to service_role
 schedule millrace-poll "2 seconds" select pipeline.ring_polls()
 schedule millrace-prune "17 3 * * *" select pipeline.prune()
