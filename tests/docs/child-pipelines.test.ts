@@ -73,6 +73,14 @@ test('a stage that is reset after its child was over starts another', async ({ e
   expect(children).toMatchObject([{ id: child, status: 'completed' }, { status: 'running' }]);
 });
 
+test('a stage that is reset while its child runs ends that one and starts another', async ({ engine }) => {
+  const page = await open(engine);
+  const { run, child } = await extracted(engine, page);
+  await engine.sql.query(`select pipeline.reset($1, 'check')`, [run]);
+  const children = await page.run(engine, 'select c.id', { 42: run });
+  expect(children).toMatchObject([{ id: child, status: 'cancelled' }, { status: 'running' }]);
+});
+
 test('a row whose child runs already by itself is not taken', async ({ engine }) => {
   const page = await open(engine);
   const [invoices, checks] = [
