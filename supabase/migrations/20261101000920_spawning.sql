@@ -84,7 +84,6 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
-  v_given_up bigint[];
 begin
   select r.entity_id, f.run_id into v_other
   from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id
@@ -93,15 +92,7 @@ begin
     raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
       using errcode = 'MR004', hint = 'A row has one live run a pipeline: let that one finish, or cancel it, then retry this run.';
   end if;
-  v_given_up := array(
-    select r.id from pipeline.runs r
-    where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id
-      and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'finished')
-    order by r.id for no key update);
-  if cardinality(v_given_up) > 0 then
-    perform pipeline.end_runs(v_given_up, 'cancelled');
-    perform pipeline.cancel_attempts(v_given_up, null);
-  end if;
+  perform pipeline.end_given_up(p_fan_out.child_pipeline_id, p_entity_ids);
 end
 $$;
 comment on function pipeline.clear_the_way(pipeline.fan_outs, text[]) is 'Cancels what fan-outs that were given up left running on these rows; MR004 when a row is another''s child.';

@@ -210,7 +210,7 @@ test('a child that its row started anew since counts as the child when the paren
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
-test('a stage that starts over starts its child anew, and the former one is cancelled', async ({ engine }) => {
+test('a stage that starts over when it was done starts its child anew', async ({ engine }) => {
   const id = await started(engine);
   await runStage(engine, 'find', 'toc');
   await runStage(engine, 'link', 'toc');
@@ -224,6 +224,26 @@ test('a stage that starts over starts its child anew, and the former one is canc
     contents: 'started',
     publish: 'pending',
   });
+});
+
+test('a stage that starts over while its child still runs begins another, and the former one is cancelled', async ({
+  engine,
+}) => {
+  const id = await started(engine);
+  await runStage(engine, 'find', 'toc');
+  const former = await runOf(engine, id);
+  await engine.queue('contents', [id]);
+  expect(await engine.value('select status from pipeline.runs where id = $1', [former.id])).toBe('cancelled');
+  expect(await engine.statuses(id)).toEqual({
+    find: 'queued',
+    link: 'pending',
+    contents: 'started',
+    publish: 'pending',
+  });
+  await runStage(engine, 'find', 'toc');
+  await runStage(engine, 'link', 'toc');
+  await fold(engine);
+  expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
 test('a row whose child pipeline runs by itself already fails the stage, and the retry says go once it is over', async ({
