@@ -445,7 +445,9 @@ begin
     insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
     select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, 'children', a.job_id
     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-    where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id and pipeline.is_last_word(a) order by a.run_id
+    -- Superseded or not: reset_children() has put the stage back to pending.
+    where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id
+      and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number) order by a.run_id
     returning id, run_id
   )
   update pipeline.fan_outs f set attempt_id = w.id, total = 1, retry_children = false from waiting w where f.run_id = w.run_id and f.stage_id = p_stage_id and f.state = 'open';

@@ -351,3 +351,31 @@ test.for(['retry', 'skip', 'reset'])(
     expect(await stageAttempts(engine, id, 'beside')).toEqual(['1 queued']);
   },
 );
+
+test('the failed child of a pipeline stage goes on where it failed, and the stage that is over waits for it again', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['scan', 'read']), {}, 'sub');
+  await engine.pipeline([
+    { name: 'inner', kind: 'pipeline', child: { pipeline: 'sub' }, on_failure: 'continue' },
+    { name: 'after', needs: ['inner'] },
+  ]);
+  const [id] = await engine.queued('inner');
+  await runStage(engine, 'scan', 'sub');
+  const worker = await Worker.of(engine, 'read', 'sub');
+  await worker.report(failed(await worker.takeOne(), { permanent: true }));
+  await engine.sql.query('select pipeline.sweep()');
+  await runStage(engine, 'after');
+  expect(await flowStatus(engine, id)).toBe('completed');
+  expect(await verb(engine, 'reset_children', id, 'inner')).toBe(1);
+  expect(await stageAttempts(engine, id, 'inner')).toEqual([
+    '1 failed superseded',
+    '2 skipped superseded',
+    '3 waiting',
+  ]);
+  expect(await runStage(engine, 'scan', 'sub')).toEqual([]);
+  await runStage(engine, 'read', 'sub');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await runStage(engine, 'after')).toHaveLength(1);
+  expect(await flowStatus(engine, id)).toBe('completed');
+});

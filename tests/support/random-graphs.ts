@@ -81,7 +81,10 @@ function stage(
   children: string[],
 ): StageDefinition {
   // Behind its nearest stages, so that chains and joins are as likely as stages side by side.
-  const needs = made.needs.filter((back) => back < place).map((back) => `${prefix}${place - 1 - back}`);
+  const near = made.needs.filter((back) => back < place).map((back) => `${prefix}${place - 1 - back}`);
+  // A row has one live run of a pipeline: stages that start runs of the same one come one after the other.
+  const rivals = earlier.filter(({ kind }) => kind === 'pipeline' && made.kind === 'pipeline').map(({ name }) => name);
+  const needs = [...new Set([...near, ...rivals])];
   const when = condition(made.when, needs);
   const map = earlier.find((other) => other.kind === 'map');
   const after = map && made.threshold ? [{ map: map.name, stage: children.at(-1), ...made.threshold }] : undefined;
