@@ -1,15 +1,22 @@
 import { parseArgs } from 'node:util';
 
-export const usage = `npm run demo -- [--keep] [--url URL …]
-  --keep     stay up when the leads are finished, until Ctrl-C
+export const usage = `npm run demo -- [leads] [--keep] [--url URL …]
+npm run demo -- books [FILE] [--keep]
+  leads      from web sites to outreach messages; this is what runs when nothing is named
+  books      from a book's pages to one document with its table of contents
+  FILE       a PDF or a plain text to read instead of the sample book
+  --keep     stay up when it is finished, until Ctrl-C
   --url URL  run on these web sites instead of the samples; takes one URL or more, also inside your own network
   --help     show this`;
 
 export interface Arguments {
+  demo: 'leads' | 'books';
   keep: boolean;
   help: boolean;
-  /** Web sites to run on; none means the sample sites. */
+  /** Web sites to run the leads on; none means the sample sites. */
   urls: URL[];
+  /** Path of the book; none means the sample book. */
+  file?: string;
 }
 
 /** Reads the command line. Throws an error that names the argument at fault and the remedy. */
@@ -23,10 +30,18 @@ export function readArguments(args: string[]): Arguments {
       url: { type: 'string', multiple: true, default: [] },
     },
   });
-  if (positionals.length > 0 && values.url.length === 0) {
-    throw new Error(`"${positionals[0]}" is no option: to run on a web site write --url ${positionals[0]}`);
+  const { keep, help, url } = values;
+  const [demo, ...rest] =
+    positionals[0] === 'leads' || positionals[0] === 'books' ? positionals : ['leads', ...positionals];
+  if (demo === 'books') {
+    if (url.length > 0) throw new Error('--url belongs to the leads: to read a book write its file behind "books"');
+    if (rest.length > 1) throw new Error(`"${rest[1]}" is one file too many: name one book`);
+    return { demo, keep, help, urls: [], file: rest[0] };
   }
-  return { keep: values.keep, help: values.help, urls: [...values.url, ...positionals].map(readUrl) };
+  if (rest.length > 0 && url.length === 0) {
+    throw new Error(`"${rest[0]}" is no option: to run on a web site write --url ${rest[0]}`);
+  }
+  return { demo: 'leads', keep, help, urls: [...url, ...rest].map(readUrl) };
 }
 
 function readUrl(text: string): URL {

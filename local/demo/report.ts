@@ -63,7 +63,7 @@ export function printFailures(failures: Failure[], expected: Set<string>, print:
 }
 
 interface Totals {
-  leads: number;
+  runs: number;
   finished: number;
   seconds: number | null;
   attempts: number;
@@ -73,10 +73,18 @@ interface Totals {
   cost_usd: number | null;
 }
 
-/** Prints time, attempts, tokens and cost of all runs. */
-export async function printTotals(client: pg.Client, print: (line: string) => void): Promise<void> {
+/** Prints time, attempts, tokens and cost of all runs, below a first line about what they ran on. */
+export async function printTotals(
+  client: pg.Client,
+  {
+    subject,
+    count,
+    last,
+  }: { subject: string; count(totals: { runs: number; finished: number }): string; last: string },
+  print: (line: string) => void,
+): Promise<void> {
   const { rows } = await client.query<Totals>(
-    `select count(distinct r.id)::int as leads, count(distinct r.id) filter (where r.status = 'completed')::int as finished,
+    `select count(distinct r.id)::int as runs, count(distinct r.id) filter (where r.status = 'completed')::int as finished,
        extract(epoch from max(r.finished_at) - min(r.created_at))::float as seconds,
        count(*)::int as attempts, count(*) filter (where t.retry_count > 0)::int as retries,
        coalesce(sum((t.usage ->> 'input_tokens')::int), 0)::int as input_tokens,
@@ -87,8 +95,8 @@ export async function printTotals(client: pg.Client, print: (line: string) => vo
   const totals = rows[0] as Totals;
   const number = (value: number) => value.toLocaleString('en-US');
   const facts = {
-    Leads: `${totals.leads}, ${totals.finished} with a message`,
-    Time: `${(totals.seconds ?? 0).toFixed(1)} s from the update to the last lead`,
+    [subject]: count(totals),
+    Time: `${(totals.seconds ?? 0).toFixed(1)} s from the update to the last ${last}`,
     Attempts: `${totals.attempts}, ${totals.retries} of them retries`,
     Tokens: `${number(totals.input_tokens)} in, ${number(totals.output_tokens)} out`,
     Cost: describeCost(totals),

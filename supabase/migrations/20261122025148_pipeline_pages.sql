@@ -14,7 +14,7 @@ select pipeline.define($pipeline${
       "kind": "external",
       "function": "pages-ocr",
       "needs": [],
-      "batch_size": 20,
+      "batch_size": 10,
       "max_workers": 2,
       "lease_seconds": 60,
       "timeout_seconds": 30,

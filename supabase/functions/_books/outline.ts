@@ -53,11 +53,14 @@ export function joinOutline(
 
 function addHeadings(listed: OutlineEntry[], headings: FoundHeading[], runs: readonly NumberRun[]): OutlineEntry[] {
   const first = listed[0]?.page ?? 0;
+  const parentOf = (page: number) => listed.findLast((entry) => entry.page <= page);
   const added = headings
     // What stands before the first chapter is title page and imprint.
     .filter(({ page }) => page >= first)
+    // A running head that went unnoticed says once more in which chapter it stands.
+    .filter(({ page, text }) => titleKey(parentOf(page)?.title ?? '') !== titleKey(text))
     .map(({ page, level, text }): OutlineEntry => {
-      const parent = listed.findLast((entry) => entry.page <= page)?.level;
+      const parent = parentOf(page)?.level;
       const under = parent === undefined ? level : parent + Math.max(level - 1, 1);
       return { title: text, level: under, page, label: labelOf(page, runs), sources: ['headings'] };
     });
