@@ -56,16 +56,15 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_root pipeline.version_stages;
-  v_entities text[] := array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids));
   v_ring int[] := '{}';
 begin
   for v_root in
     select vs.* from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id
     where p.id = p_pipeline_id and vs.needs = '{}' and vs.after = '[]' order by vs.position
   loop
-    perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, v_entities);
     -- A stage that failed as it began, since its own child could not, has ended its run.
     p_run_ids := pipeline.running_of(p_run_ids);
+    perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids)));
     if v_root.plain then
       perform pipeline.queue_attempts(v_root.stage_id, p_run_ids);
       v_ring := v_ring || v_root.stage_id;
@@ -443,7 +442,7 @@ begin
     select from pipeline.runs c join pipeline.fan_outs f on f.id = c.fan_out_id where c.id = any (v_children) and f.run_id = p));
   with waiting as (
     insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
-    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, 'children', a.job_id
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, 'children', s.child ->> 'pipeline'
     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     -- Superseded or not: reset_children() has put the stage back to pending.
     where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id

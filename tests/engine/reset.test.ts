@@ -373,6 +373,7 @@ test('the failed child of a pipeline stage goes on where it failed, and the stag
     '2 skipped superseded',
     '3 waiting',
   ]);
+  await engine.expectSound();
   expect(await runStage(engine, 'scan', 'sub')).toEqual([]);
   await runStage(engine, 'read', 'sub');
   await engine.sql.query('select pipeline.sweep()');
