@@ -32,8 +32,12 @@ async function expectPublished(run: string, size: number, attempts: string[]): P
 test.each(['before', 'after'] as const)(
   'a map that is killed %s its second chunk is spawned is followed by one that spawns what is missing',
   async (when) => {
-    const run = await stack.begin('album', { size: 5 });
-    await stack.kill('album-split', when, ({ name, args }) => name === 'pipeline_spawn' && keyOf(args) === 3);
+    const run = await stack.kill(
+      'album-split',
+      when,
+      ({ name, args }) => name === 'pipeline_spawn' && keyOf(args) === 3,
+      () => stack.begin('album', { size: 5 }),
+    );
     expect(await stack.leads.value('select spawned from pipeline.fan_outs where run_id = $1', [run])).toBe(
       when === 'before' ? 2 : 4,
     );
@@ -44,12 +48,12 @@ test.each(['before', 'after'] as const)(
 );
 
 test('a map that is killed when all is spawned and done, before it says that it waits, is joined by the next one', async () => {
-  const run = await stack.begin('album', { size: 4 });
-  await stack.kill(
+  const run = await stack.kill(
     'album-split',
     'before',
     (call) => call.name === 'pipeline_complete' && outcomesOf(call).includes('waiting'),
-    async () => (await stack.children([run], 'completed')) === 4,
+    () => stack.begin('album', { size: 4 }),
+    async (run) => (await stack.children([run], 'completed')) === 4,
   );
   expect(await stack.attempts(run)).toEqual(['split 1 started']);
   await stack.recover();
@@ -58,12 +62,12 @@ test('a map that is killed when all is spawned and done, before it says that it 
 });
 
 test('the reports of a worker that is killed after its commit and before its fold are added up by the sweep', async () => {
-  const run = await stack.begin('album', { size: 1 });
-  await stack.kill(
+  const run = await stack.kill(
     'tracks-left',
     'before',
     ({ name }) => name === 'pipeline_fold',
-    async () =>
+    () => stack.begin('album', { size: 1 }),
+    async (run) =>
       (await stack.attempts(run))[0] === 'split 1 waiting' && (await stack.children([run], 'completed')) === 1,
   );
   expect(await stack.attempts(run)).toEqual(['split 1 waiting']);
@@ -155,20 +159,30 @@ test('a parent cancelled while its children are in work takes them along, and th
 });
 
 test('a parent cancelled between two chunks spawns no more, and what it spawned is cancelled', async () => {
-  const run = await stack.begin('album', { size: 6 });
-  let stale = 0;
-  stack.hear = () => new Promise(() => {});
+  const handlers = gate();
+  let cancelled = 0;
+  stack.hear = () => handlers.passed;
+  let run = '';
   stack.intercept(async ({ name, args }): Promise<Fate> => {
     if (name === 'pipeline_spawn' && keyOf(args) === 3) {
+      await stack.until('the first children are in work', async () => stack.told.length === 2);
       await stack.leads.rows('select pipeline.cancel($1)', [run]);
-      stale += 1;
+      cancelled += 1;
     }
     return 'pass';
   });
-  await stack.until('it hears of it', async () => stale === 1);
+  run = await stack.begin('album', { size: 6 });
+  await stack.until('it is cancelled', async () => cancelled > 0);
   await stack.settled(() => stack.leads.sweep());
+  handlers.open();
+  await stack.until('the map has left', async () =>
+    stack.leads.value(
+      `select not exists (select from pipeline.workers w join pipeline.stages s on s.id = w.stage_id
+       where s.name = 'split' and w.left_at is null and w.heartbeat_at > pipeline.now() - interval '15 seconds')`,
+    ),
+  );
   expect(await stack.children([run], 'cancelled')).toBe(2);
-  expect(stale).toBe(1);
+  expect(cancelled).toBe(1);
 });
 
 test('when Postgres is killed with -9 while children end, and started again, each of them counts once', async () => {

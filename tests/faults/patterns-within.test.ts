@@ -54,8 +54,7 @@ test.each([
   'an agent that is killed $moment goes on from its last recorded turn',
   async ({ when, at, tools, asked }) => {
     const modelKeys = scriptModel();
-    const run = await stack.begin('review');
-    await stack.kill('review-weigh', when, at);
+    const run = await stack.kill('review-weigh', when, at, () => stack.begin('review'));
     await stack.recover();
     expect(await stack.attempts(run)).toEqual(['weigh 1 failed lost_lease', 'weigh 2 completed']);
     expect(await stack.result(run, 'weigh')).toEqual({ total: 10 });
@@ -69,15 +68,14 @@ test.each([
 );
 
 test('a child run whose function is killed at work is tried again, while its parent goes on waiting', async () => {
-  const run = await stack.begin('release');
-  await stack.kill('mastering-mix', 'before', isEnd);
+  const run = await stack.kill('mastering-mix', 'before', isEnd, () => stack.begin('release'));
   await stack.recover();
   await expectReleased(run, ['mix 1 failed lost_lease', 'mix 2 completed']);
 });
 
 test('a child run whose function is killed after its commit and before its fold is joined by the sweep', async () => {
-  const run = await stack.begin('release');
-  await stack.kill('mastering-mix', 'before', ({ name }) => name === 'pipeline_fold');
+  const isFold = ({ name }: EngineCall) => name === 'pipeline_fold';
+  const run = await stack.kill('mastering-mix', 'before', isFold, () => stack.begin('release'));
   expect(await stack.attempts(run)).toEqual(['master 1 waiting']);
   await stack.recover();
   await expectReleased(run, ['mix 1 completed']);

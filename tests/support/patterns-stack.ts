@@ -146,16 +146,17 @@ export class PatternsStack {
   }
 
   /**
-   * Kills a function with SIGKILL at the first call of the engine for which `at` holds: before it is carried out, or after, so
-   * that its answer is lost. `meanwhile` is what must have come about before; until then no call of that kind is carried out.
-   * Resolves when the function is dead.
+   * Calls `begin` and kills a function with SIGKILL at the first call of the engine for which `at` holds: before it is carried
+   * out, or after, so that its answer is lost. `meanwhile` is what must have come about before; until then no call of that
+   * kind is carried out. Resolves to the run that was begun, when the function is dead.
    */
   async kill(
     name: string,
     when: 'before' | 'after',
     at: (call: EngineCall) => boolean,
-    meanwhile: () => Promise<unknown> = async () => true,
-  ): Promise<void> {
+    begin: () => Promise<string>,
+    meanwhile: (run: string) => Promise<unknown> = async () => true,
+  ): Promise<string> {
     let met = false;
     let dead = false;
     this.intercept(async (call, detour, whole) => {
@@ -163,13 +164,16 @@ export class PatternsStack {
       if (!met) {
         met = true;
         if (when === 'after') await send(detour.target, whole);
-        await this.until('the function may be killed', meanwhile);
+        const run = await begun;
+        await this.until('the function may be killed', () => meanwhile(run));
         await this.leads.stack.functions.kill(name);
         dead = true;
       }
       return { status: 503, json: {} };
     });
+    const begun = begin();
     await this.until(`${name} is killed`, async () => dead);
+    return begun;
   }
 
   /** Makes leases and heartbeats of the dead worthless, and sweeps until no run is under way. */
