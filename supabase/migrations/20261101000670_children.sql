@@ -338,6 +338,10 @@ begin
   ring := '{}';
   busy := false;
   perform pg_advisory_xact_lock(hashtextextended('pipeline.fold', p_fan_out_id));
+  -- The fold that this one waited for has mostly added up what this one was asked for.
+  if not exists (select from pipeline.tallies t where t.fan_out_id = p_fan_out_id) then
+    return;
+  end if;
   select f.* into v_fan_out from pipeline.fan_outs f where f.id = p_fan_out_id;
   select r.* into v_run from pipeline.runs r where r.id = v_fan_out.run_id;
   if v_fan_out.state = 'open' and v_run.id is not null then

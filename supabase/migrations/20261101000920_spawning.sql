@@ -4,10 +4,14 @@
 -- limit. An item is known by its key: one that is there already is passed over, so a worker that dies half-way is followed by
 -- one that sends everything again. The total closes with the chunk that is said to be the last.
 
-create function pipeline.is_item_number(p_key text) returns boolean
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select p_key ~ '^(0|[1-9][0-9]{0,8})$' $$;
-comment on function pipeline.is_item_number(text) is 'Whether an item''s key is a number that a threshold can count, in its one spelling.';
+create function pipeline.item_numbers(p_keys text[]) returns int[]
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
+end
+$$;
+comment on function pipeline.item_numbers(text[]) is 'Those of the items'' keys that are numbers which a threshold can count, in their one spelling.';
 
 create function pipeline.check_items(p_items jsonb) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
@@ -140,13 +144,18 @@ create function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys t
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_adopted int;
+  v_adopted int := 0;
   v_added bigint[];
   v_spawned int;
 begin
   perform pipeline.check_rows(p_fan_out, p_item_keys, p_entity_ids);
-  perform pipeline.clear_the_way(p_fan_out, p_entity_ids);
-  v_adopted := pipeline.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
+  if exists (
+    select from unnest(p_entity_ids) i(entity_id)
+    cross join lateral (
+      select from pipeline.runs r where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is distinct from p_fan_out.id offset 0) r) then
+    perform pipeline.clear_the_way(p_fan_out, p_entity_ids);
+    v_adopted := pipeline.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
+  end if;
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, created_at)
     select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, pipeline.now()
@@ -161,7 +170,7 @@ begin
     return '{}';
   end if;
   update pipeline.fan_outs f set spawned = f.spawned + v_adopted + cardinality(v_added),
-    first_number = least(f.first_number, (select min(k::int) from unnest(p_item_keys) k where pipeline.is_item_number(k)))
+    first_number = least(f.first_number, (select min(n) from unnest(pipeline.item_numbers(p_item_keys)) n))
   where f.id = p_fan_out.id returning f.spawned into v_spawned;
   if v_spawned > 100000 then
     raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
@@ -190,10 +199,10 @@ create function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys 
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if exists (select from unnest(p_item_keys) k where not pipeline.is_item_number(k)) and exists (
+  if cardinality(pipeline.item_numbers(p_item_keys)) < cardinality(p_item_keys) and exists (
     select from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
     where r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id) then
-    raise exception 'an item has the key %, but a threshold counts consecutive numbers', (select k from unnest(p_item_keys) k where not pipeline.is_item_number(k) limit 1)
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers', (select k from unnest(p_item_keys) k where pipeline.item_numbers(array[k]) = '{}' limit 1)
       using errcode = 'MR002', hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, or a threshold of the kind count.';
   end if;
 end
@@ -253,6 +262,21 @@ end
 $$;
 comment on function pipeline.spawn_chunk(pipeline.attempts, jsonb, boolean) is 'Starts the runs of a chunk of items.';
 
+-- A fold holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
+-- come back much later.
+create function pipeline.hold_run(p_run_id bigint) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+as $$
+begin
+  perform from pipeline.runs r where r.id = p_run_id for no key update;
+  return found;
+exception
+  when lock_not_available then
+    return false;
+end
+$$;
+comment on function pipeline.hold_run(bigint) is 'Locks a run; false when somebody keeps it for longer than 200 ms.';
+
 create function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -270,8 +294,7 @@ begin
     raise exception 'attempt % is of stage %, which is no map', p_attempt, (select s.name from pipeline.stages s where s.id = v_attempt.stage_id) using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
   end if;
   -- The parent's run alone: whoever cancels it or starts it over waits for this chunk, or this chunk hears of it.
-  perform from pipeline.runs r where r.id = v_attempt.run_id for no key update skip locked;
-  if not found and v_attempt.id is not null then
+  if not pipeline.hold_run(v_attempt.run_id) and v_attempt.id is not null then
     return jsonb_build_object('status', 'busy', 'reason', 'the run is locked by another transaction', 'ring', '[]'::jsonb);
   end if;
   select a.* into v_attempt from pipeline.attempts a where a.id = p_attempt;
