@@ -63,7 +63,8 @@ select pipeline.define($pipeline${
       "agent": {
         "max_turns": 12,
         "max_tokens": 200000,
-        "max_seconds": 600
+        "max_seconds": 600,
+        "debug": true
       },
       "result_limit_bytes": 1048576
     },

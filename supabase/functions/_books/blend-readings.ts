@@ -3,18 +3,16 @@ import type { BlendResult, PageLine, Reading } from '../_pipelines/pages-results
 import { textQuality } from '../_shared/text-quality.ts';
 
 /**
- * Makes one text of a page out of one reading or two. Of two, the one that is surer is followed line by line, and a word
- * that the other read otherwise is taken from it where it looks more like a word, or stands elsewhere on the page as well.
+ * Makes one text of a page out of one reading or two. Of two, the one that looks more like text is followed line by line,
+ * the first where both do; and a word that the other read otherwise is taken from it where it looks more like a word, or
+ * stands elsewhere on the page as well.
  */
 export function blendReadings(readings: readonly [Reading, ...Reading[]]): BlendResult {
-  const [first, second] = [...readings].sort((a, b) => b.confidence - a.confidence);
-  if (!first) throw new Error('There is no reading to blend.');
-  if (!second || second.lines.length === 0) {
-    return { ...textOf(first.lines), confidence: first.confidence, readings: [first.by], replaced: 0 };
-  }
-  if (first.lines.length === 0) {
-    return { ...textOf(second.lines), confidence: second.confidence, readings: [second.by], replaced: 0 };
-  }
+  const given = readings.filter(({ lines }) => lines.length > 0);
+  // Readers do not mean the same by their confidence, so one measure is taken of both.
+  const quality = ({ lines }: Reading) => textQuality(textOf(lines).text);
+  const [first = readings[0], second] = given.sort((a, b) => quality(b) - quality(a));
+  if (!second) return { ...textOf(first.lines), confidence: first.confidence, readings: [first.by], replaced: 0 };
   const { words, replaced, agreed } = reconcile(wordsOf(first.lines), wordsOf(second.lines));
   const confidence = round(agreed + (1 - agreed) * first.confidence * 0.5);
   return { ...textOf(withWords(first.lines, words)), confidence, readings: [first.by, second.by], replaced };

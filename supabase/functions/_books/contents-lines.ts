@@ -1,6 +1,8 @@
+import { diffChars } from 'diff';
 import type { ContentsEntry } from '../_pipelines/toc-results.ts';
 import { readPrintedNumber } from './printed-number.ts';
 
+const likeness = 0.8;
 const leaders = /(?:\s*[.…·•_]){3,}\s*|\s{3,}/;
 
 /** A line of a table of contents: title, leaders, page number. Null for any other line. */
@@ -46,6 +48,16 @@ export function titleKey(title: string): string {
     .replace(/^\s*(?:(?:chapter|part|section|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxlc]+)(?:[.):]|\s)\s*(?=\S)/, '')
     .replace(/^\s*(?:[–—-])\s*/, '')
     .replace(/[^\p{L}\p{N}]+/gu, '');
+}
+
+/** Whether two titles are one, but for some letters that were read wrongly. */
+export function alikeTitles(one: string, other: string): boolean {
+  const [a, b] = [titleKey(one), titleKey(other)];
+  if (a === b) return a !== '';
+  const length = Math.max(a.length, b.length);
+  if (Math.min(a.length, b.length) < length * likeness) return false;
+  const same = diffChars(a, b).reduce((sum, { added, removed, count = 0 }) => sum + (added || removed ? 0 : count), 0);
+  return same >= length * likeness;
 }
 
 function joinTitle(open: string, title: string): string {

@@ -1,6 +1,6 @@
 import type { FoundHeading, NumberRun, OutlineEntry } from '../_pipelines/books-results.ts';
 import type { LinkResult } from '../_pipelines/toc-results.ts';
-import { titleKey } from './contents-lines.ts';
+import { alikeTitles, titleKey } from './contents-lines.ts';
 import { labelOf, pageOf } from './number-runs.ts';
 import { readPrintedNumber } from './printed-number.ts';
 
@@ -27,13 +27,15 @@ export function joinOutline(
   const listed = (contents?.entries ?? []).flatMap((entry): OutlineEntry[] => {
     const number = readPrintedNumber(entry.printed_page);
     const expected = number ? pageOf(number, runs) : null;
-    const heading = headings.find(
+    const candidates = headings.filter(
       (candidate) =>
         !used.has(candidate) &&
         !isContentsPage(candidate.page, contents) &&
-        titleKey(candidate.text) === titleKey(entry.title) &&
         (expected === null || Math.abs(candidate.page - expected) <= near),
     );
+    const heading =
+      candidates.find(({ text }) => titleKey(text) === titleKey(entry.title)) ??
+      (expected === null ? undefined : candidates.find(({ text }) => alikeTitles(text, entry.title)));
     if (heading) used.add(heading);
     const page = heading?.page ?? expected ?? entry.page;
     if (page === null) {

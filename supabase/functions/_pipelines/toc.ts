@@ -17,7 +17,8 @@ export const toc = definePipeline({
       leaseSeconds: 60,
       timeoutSeconds: 40,
       retry: modelWork.retry,
-      agent: { maxTurns: 12, maxTokens: 200_000, maxSeconds: 600 },
+      // Debug: what it looked at is kept, in pipeline.agent_log.
+      agent: { maxTurns: 12, maxTokens: 200_000, maxSeconds: 600, debug: true },
     },
     extract: {
       ...modelWork,
