@@ -30,8 +30,15 @@ export const smallBook = {
   ] as [string, number][],
 };
 
-/** Makes the PDF. */
+let made: Promise<Uint8Array> | undefined;
+
+/** The PDF, made once. */
 export function smallBookPdf(): Promise<Uint8Array> {
+  made ??= makeBook();
+  return made;
+}
+
+function makeBook(): Promise<Uint8Array> {
   return makePdf(smallBook.pages, async (pages, pdf) => {
     const font = await pdf.embedFont(StandardFonts.TimesRoman);
     for (const [index, page] of pages.entries()) {

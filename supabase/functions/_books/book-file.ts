@@ -104,7 +104,7 @@ async function reopen(bookId: string, env: Env, before: Promise<OpenFile> | unde
   if (size > MAX_FILE_BYTES) {
     throw new PermanentError(
       'file_too_large',
-      `The file has ${megabytes(size)} MB, and at most ${megabytes(MAX_FILE_BYTES)} can be read: split it into volumes.`,
+      `The file has ${megabytes(size)} MB, and at most ${megabytes(MAX_FILE_BYTES)} MB can be read: split it into volumes.`,
     );
   }
   const version = [source.source_path, source.media_type, info.etag, info.lastModified].join(' ');

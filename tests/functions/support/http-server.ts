@@ -12,6 +12,8 @@ export interface Reply {
   status?: number;
   headers?: Record<string, string>;
   json?: unknown;
+  /** Sent as they are, instead of JSON. */
+  bytes?: Buffer;
 }
 
 /** A real HTTP server for one test, on a free port. `reply` may return null to leave a request without an answer. */
@@ -25,7 +27,7 @@ export async function startServer(reply: (request: ReceivedRequest) => Reply | n
     const answer = reply({ method, path, headers, body });
     if (!answer) return;
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers });
-    response.end(JSON.stringify(answer.json ?? {}));
+    response.end(answer.bytes ?? JSON.stringify(answer.json ?? {}));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
