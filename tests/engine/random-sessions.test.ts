@@ -22,7 +22,9 @@ async function playAll(engine: Engine, graph: Graph, sessions: Step[][]): Promis
   };
   const playing = players.map(async (player, n) => {
     for (const step of sessions[n] ?? []) {
-      await player.play(step).catch(({ code, message }) => troubles.push(`${step.what}: ${code} ${message}`));
+      await player.play(step).catch(({ code, message, detail, where }) => {
+        troubles.push(`${step.what}: ${code} ${message} ${detail ?? ''} ${where ?? ''}`);
+      });
     }
     await player.end();
   });
