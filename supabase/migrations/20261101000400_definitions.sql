@@ -109,6 +109,9 @@ as $$
   update pipeline.stages t set enabled = (s ->> 'enabled')::boolean
   from jsonb_array_elements(p_definition -> 'stages') s
   where t.pipeline_id = p_pipeline_id and t.name = s ->> 'name' and s ->> 'enabled' is not null;
+  -- In older versions too no worker is to be queued for a stage that waits for a person or a child run now.
+  update pipeline.version_stages vs set plain = false
+  from pipeline.stages t where t.pipeline_id = p_pipeline_id and t.kind in ('manual', 'pipeline') and vs.stage_id = t.id and vs.plain;
 $$;
 comment on function pipeline.save_stages(int, jsonb) is 'Writes the settings of a definition''s stages.';
 
@@ -250,6 +253,27 @@ end
 $$;
 comment on function pipeline.check_changed_kinds(int, jsonb) is 'Raises MR001 when a definition changes the kind of a stage in a way that its live attempts could not follow.';
 
+-- Runs that began with another child pipeline would go on with rows of the wrong table.
+create function pipeline.check_changed_children(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_changed record;
+begin
+  select t.name, t.child ->> 'pipeline' as child, count(*) as runs into v_changed
+  from pipeline.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+  join pipeline.version_stages vs on vs.stage_id = t.id
+  join pipeline.runs r on r.version_id = vs.version_id and r.status = 'running'
+  where t.pipeline_id = p_pipeline_id and t.child ->> 'pipeline' <> s #>> '{child,pipeline}' and not pipeline.is_done(r.id, t.id)
+  group by t.name, t.child ->> 'pipeline' limit 1;
+  if found then
+    raise exception 'stage % cannot change its child pipeline %, which % live runs have ahead of them or under way', v_changed.name, v_changed.child, v_changed.runs
+      using errcode = 'MR001', hint = 'Let them finish, or cancel them; or give the new stage another name.';
+  end if;
+end
+$$;
+comment on function pipeline.check_changed_children(int, jsonb) is 'Raises MR001 when a definition changes the child pipeline of a stage that live runs have not done.';
+
 create function pipeline.define(p_definition jsonb) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -270,6 +294,7 @@ begin
   returning p.id into v_pipeline_id;
   perform pipeline.check_dropped_stages(v_pipeline_id, p_definition);
   perform pipeline.check_changed_kinds(v_pipeline_id, p_definition);
+  perform pipeline.check_changed_children(v_pipeline_id, p_definition);
   perform pipeline.save_stages(v_pipeline_id, p_definition);
   v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
   perform pipeline.attach(p_definition ->> 'pipeline');

@@ -34,10 +34,12 @@ create function pipeline.writes_entities(p_pipeline_id int) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return (select p.projection <> 'none' or exists (select from pipeline.stages s where s.pipeline_id = p.id and s.kind = 'pipeline') from pipeline.pipelines p where p.id = p_pipeline_id);
+  return (
+    select p.projection <> 'none' or exists (select from pipeline.stages s where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
+    from pipeline.pipelines p where p.id = p_pipeline_id);
 end
 $$;
-comment on function pipeline.writes_entities(int) is 'Whether transitions of a pipeline may write into its entities: its own projection, or that of a child run over the same row.';
+comment on function pipeline.writes_entities(int) is 'Whether transitions of a pipeline may lock its entities: for its projection, that of a child run over the same row, or what an apply function writes.';
 
 -- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
 create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
@@ -149,12 +151,12 @@ begin
     where f.version_id in (select distinct r.version_id from run r) and p_stage_id = any (f.needs) and f.plain
   ), added as (
     insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-    select r.id, f.stage_id,
-      coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id), 0) + 1, v_now, v_now
+    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now
     from run r join follower f on f.version_id = r.version_id
-    where cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
+    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
+    where h.begun is not true and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
       select count(*) from pipeline.attempts n
-      where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded)
+      where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
     order by r.id
     returning run_id, stage_id
   )
@@ -162,7 +164,7 @@ begin
   return v_ready;
 end
 $$;
-comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies, and returns them.';
+comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun, and returns them.';
 
 create function pipeline.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -243,6 +243,10 @@ begin
   select s.* into v_stage from pipeline.stages s where s.id = p_attempt.stage_id;
   select p.* into v_child from pipeline.pipelines p where p.name = v_stage.child ->> 'pipeline';
   fan_out := pipeline.fan_out_of(p_attempt, v_child.id);
+  if fan_out.child_pipeline_id <> v_child.id then
+    raise exception 'the children of stage % are to be runs of pipeline % now, but this fan-out began with another', v_stage.name, v_child.name
+      using errcode = 'MR004', hint = 'Reset the stage: select pipeline.reset(run, stage).';
+  end if;
   v_rows := pipeline.rows_for_items(v_stage, (select r.entity_id from pipeline.runs r where r.id = p_attempt.run_id), p_items);
   perform pipeline.check_numbers(fan_out, v_rows.item_keys);
   v_held := pipeline.lock_entities(v_child.id, v_rows.entity_ids, false);
@@ -264,10 +268,12 @@ comment on function pipeline.spawn_chunk(pipeline.attempts, jsonb, boolean) is '
 
 -- A fold holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
 -- come back much later.
-create function pipeline.hold_run(p_run_id bigint) returns boolean
+create function pipeline.hold_parent(p_run_id bigint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
 begin
+  -- The row too, which children may refer to: who deletes it holds it before the run.
+  perform pipeline.lock_entities(r.pipeline_id, array[r.entity_id], true) from pipeline.runs r where r.id = p_run_id;
   perform from pipeline.runs r where r.id = p_run_id for no key update;
   return found;
 exception
@@ -275,7 +281,7 @@ exception
     return false;
 end
 $$;
-comment on function pipeline.hold_run(bigint) is 'Locks a run; false when somebody keeps it for longer than 200 ms.';
+comment on function pipeline.hold_parent(bigint) is 'Locks a run and its entity; false when somebody keeps them for longer than 200 ms.';
 
 create function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -293,9 +299,9 @@ begin
   if (select s.kind <> 'map' from pipeline.stages s where s.id = v_attempt.stage_id) then
     raise exception 'attempt % is of stage %, which is no map', p_attempt, (select s.name from pipeline.stages s where s.id = v_attempt.stage_id) using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
   end if;
-  -- The parent's run alone: whoever cancels it or starts it over waits for this chunk, or this chunk hears of it.
-  if not pipeline.hold_run(v_attempt.run_id) and v_attempt.id is not null then
-    return jsonb_build_object('status', 'busy', 'reason', 'the run is locked by another transaction', 'ring', '[]'::jsonb);
+  -- Whoever cancels the parent, starts it over or deletes it waits for this chunk, or this chunk hears of it.
+  if not pipeline.hold_parent(v_attempt.run_id) and v_attempt.id is not null then
+    return jsonb_build_object('status', 'busy', 'reason', 'the run or its row is locked by another transaction', 'ring', '[]'::jsonb);
   end if;
   select a.* into v_attempt from pipeline.attempts a where a.id = p_attempt;
   if v_attempt.state is distinct from 'started' or v_attempt.token is distinct from p_token then

@@ -219,6 +219,8 @@ begin
     perform pipeline.refuse_operation(p_run, p_stage, 'reset by its children', 'without any', 'Only a map or pipeline stage that has spawned has children; use pipeline.reset(run, stage).');
   elsif v_fan_out.state = 'open' then
     return pipeline.retry_failed_children(v_fan_out);
+  elsif pipeline.state_of(p_run, v_stage_id) = 'pending' then
+    perform pipeline.refuse_operation(p_run, p_stage, 'reset by its children', 'pending', 'Its needs run again; it spawns anew when they are done.');
   end if;
   v_failed := (select count(*) from pipeline.runs r where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
   if v_failed = 0 then

@@ -68,6 +68,10 @@ as $$
   from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id and s.kind = 'manual'
   where a.state = 'waiting' and not exists (select from public.pipeline_decisions d where d.attempt_id = a.id and d.closed_at is null)
   union all
+  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+  where a.state in ('queued', 'started')
+  union all
   select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
   from pipeline.attempts a where a.superseded and a.state in ('queued', 'started', 'waiting')
   union all

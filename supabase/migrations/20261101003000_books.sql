@@ -69,8 +69,10 @@ create table public.books (
   assemble_started_at timestamptz,
   assemble_completed_at timestamptz,
 
-  -- The functions read Storage with the rights of the project: a path must not lead them into another account's folder.
-  constraint books_source_in_own_folder check (starts_with(source_path, account_id || '/') and source_path !~ '(^|/)\.{1,2}(/|$)')
+  -- The functions read Storage with the rights of the project: a path must not lead them into another account's folder. It
+  -- becomes part of a URL, so it has no character that a URL reads as something else: no %, \, ?, # and none that is invisible.
+  constraint books_source_in_own_folder check (
+    starts_with(source_path, account_id || '/') and source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$' and source_path !~ '(^|/)\.{1,2}(/|$)')
 ) with (fillfactor = 50);
 -- No index on a projected column: it would end HOT updates. The queue has its own index in pipeline.attempts.
 create index books_by_account on public.books (account_id, created_at);
