@@ -132,7 +132,8 @@ describe('the stages of a longer book', () => {
     );
     expect(turns?.calls).toBeGreaterThan(0);
     const { structure_result: structure } = await books.book(long);
-    expect(structure).toMatchObject({ confidence: 1, unplaced: [] });
+    expect(structure).toMatchObject({ unplaced: [] });
+    expect((structure as { confidence: number }).confidence).toBeGreaterThan(0.9);
     expect((structure as { outline: unknown[] }).outline[1]).toMatchObject({
       title: '1 Where a Clock Should Stand',
       page: 6,
