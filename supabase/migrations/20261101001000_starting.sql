@@ -63,18 +63,19 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
+  v_version_id int := (select p.current_version_id from pipeline.pipelines p where p.id = p_pipeline_id);
   v_runs bigint[];
   v_stage pipeline.version_stages;
 begin
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
-    select p.id, p.current_version_id, e, v_now from pipeline.pipelines p, unnest(p_entity_ids) e
+    select p_pipeline_id, v_version_id, e, v_now from unnest(p_entity_ids) e
     -- Not `on conflict do nothing`, which costs more: the caller holds the entities, so nobody starts a run of them meanwhile.
-    where p.id = p_pipeline_id and not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e and r.status = 'running')
+    where not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e and r.status = 'running')
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
-  select vs.* into v_stage from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
+  select vs.* into v_stage from pipeline.version_stages vs where vs.version_id = v_version_id and vs.stage_id = p_stage_id;
   if not found then
     raise exception 'stage % is not part of the pipeline''s current version', (select s.name from pipeline.stages s where s.id = p_stage_id)
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
@@ -166,13 +167,20 @@ declare
   v_ring int[] := '{}';
 begin
   for v_other in
-    select o.stage_id, o.dependents from pipeline.pipelines p
+    select o.stage_id, o.dependents, exists (select from pipeline.version_stages t where t.version_id = o.version_id and t.after <> '[]') as thresholds
+    from pipeline.pipelines p
     join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id and not pipeline.is_only_root(vs)
     join pipeline.version_stages o on o.version_id = vs.version_id and o.stage_id <> p_stage_id and o.stage_id <> all (vs.dependents)
     where p.id = p_pipeline_id order by o.position
   loop
     v_open := pipeline.open_runs(v_other.stage_id, p_run_ids);
-    perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, v_other.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (v_open)));
+    -- A stage that had begun by a threshold was taken over, though the map that it awaited begins again.
+    perform pipeline.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
+    from (
+      select array_agg(r.entity_id) as entity_ids, case when v_other.thresholds then array(
+          select d from unnest(v_other.dependents) d where not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = d and not a.superseded))
+        else v_other.dependents end as pending
+      from pipeline.runs r where r.id = any (v_open) group by 2) g;
     v_ring := v_ring || pipeline.enqueue_stage(v_open, v_other.stage_id);
   end loop;
   return v_ring;
@@ -207,6 +215,19 @@ end
 $$;
 comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
 
+create function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids text[], p_wait boolean) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return pipeline.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002', hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+comment on function pipeline.lock_rows_named(pipeline.pipelines, text[], boolean) is 'lock_entities() of keys that somebody outside has named; MR002 where one is no value of the key''s type.';
+
 create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -221,7 +242,7 @@ begin
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it: npm run pipelines:sync, then push the migrations.';
   end if;
   -- The row's own spelling of its key goes on, however the caller wrote it.
-  v_held := pipeline.lock_entities(v_pipeline.id, array[p_entity_id], true);
+  v_held := pipeline.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
     raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
@@ -381,6 +402,32 @@ end
 $$;
 comment on function pipeline.retry_stage(int, text, bigint[]) is 'A new attempt of a stage that failed or was cancelled in runs that go on; returns the stages with work.';
 
+-- A run that is over may have begun on a version with stages that nobody runs any more.
+create function pipeline.dropped_stage(p_run_id bigint) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select min(s.name) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id and p.current_version_id <> r.version_id
+    join pipeline.version_stages vs on vs.version_id = r.version_id join pipeline.stages s on s.id = vs.stage_id
+    where r.id = p_run_id and r.status <> 'running' and not pipeline.is_done(r.id, vs.stage_id)
+      and not exists (select from pipeline.version_stages c where c.version_id = p.current_version_id and c.stage_id = vs.stage_id));
+end
+$$;
+comment on function pipeline.dropped_stage(bigint) is 'A stage that a run which is over has ahead of it, but the current version has not; null when there is none.';
+
+create function pipeline.refuse_outdated(p_run pipeline.runs) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if pipeline.dropped_stage(p_run.id) is not null then
+    raise exception 'run % cannot go on: the stage % ahead of it is no longer part of the pipeline', p_run.id, pipeline.dropped_stage(p_run.id)
+      using errcode = 'MR004', hint = 'Start its row anew, on the current version: write ''queued'' to a status, or select pipeline.start(pipeline, row).';
+  end if;
+end
+$$;
+comment on function pipeline.refuse_outdated(pipeline.runs) is 'Raises MR004 about a run that is over and whose version has a stage ahead that was dropped since.';
+
 -- The parent's word on it is spoken: a child that went on alone would change nothing.
 create function pipeline.refuse_orphan(p_run pipeline.runs) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -418,6 +465,7 @@ begin
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
   perform pipeline.refuse_orphan(v_run);
+  perform pipeline.refuse_outdated(v_run);
   select a.state into v_state from pipeline.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
   if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or pipeline.retry_runs(array[p_run]) = 0 then
     raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
@@ -475,7 +523,9 @@ begin
       and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
       and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
       and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and pipeline.is_latest_run(d.run_id)
+      and pipeline.is_latest_run(d.run_id) and pipeline.dropped_stage(d.run_id) is null
+      -- What a parent has given up goes on with the parent alone.
+      and not exists (select from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id where r.id = d.run_id and f.state in ('abandoned', 'closed'))
     order by d.run_id limit (p_condition ->> 'limit')::int);
   if p_dry_run then
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
@@ -484,6 +534,6 @@ begin
   return jsonb_build_object('matched', cardinality(v_runs), 'replayed', pipeline.retry_runs(v_runs));
 end
 $$;
-comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Leaves out children whose parent has given them up, and runs ahead of which a stage was dropped. Counts only, unless p_dry_run is false.';
 
 revoke all on all functions in schema pipeline from public;

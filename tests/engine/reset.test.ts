@@ -380,3 +380,18 @@ test('the failed child of a pipeline stage goes on where it failed, and the stag
   expect(await runStage(engine, 'after')).toHaveLength(1);
   expect(await flowStatus(engine, id)).toBe('completed');
 });
+
+test('a new run that takes a stage over goes on showing it, though the map it awaited begins again', async ({
+  engine,
+}) => {
+  const early = { name: 'early', after: [{ map: 'split', stage: 'read', count: 2 }] };
+  await defineSplit(engine, [early, { name: 'other' }]);
+  const [id] = await engine.queued('split');
+  await verb(engine, 'complete_stage', id, 'other', '1');
+  await verb(engine, 'start_stage', id, 'early');
+  await runStage(engine, 'early');
+  await verb(engine, 'cancel', id);
+  await engine.queue('other', [id as string]);
+  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 completed']);
+  expect(await engine.statuses(id)).toEqual({ split: 'queued', join: 'pending', early: 'completed', other: 'queued' });
+});
