@@ -2,18 +2,21 @@
 import pc from 'picocolors';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { readArguments, usage } from './demo/read-arguments.ts';
-import { runBooks } from './demo/run-books.ts';
-import { runLeads } from './demo/run-leads.ts';
 
 const given = argumentsOrExit(usage, () => {
   refuseKeptByNpm('demo', ['keep', 'url']);
   return readArguments(process.argv.slice(2));
 });
+// Loaded here, because each has libraries of its own, and wrong arguments are told at once.
+const run = async () => {
+  if (given.demo === 'books') return (await import('./demo/run-books.ts')).runBooks(given, ending);
+  return (await import('./demo/run-leads.ts')).runLeads(given, ending);
+};
 const ending = new AbortController();
 // "disconnect": whoever started this is gone without a word.
 for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => ending.abort());
 try {
-  process.exitCode = await (given.demo === 'books' ? runBooks(given, ending) : runLeads(given, ending));
+  process.exitCode = await run();
 } catch (error) {
   // Ctrl-C while starting ends the programs that prepare the database too: no failure worth telling.
   if (!ending.signal.aborted) console.error(pc.red((error as Error).message));

@@ -86,10 +86,10 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain('--url got "example.com", which is no web address: write it in full');
-    expect(stderr).toContain('npm run demo -- [--keep] [--url URL …]');
+    expect(stderr).toContain('npm run demo -- [leads] [--keep] [--url URL …]');
     const misspelt = await runDemo('--kep');
     expect(misspelt).toMatchObject({ code: 2, stdout: '' });
-    expect(misspelt.stderr).toMatch(/^Unknown option '--kep'\.\n\nnpm run demo -- \[--keep\]/);
+    expect(misspelt.stderr).toMatch(/^Unknown option '--kep'\.\n\nnpm run demo -- \[leads\] \[--keep\]/);
   });
 });
 

@@ -46,7 +46,10 @@ let books = 0;
 /** A project with one book; an isolate's cache knows books by their id, so each has its own. */
 async function projectWith(bytes: Uint8Array | string, media_type = 'application/pdf') {
   const id = `book-${++books}`;
-  const project = await startProject({ books: [{ id, source_path: 'a/b', media_type }], files: { 'a/b': bytes } });
+  const project = await startProject({
+    books: [{ id, account_id: 'a', source_path: 'a/b', media_type }],
+    files: { 'a/b': bytes },
+  });
   return { ...project, id };
 }
 
@@ -75,7 +78,8 @@ describe('split', () => {
   test('refuses a file that is larger than a function may hold, before it is fetched', async () => {
     const { env, received, id } = await projectWith('');
     const server = await startServer((request) => {
-      if (request.path.startsWith('/rest/')) return { json: [{ source_path: 'a/b', media_type: 'application/pdf' }] };
+      if (request.path.startsWith('/rest/'))
+        return { json: [{ account_id: 'a', source_path: 'a/b', media_type: 'application/pdf' }] };
       return { json: { size: 60 * 1024 * 1024, etag: 'one' } };
     });
     const given = listPages({ entity: { id } }, makeContext({ ...env, SUPABASE_URL: server.url }).context);
@@ -83,6 +87,18 @@ describe('split', () => {
     await expect(given).rejects.toThrow(/60 MB, and at most 50 MB/);
     expect([...received, ...server.received].filter(({ path }) => /\/object\/books\//.test(path))).toEqual([]);
   });
+
+  test.each(['b/b', 'a/../b/b', 'a/x?y'])(
+    'fetches nothing for the path %j, outside of its account’s folder',
+    async (source_path) => {
+      const id = `book-${++books}`;
+      const rows = [{ id, account_id: 'a', source_path, media_type: 'text/plain' }];
+      const { env, received } = await startProject({ books: rows, files: { 'b/b': 'theirs' } });
+      const given = listPages({ entity: { id } }, makeContext(env).context);
+      await expect(given).rejects.toMatchObject({ code: 'strange_path', permanent: true });
+      expect(received.filter(({ path }) => path.startsWith('/storage/'))).toEqual([]);
+    },
+  );
 
   test('takes an outage of Storage for one', async () => {
     const server = await startServer(() => ({ status: 503, json: { message: 'away' } }));

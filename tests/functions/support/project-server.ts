@@ -4,7 +4,7 @@ import { type ReceivedRequest, startServer } from './http-server.ts';
 /** What a tiny project holds: files of the bucket books by path, and rows of its two tables. */
 export interface Project {
   files?: Record<string, Uint8Array | string>;
-  books?: { id: string; source_path: string; media_type: string }[];
+  books?: { id: string; account_id: string; source_path: string; media_type: string }[];
   pages?: { number: number; blend_result: unknown; label_result: unknown }[];
 }
 
