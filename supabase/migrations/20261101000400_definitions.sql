@@ -230,6 +230,25 @@ begin
   end if;
 end
 $$;
+-- A run inside a run is over the same row; and without an insert function an item's key is that of the row.
+create function pipeline.check_parents(p_pipeline text, p_table regclass, p_key text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_parent record;
+begin
+  select o.name as pipeline, s.name as stage into v_parent
+  from pipeline.pipelines p join pipeline.version_stages vs on vs.child_pipeline_id = p.id
+  join pipeline.pipelines o on o.current_version_id = vs.version_id join pipeline.stages s on s.id = vs.stage_id
+  where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key) and s.child ->> 'insert' is null limit 1;
+  if found then
+    raise exception 'pipeline % cannot move to %.%: stage % of pipeline % starts runs of it by the keys of the former', p_pipeline, p_table, p_key, v_parent.stage, v_parent.pipeline
+      using errcode = 'MR001', hint = 'Define that pipeline without the stage first, or give this one another name.';
+  end if;
+end
+$$;
+comment on function pipeline.check_parents(text, regclass, text) is 'Raises MR001 when a pipeline is to change its table or key under a parent that starts runs of it.';
+
 comment on function pipeline.check_moved(text, regclass, text) is 'Raises MR001 when a pipeline with live runs is to change its table or key.';
 
 -- A stage whose attempts wait for people or children cannot turn into one that a worker runs while they wait, or the other way.
@@ -284,7 +303,10 @@ declare
 begin
   perform pipeline.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
+  -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
+  execute format('lock table %s in share row exclusive mode', v_table);
   perform pipeline.check_moved(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
+  perform pipeline.check_parents(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, enabled)
   values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
     coalesce(p_definition #>> '{entity,projection}', 'columns'), coalesce((p_definition ->> 'enabled')::boolean, true))
@@ -298,6 +320,9 @@ begin
   perform pipeline.save_stages(v_pipeline_id, p_definition);
   v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
   perform pipeline.attach(p_definition ->> 'pipeline');
+  -- A fan-in rule that was changed applies to what waits already: the next sweep folds it.
+  insert into pipeline.tallies (fan_out_id)
+  select f.id from pipeline.fan_outs f join pipeline.stages s on s.id = f.stage_id where s.pipeline_id = v_pipeline_id and f.state = 'open';
   perform pipeline.schedule_polls();
   return (select v.number from pipeline.versions v where v.id = v_version_id);
 end

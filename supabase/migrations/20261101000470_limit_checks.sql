@@ -17,6 +17,12 @@ begin
     if not exists (select from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name || '.' || s.name = v_target) then
       perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that is defined already', 'Define the other pipeline before this one.');
     end if;
+    -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
+    if pipeline.contains_pipeline((select p.id from pipeline.pipelines p where p.name = split_part(v_target, '.', 1)), p_definition ->> 'pipeline') or exists (
+      select from pipeline.pipelines p join pipeline.stages s on s.pipeline_id = p.id
+      where p.name = split_part(v_target, '.', 1) and split_part(s.limits #>> '{back_pressure,stage}', '.', 1) <> p.name and s.limits #>> '{back_pressure,stage}' like '%.%') then
+      perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage of a pipeline that neither starts runs of this one nor is itself held back by another', 'They could hold back one another for ever.');
+    end if;
     return;
   end if;
   v_later := array(

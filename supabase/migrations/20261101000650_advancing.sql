@@ -37,7 +37,7 @@ create function pipeline.running_of(p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select r.id from pipeline.runs r where r.id = any (p_run_ids) and r.status = 'running' order by r.id);
+  return array(select r.id from pipeline.runs r where r.id = any (p_run_ids) and (r.status = 'running') is true order by r.id);
 end
 $$;
 comment on function pipeline.running_of(bigint[]) is 'Those of the runs that are running.';
@@ -138,7 +138,8 @@ begin
   v_cascaded := array(
     select distinct n.run_id from pipeline.attempts n join pipeline.runs r on r.id = n.run_id
     join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) and n.stage_id = any (vs.needs) and n.state = 'skipped' and not n.superseded and n.error -> 'dependents' = 'true');
+    where r.id = any (p_run_ids) and n.state = 'skipped' and not n.superseded and n.error -> 'dependents' = 'true'
+      and (n.stage_id = any (vs.needs) or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
   if cardinality(v_cascaded) > 0 then
     v_ring := v_ring || pipeline.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
     p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));

@@ -55,21 +55,25 @@ create function pipeline.begin_roots(p_pipeline_id int, p_run_ids bigint[]) retu
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_root pipeline.version_stages;
+  v_root record;
+  v_runs bigint[];
   v_ring int[] := '{}';
 begin
   for v_root in
-    select vs.* from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id
-    where p.id = p_pipeline_id and vs.needs = '{}' and vs.after = '[]' order by vs.position
+    -- By the runs' own version: a definition may have been committed since they were made.
+    select vs.stage_id, vs.dependents, vs.plain, r.run_ids
+    from (select r.version_id, array_agg(r.id order by r.id) as run_ids from pipeline.runs r where r.id = any (p_run_ids) group by r.version_id) r
+    join pipeline.version_stages vs on vs.version_id = r.version_id
+    where vs.needs = '{}' and vs.after = '[]' order by vs.version_id, vs.position
   loop
     -- A stage that failed as it began, since its own child could not, has ended its run.
-    p_run_ids := pipeline.running_of(p_run_ids);
-    perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids)));
+    v_runs := pipeline.running_of(v_root.run_ids);
+    perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (v_runs)));
     if v_root.plain then
-      perform pipeline.queue_attempts(v_root.stage_id, p_run_ids);
+      perform pipeline.queue_attempts(v_root.stage_id, v_runs);
       v_ring := v_ring || v_root.stage_id;
     else
-      v_ring := v_ring || pipeline.begin_stage(v_root.stage_id, p_run_ids);
+      v_ring := v_ring || pipeline.begin_stage(v_root.stage_id, v_runs);
     end if;
   end loop;
   return v_ring;
@@ -328,6 +332,33 @@ end
 $$;
 comment on function pipeline.join_children(pipeline.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work.';
 
+-- A user's trigger that refuses to show a stage must not keep the parent waiting: as settle_unprojected() does, and what
+-- cannot begin even so is left to the end of the map, which then fails with the reason.
+create function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ring int[];
+begin
+  for v_try in 1 .. 2 loop
+    begin
+      perform set_config('pipeline.projection_off', case v_try when 2 then 'on' else '' end, true);
+      v_ring := pipeline.pass_thresholds(p_fan_out);
+      perform set_config('pipeline.projection_off', '', true);
+      return v_ring;
+    exception
+      when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+        raise;
+      when others then
+        perform pipeline.report('error', 'threshold_failed', 'A stage that awaited a threshold could not begin: ' || sqlerrm, jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
+    end;
+  end loop;
+  perform set_config('pipeline.projection_off', '', true);
+  return '{}';
+end
+$$;
+comment on function pipeline.pass_thresholds_guarded(pipeline.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that.';
+
 create function pipeline.fold(p_fan_out_id bigint, out ring int[], out busy boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -356,11 +387,17 @@ begin
       return;
     end if;
   end if;
+  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction.
+  perform from pipeline.fan_outs f where f.id = p_fan_out_id for no key update skip locked;
+  if not found and v_fan_out.id is not null then
+    busy := true;
+    return;
+  end if;
   perform pipeline.consume_tallies(p_fan_out_id);
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out from pipeline.fan_outs f where f.id = p_fan_out_id;
   if v_fan_out.state = 'open' and (select r.status = 'running' from pipeline.runs r where r.id = v_run.id) then
-    ring := pipeline.pass_thresholds(v_fan_out);
+    ring := pipeline.pass_thresholds_guarded(v_fan_out);
     ring := ring || pipeline.join_children(v_fan_out);
   end if;
 end
@@ -368,7 +405,7 @@ $$;
 comment on function pipeline.fold(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, try again.';
 
 create function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_fan_out bigint;
@@ -469,6 +506,26 @@ end
 $$;
 comment on function pipeline.retry_child_runs(int, bigint[]) is 'A new attempt of a pipeline stage that waits for the same child run, which goes on where it failed; returns the stages with work.';
 
+-- One row whose own trigger refuses to show it must not keep the others from being cancelled.
+create function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.project_cancelled(p_cancelled);
+exception
+  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+    raise;
+  when others then
+    if cardinality(p_cancelled) = 1 then
+      perform pipeline.report('error', 'projection_failed', 'A cancelled child could not be shown on its row: ' || sqlerrm, jsonb_build_object('entity_id', (p_cancelled[1].change).entity_id));
+    else
+      perform pipeline.show_cancelled(p_cancelled[:cardinality(p_cancelled) / 2]);
+      perform pipeline.show_cancelled(p_cancelled[cardinality(p_cancelled) / 2 + 1:]);
+    end if;
+end
+$$;
+comment on function pipeline.show_cancelled(pipeline.cancelled[]) is 'Shows cancelled attempts on their entities; a row that refuses is left as it is, and reported.';
+
 -- Children of fan-outs that were given up. Those whose row somebody holds are left to the next call.
 create function pipeline.cancel_children(p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -493,7 +550,7 @@ begin
     v_runs := array(select r.id from pipeline.runs r where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids) and r.status = 'running' order by r.id for no key update skip locked);
     perform pipeline.end_runs(v_runs, 'cancelled');
     v_cancelled := pipeline.cancel_attempts(v_runs, null);
-    perform pipeline.project_cancelled(v_cancelled);
+    perform pipeline.show_cancelled(v_cancelled);
     v_count := v_count + cardinality(v_runs);
   end loop;
   update pipeline.fan_outs f set state = 'closed' where f.id = any (v_fan_outs) and not exists (select from pipeline.runs r where r.fan_out_id = f.id and r.status = 'running');

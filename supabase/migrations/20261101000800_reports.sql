@@ -119,7 +119,7 @@ begin
       i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
       case v.verdict when 'stale' then case when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text
           then 'the job was submitted for another run' else pipeline.stale_reason(a.state, a.error) end when 'busy' then 'the entity is locked by another transaction'
-        when 'rejected' then coalesce(i.reason, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end, i.claimed_stage, i.claimed_trace)::pipeline.work
+        when 'rejected' then coalesce(i.reason, case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: send the last chunk, with p_last, first' end, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end, i.claimed_stage, i.claimed_trace)::pipeline.work
     from unnest(p_items) i
     left join pipeline.attempts a on a.id = i.attempt_id
     left join pipeline.runs r on r.id = a.run_id
@@ -138,6 +138,8 @@ begin
         when a.id is null then 'stale'
         when not a.id = any (p_locked) then 'busy'
         when i.shown is not null then case
+          when a.state = 'started' and a.token::text = i.shown and i.outcome = 'waiting' and s.kind = 'map'
+            and not exists (select from pipeline.fan_outs f where f.run_id = a.run_id and f.stage_id = a.stage_id and f.state = 'open' and f.total is not null) then 'rejected'
           when a.state = 'started' and a.token::text = i.shown then null
           when a.token::text = i.shown and a.state::text in (i.outcome, case when i.outcome = 'waiting' then 'completed' end) then 'duplicate'
           else 'stale' end
@@ -190,7 +192,7 @@ $$;
 comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
 
 create function public.pipeline_resume(p_items json) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done record;
@@ -208,7 +210,7 @@ $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';
 
 create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();

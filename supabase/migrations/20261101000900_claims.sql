@@ -262,7 +262,7 @@ $$;
 comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
 
 create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage pipeline.stages := pipeline.stage_named(p_pipeline, p_stage);
@@ -299,7 +299,7 @@ $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
 create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;
@@ -327,7 +327,7 @@ $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
 
 create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -348,7 +348,7 @@ $$;
 comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;

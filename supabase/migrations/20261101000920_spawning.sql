@@ -169,7 +169,8 @@ begin
   if v_adopted + cardinality(v_added) = 0 then
     return '{}';
   end if;
-  update pipeline.fan_outs f set spawned = f.spawned + v_adopted + cardinality(v_added),
+  -- What comes after a predecessor's last chunk opens the total again, until this worker's own last chunk.
+  update pipeline.fan_outs f set total = null, spawned = f.spawned + v_adopted + cardinality(v_added),
     first_number = least(f.first_number, (select min(n) from unnest(pipeline.item_numbers(p_item_keys)) n))
   where f.id = p_fan_out.id returning f.spawned into v_spawned;
   if v_spawned > 100000 then
@@ -249,7 +250,7 @@ begin
   end if;
   v_rows := pipeline.rows_for_items(v_stage, (select r.entity_id from pipeline.runs r where r.id = p_attempt.run_id), p_items);
   perform pipeline.check_numbers(fan_out, v_rows.item_keys);
-  v_held := pipeline.lock_entities(v_child.id, v_rows.entity_ids, false);
+  v_held := pipeline.lock_rows_named(v_child, v_rows.entity_ids, false);
   if array(select h from unnest(v_held) h order by h) <> array(select e from unnest(v_rows.entity_ids) e order by e) then
     perform pipeline.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
     select array_agg(i.key) filter (where i.entity_id <> all (v_held)), array_agg(i.key) filter (where i.entity_id = any (v_held)), array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
@@ -284,7 +285,7 @@ $$;
 comment on function pipeline.hold_parent(bigint) is 'Locks a run and its entity; false when somebody keeps them for longer than 200 ms.';
 
 create function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt pipeline.attempts;

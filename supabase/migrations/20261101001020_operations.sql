@@ -5,12 +5,15 @@
 -- done. All of them wait for the row and the run, in the lock order, and raise MR003 or MR004 with the remedy.
 
 -- The run, held with its entity, and the stage of its version.
-create function pipeline.hold_stage(p_run bigint, p_stage text, out run pipeline.runs, out version_stage pipeline.version_stages)
+create function pipeline.hold_stage(p_run bigint, p_stage text, out run pipeline.runs, out version_stage pipeline.version_stages, p_whole boolean default false)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline text;
 begin
+  if p_stage is null and not p_whole then
+    raise exception 'p_stage is null, but must be the name of a stage' using errcode = 'MR002', hint = 'Name one: select stage, state from pipeline.operations where run_id = …';
+  end if;
   perform pipeline.hold_runs(array[p_run]);
   select r.* into run from pipeline.runs r where r.id = p_run;
   if not found then
@@ -20,6 +23,7 @@ begin
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id using errcode = 'MR004', hint = 'Use the latest: select max(id) from pipeline.runs where entity_id = ''…''.';
   end if;
   perform pipeline.refuse_orphan(run);
+  perform pipeline.refuse_outdated(run);
   select p.name into v_pipeline from pipeline.pipelines p where p.id = run.pipeline_id;
   if p_stage is not null then
     select vs.* into version_stage from pipeline.version_stages vs where vs.version_id = run.version_id and vs.stage_id = (pipeline.stage_named(v_pipeline, p_stage)).id;
@@ -29,7 +33,7 @@ begin
   end if;
 end
 $$;
-comment on function pipeline.hold_stage(bigint, text) is 'Locks a run and its entity, waiting for both; MR003 or MR004 when there is no such run or stage, or a later run.';
+comment on function pipeline.hold_stage(bigint, text, boolean) is 'Locks a run and its entity, waiting for both; MR003 or MR004 when there is no such run or stage, or a later run.';
 
 create function pipeline.state_of(p_run_id bigint, p_stage_id int) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -156,7 +160,7 @@ create function pipeline.reset(p_run bigint, p_stage text default null) returns 
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_held record := pipeline.hold_stage(p_run, p_stage);
+  v_held record := pipeline.hold_stage(p_run, p_stage, p_whole => true);
   v_run pipeline.runs := v_held.run;
   v_stages int[] := (v_held.version_stage).dependents || (v_held.version_stage).stage_id;
   v_ring int[];

@@ -97,7 +97,7 @@ $$;
 comment on function pipeline.append_turns(pipeline.attempts, jsonb) is 'Adds turns to the conversation of a locked attempt; those whose number is taken already change nothing.';
 
 create function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt pipeline.attempts;
@@ -127,7 +127,7 @@ $$;
 comment on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb) is 'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these numbers are taken, the first ones stay), stale or busy.';
 
 create function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt pipeline.attempts;
@@ -190,7 +190,7 @@ select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage, t.
   case when t.kind = 'tool' then t.content ->> 'name' else m.calls end as tool,
   case when t.kind = 'tool' then t.content ->> 'arguments' else m.arguments end as arguments,
   case when t.kind = 'tool' then t.content ->> 'output' else m.said end as output,
-  (t.usage ->> 'input_tokens')::bigint + (t.usage ->> 'output_tokens')::bigint as tokens, (t.usage ->> 'cost_usd')::numeric as cost_usd,
+  (t.usage ->> 'input_tokens')::numeric + (t.usage ->> 'output_tokens')::numeric as tokens, (t.usage ->> 'cost_usd')::numeric as cost_usd,
   t.content ->> 'asked' as asked, t.attempt_id, t.created_at as at
 from pipeline.turns t
 join pipeline.stages s on s.id = t.stage_id
@@ -208,7 +208,7 @@ comment on view pipeline.agent_log is 'The conversations of agents, one row a tu
 create view pipeline.agent_passages as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage,
   count(*) filter (where t.kind = 'model') as turns, count(*) filter (where t.kind = 'tool') as tool_calls,
-  sum((t.usage ->> 'input_tokens')::bigint) as input_tokens, sum((t.usage ->> 'output_tokens')::bigint) as output_tokens, sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
+  sum((t.usage ->> 'input_tokens')::numeric) as input_tokens, sum((t.usage ->> 'output_tokens')::numeric) as output_tokens, sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
   count(distinct t.attempt_id) as attempts, min(t.created_at) as first_turn_at, max(t.created_at) as last_turn_at
 from pipeline.turns t
 join pipeline.stages s on s.id = t.stage_id

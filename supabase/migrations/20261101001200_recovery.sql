@@ -129,9 +129,16 @@ begin
   delete from pipeline.rings r where r.id in (select o.id from pipeline.rings o where o.rung_at < pipeline.now() - interval '10 seconds' for update skip locked);
   select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
   from pipeline.pipelines p, pipeline.sweep_pipeline(p.id) s;
-  v_children := pipeline.sweep_children();
-  perform pipeline.close_decisions(1000);
-  v_done := v_done || to_jsonb(v_children);
+  begin
+    v_children := pipeline.sweep_children();
+    v_done := v_done || to_jsonb(v_children);
+    perform pipeline.close_decisions(1000);
+  exception
+    when query_canceled then raise;
+    -- As in sweep_pipeline(): no part of the recovery may end the others.
+    when others then
+      perform pipeline.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
+  end;
   delete from pipeline.claims c where c.token in (
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
       select from pipeline.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
@@ -167,8 +174,9 @@ begin
   v_runs := array(
     select r.id from (
       select r.id from pipeline.runs r where r.status <> 'running' and r.finished_at < v_before
-        -- A parent that still waits counts its children.
+        -- A parent that still waits counts its children, and one that is over may have late ones.
         and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
+        and not exists (select from pipeline.fan_outs f join pipeline.runs c on c.fan_out_id = f.id and c.status = 'running' where f.run_id = r.id)
       order by r.id limit 10000 for update skip locked) r);
   perform pipeline.delete_runs(v_runs);
   perform pipeline.prune_decisions();

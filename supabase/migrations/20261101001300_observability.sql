@@ -109,7 +109,7 @@ as $$
   select 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt', coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id), coalesce('fan-out ' || f.id, 'none')
   from (select a.* from pipeline.attempts a where a.state = 'waiting' and a.service = 'children') a
   full join (select f.* from pipeline.fan_outs f where f.state = 'open') f on f.attempt_id = a.id
-  where f.id is null or (a.id is null and not exists (
+  where f.id is null or (a.id is not null and f.total is null) or (a.id is null and not exists (
     -- The worker that spawns may have been lost: its successor takes the fan-out over.
     select from pipeline.attempts s where s.run_id = f.run_id and s.stage_id = f.stage_id and s.state in ('queued', 'started') and not s.superseded))
   union all

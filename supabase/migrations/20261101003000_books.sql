@@ -114,7 +114,10 @@ create function public.insert_pages(p_parent text, p_items jsonb) returns table 
 language sql set search_path = pg_catalog, pg_temp
 as $$
   with given as (
-    select (i ->> 'key')::int as number from jsonb_array_elements(p_items) i
+    select (i ->> 'key')::int as number, (i ->> 'of')::int as last from jsonb_array_elements(p_items) i
+  ), gone as (
+    -- pages of a longer file that this one has replaced
+    delete from public.pages p where p.book_id = p_parent::uuid and p.number > (select max(g.last) from given g)
   ), added as (
     insert into public.pages (book_id, number) select p_parent::uuid, g.number from given g order by g.number
     on conflict on constraint pages_number_key do nothing returning id, number
@@ -123,7 +126,7 @@ as $$
   union all
   select p.number::text, p.id::text from given g join public.pages p on p.book_id = p_parent::uuid and p.number = g.number
 $$;
-comment on function public.insert_pages(text, jsonb) is 'Adds pages to a book, by number; answers the row of each, also of those that were there already. For the stage split.';
+comment on function public.insert_pages(text, jsonb) is 'Adds pages {key: number, of: how many there are} to a book and removes those beyond; answers the row of each, also of those that were there already. For the stage split.';
 revoke all on function public.insert_pages(text, jsonb) from public, anon, authenticated, service_role;
 
 alter table public.books enable row level security;
@@ -180,7 +183,8 @@ cross join lateral (
       when bool_or(s.status = 'failed') then 'failed'
       else 'pending' end as status,
     coalesce(array_agg(s.stage order by s.place) filter (where s.status in ('queued', 'started')), '{}') as stages,
-    (array_agg(s.stage || ': ' || s.error order by s.place) filter (where s.status = 'failed'))[1] as error
+    -- what was cancelled because of another stage's failure comes after it
+    (array_agg(s.stage || ': ' || s.error order by s.error = 'cancelled', s.place) filter (where s.status = 'failed'))[1] as error
   from (values
     (1, 'split', b.split_status, b.split_error), (2, 'metadata', b.metadata_status, b.metadata_error), (3, 'toc', b.toc_status, b.toc_error), (4, 'page_numbers', b.page_numbers_status, b.page_numbers_error), (5, 'headings', b.headings_status, b.headings_error), (6, 'structure', b.structure_status, b.structure_error), (7, 'review', b.review_status, b.review_error), (8, 'assemble', b.assemble_status, b.assemble_error)
   ) s(place, stage, status, error)

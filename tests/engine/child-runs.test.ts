@@ -7,13 +7,13 @@ import { completed, failed, runStage, Worker } from '../support/worker.ts';
 const contents = (more: Row = {}): StageDefinition => ({
   name: 'contents',
   kind: 'pipeline',
-  child: { pipeline: 'toc' },
+  child: { pipeline: 'index' },
   ...more,
 });
 
-/** Defines `toc` (find → link) and `flow` (contents, which is a run of toc over the same row, → publish). */
+/** Defines `index` (find → link) and `flow` (contents, which is a run of index over the same row, → publish). */
 async function define(engine: Engine, more: Row = {}, toc = chain(['find', 'link'])): Promise<void> {
-  await engine.pipeline(toc, {}, 'toc');
+  await engine.pipeline(toc, {}, 'index');
   await engine.pipeline([contents(more), { name: 'publish', needs: ['contents'] }]);
 }
 
@@ -21,7 +21,7 @@ async function define(engine: Engine, more: Row = {}, toc = chain(['find', 'link
 async function runOf(
   engine: Engine,
   id: string | undefined,
-  pipeline = 'toc',
+  pipeline = 'index',
 ): Promise<Row & { id: string; status: string }> {
   const [run] = await engine.rows<Row & { id: string; status: string }>(
     `select r.id, r.status, r.trace_id, r.fan_out_id, r.item_key from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
@@ -32,7 +32,7 @@ async function runOf(
   return run;
 }
 
-async function failStage(engine: Engine, stage: string, pipeline = 'toc'): Promise<void> {
+async function failStage(engine: Engine, stage: string, pipeline = 'index'): Promise<void> {
   const worker = await Worker.of(engine, stage, pipeline);
   await worker.complete([failed(await worker.takeOne(), { permanent: true })]);
   await worker.leave();
@@ -57,7 +57,7 @@ test('the child run begins over the same row, under the same trace, with the sta
     publish: 'pending',
   });
   expect((await runOf(engine, id)).trace_id).toBe((await runOf(engine, id, 'flow')).trace_id);
-  expect((await engine.rings()).map(({ body }) => `${body.pipeline}.${body.stage}`)).toEqual(['toc.find']);
+  expect((await engine.rings()).map(({ body }) => `${body.pipeline}.${body.stage}`)).toEqual(['index.find']);
 });
 
 test("the results of the child's last stages are the stage's result, and pass to those that need it", async ({
@@ -65,11 +65,11 @@ test("the results of the child's last stages are the stage's result, and pass to
 }) => {
   await define(engine, {}, [{ name: 'find' }, { name: 'link', needs: ['find'] }, { name: 'draw', needs: ['find'] }]);
   const [id] = await engine.queued('contents');
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'started' });
-  await runStage(engine, 'draw', 'toc');
+  await runStage(engine, 'draw', 'index');
   const { ring } = await fold(engine);
   expect(ring).toMatchObject([{ pipeline: 'flow', stage: 'publish' }]);
   const { needs } = await (await Worker.of(engine, 'publish')).takeOne();
@@ -91,7 +91,7 @@ test('a child whose stages are all skipped ends with its parent, by the sweep at
 test('a child run after a stage of its parent begins when that is done; its condition may skip it', async ({
   engine,
 }) => {
-  await engine.pipeline(chain(['find', 'link']), {}, 'toc');
+  await engine.pipeline(chain(['find', 'link']), {}, 'index');
   await engine.pipeline([
     { name: 'scan' },
     contents({ needs: ['scan'], when: '$.entity.label == "item 1"' }),
@@ -142,7 +142,7 @@ test('a child that is cancelled fails its parent', async ({ engine }) => {
 
 test('the retry of the parent goes on in the same child run, where it failed', async ({ engine }) => {
   const id = await started(engine);
-  await runStage(engine, 'find', 'toc');
+  await runStage(engine, 'find', 'index');
   await failStage(engine, 'link');
   await fold(engine);
   await engine.sql.query('select pipeline.sweep()');
@@ -155,7 +155,7 @@ test('the retry of the parent goes on in the same child run, where it failed', a
     publish: 'pending',
   });
   expect(await runOf(engine, id)).toMatchObject({ id: child.id, status: 'running' });
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
   const parents = `select a.number, a.state, a.parent_id is not null as follows from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
@@ -178,8 +178,8 @@ test('the retry of a parent that was cancelled goes on, before and after the swe
     expect(await engine.statuses(id)).toMatchObject({ find: 'queued', contents: 'started' });
     await engine.expectSound();
   }
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed' });
 });
@@ -204,16 +204,16 @@ test('a child that its row started anew since counts as the child when the paren
   const later = await runOf(engine, id);
   await engine.sql.query('select pipeline.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await runOf(engine, id)).toMatchObject({ id: later.id, item_key: '1' });
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
 test('a stage that starts over when it was done starts its child anew', async ({ engine }) => {
   const id = await started(engine);
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   const former = await runOf(engine, id);
   await engine.queue('contents', [id]);
@@ -230,7 +230,7 @@ test('a stage that starts over while its child still runs begins another, and th
   engine,
 }) => {
   const id = await started(engine);
-  await runStage(engine, 'find', 'toc');
+  await runStage(engine, 'find', 'index');
   const former = await runOf(engine, id);
   await engine.queue('contents', [id]);
   expect(await engine.value('select status from pipeline.runs where id = $1', [former.id])).toBe('cancelled');
@@ -240,8 +240,8 @@ test('a stage that starts over while its child still runs begins another, and th
     contents: 'started',
     publish: 'pending',
   });
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
@@ -254,12 +254,12 @@ test('a row whose child pipeline runs by itself already fails the stage, and the
   await engine.queue('contents', [id]);
   expect(await engine.item(id)).toMatchObject({
     contents_status: 'failed',
-    contents_error: expect.stringContaining('live run of pipeline toc that was started by itself'),
+    contents_error: expect.stringContaining('live run of pipeline index that was started by itself'),
   });
   expect(await engine.value('select error_code from pipeline.dead_letters')).toBe('child_running');
   expect(await engine.statuses(id)).toMatchObject({ find: 'queued' });
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   await engine.sql.query('select pipeline.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await engine.statuses(id)).toMatchObject({ find: 'queued', contents: 'started' });
   const parents = `select a.number, a.parent_id is not null as follows from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
@@ -277,7 +277,7 @@ test('child runs nest: the innermost ends, and each fold names the next one out'
       { name: 'link', needs: ['find'] },
     ],
     {},
-    'toc',
+    'index',
   );
   await engine.pipeline([contents(), { name: 'publish', needs: ['contents'] }]);
   const [id] = await engine.queued('contents');
@@ -285,7 +285,7 @@ test('child runs nest: the innermost ends, and each fold names the next one out'
   await runStage(engine, 'look', 'pattern');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ find: 'completed', link: 'queued', contents: 'started' });
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
@@ -294,7 +294,7 @@ test('a failure passes out through every level, one fold after the other, and a 
   engine,
 }) => {
   await engine.pipeline([{ name: 'look' }], {}, 'pattern');
-  await engine.pipeline([{ name: 'find', kind: 'pipeline', child: { pipeline: 'pattern' } }], {}, 'toc');
+  await engine.pipeline([{ name: 'find', kind: 'pipeline', child: { pipeline: 'pattern' } }], {}, 'index');
   await engine.pipeline([contents()]);
   const [id] = await engine.queued('contents');
   await fold(engine);
@@ -326,7 +326,7 @@ test('a row that is deleted takes its run and its child run with it', async ({ e
 test('a completion that begins a child run never waits for a user, though its own pipeline writes no columns', async ({
   engine,
 }) => {
-  await engine.pipeline(chain(['find', 'link']), {}, 'toc');
+  await engine.pipeline(chain(['find', 'link']), {}, 'index');
   await engine.pipeline([{ name: 'scan' }, contents({ needs: ['scan'] })], { projection: 'none' });
   const [id] = await engine.insert();
   await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
@@ -342,8 +342,8 @@ test('a completion that begins a child run never waits for a user, though its ow
 
 test('a cancel of the parent and the end of its child take turns', async ({ engine }) => {
   const id = await started(engine);
-  await runStage(engine, 'find', 'toc');
-  await runStage(engine, 'link', 'toc');
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
   const folding = await openTransaction(engine);
   const fanOut = await engine.value('select id from pipeline.fan_outs');
   await folding.query('select pipeline.fold($1)', [fanOut]);
@@ -358,27 +358,27 @@ test('a cancel of the parent and the end of its child take turns', async ({ engi
 test('pipelines that contain themselves or one another are refused when they are defined', async ({ engine }) => {
   await define(engine);
   const recursive: [string, StageDefinition[], RegExp][] = [
-    ['toc', [{ name: 'find', kind: 'pipeline', child: { pipeline: 'toc' } }], /does not start this one in turn/],
-    ['toc', [{ name: 'find', kind: 'pipeline', child: { pipeline: 'flow' } }], /does not start this one in turn/],
-    ['toc', [{ name: 'find', kind: 'map', child: { pipeline: 'flow' } }], /does not start this one in turn/],
+    ['index', [{ name: 'find', kind: 'pipeline', child: { pipeline: 'index' } }], /does not start this one in turn/],
+    ['index', [{ name: 'find', kind: 'pipeline', child: { pipeline: 'flow' } }], /does not start this one in turn/],
+    ['index', [{ name: 'find', kind: 'map', child: { pipeline: 'flow' } }], /does not start this one in turn/],
     ['fresh', [{ name: 'own', kind: 'pipeline', child: { pipeline: 'fresh' } }], /defined already/],
     ['fresh', [{ name: 'own', kind: 'pipeline' }], /child.pipeline is missing/],
     [
       'fresh',
-      [{ name: 'own', kind: 'pipeline', child: { pipeline: 'toc', insert: 'public.x' } }],
+      [{ name: 'own', kind: 'pipeline', child: { pipeline: 'index', insert: 'public.x' } }],
       /child.insert is not known/,
     ],
     [
       'fresh',
-      [{ name: 'own', kind: 'pipeline', child: { pipeline: 'toc' }, fan_in: { rule: 'all' } }],
+      [{ name: 'own', kind: 'pipeline', child: { pipeline: 'index' }, fan_in: { rule: 'all' } }],
       /fan_in has no meaning for a stage of kind pipeline/,
     ],
     [
       'fresh',
-      [{ name: 'own', kind: 'map', child: { pipeline: 'toc', insert: 'public.missing' } }],
+      [{ name: 'own', kind: 'map', child: { pipeline: 'index', insert: 'public.missing' } }],
       /child.insert is "public.missing"/,
     ],
-    ['fresh', [{ name: 'own', child: { pipeline: 'toc' } }], /child has no meaning for a stage of kind function/],
+    ['fresh', [{ name: 'own', child: { pipeline: 'index' } }], /child has no meaning for a stage of kind function/],
   ];
   for (const [pipeline, stages, message] of recursive) {
     await expect(engine.pipeline(stages, {}, pipeline)).rejects.toMatchObject({

@@ -136,7 +136,9 @@ test('the successor of a worker that died between spawning and waiting takes its
   expect(await engine.value('select count(*)::int from public.items')).toBe(3);
 });
 
-test('after a lost lease the children that failed meanwhile are not retried: nobody asked for it', async ({ engine }) => {
+test('after a lost lease the children that failed meanwhile are not retried: nobody asked for it', async ({
+  engine,
+}) => {
   await defineFamily(engine, { split: { fan_in: { failed_children: 'ignore' } } });
   await one(engine);
   const lost = await Spawner.of(engine);

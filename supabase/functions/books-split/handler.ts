@@ -10,15 +10,15 @@ const input = z.object({ entity: z.object({ id: z.string() }) });
 export async function listPages(
   { entity }: z.output<typeof input>,
   { env }: HandlerContext,
-): Promise<{ key: number }[]> {
+): Promise<{ key: number; of: number }[]> {
   const count = await withBookFile(entity.id, env, async ({ pageCount }) => pageCount);
-  return Array.from({ length: count }, (_, index) => ({ key: index + 1 }));
+  return Array.from({ length: count }, (_, index) => ({ key: index + 1, of: count }));
 }
 
 export const split = defineMap({
   pipeline: books,
   stage: 'split',
   input,
-  item: z.object({ key: z.int() }),
+  item: z.object({ key: z.int(), of: z.int() }),
   items: listPages,
 });
