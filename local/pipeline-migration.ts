@@ -27,10 +27,10 @@ export function definitionsIn(migrations: string[]): Map<string, DefinitionJson>
   return new Map(found.map((pipeline) => [pipeline.pipeline, pipeline]));
 }
 
-/** A migration that defines `pipeline`; stages that came since `before` get their columns first. */
+/** A migration that defines `pipeline`; stages that came since `before`, or all of a new one, get their columns first. */
 export function pipelineMigration(pipeline: DefinitionJson, before: DefinitionJson | undefined): string {
-  const known = before?.stages.map((stage) => stage.name);
-  const added = known ? pipeline.stages.filter((stage) => !known.includes(stage.name)) : [];
+  const known = before?.stages.map((stage) => stage.name) ?? [];
+  const added = pipeline.stages.filter((stage) => !known.includes(stage.name));
   const columns =
     pipeline.entity.projection === 'columns'
       ? added.map((stage) => stageColumns(pipeline.entity.table, stage.name))

@@ -387,8 +387,8 @@ begin
       return;
     end if;
   end if;
-  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction.
-  perform from pipeline.fan_outs f where f.id = p_fan_out_id for no key update skip locked;
+  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or have opened it again since.
+  perform from pipeline.fan_outs f where f.id = p_fan_out_id and (f.state <> 'open' or v_fan_out.state = 'open') for no key update skip locked;
   if not found and v_fan_out.id is not null then
     busy := true;
     return;

@@ -59,6 +59,15 @@ begin
       raise exception 'table % has no column % for stage %', p_pipeline.entity_table, v_missing.name, v_missing.stage
         using errcode = 'MR001', hint = pipeline.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
     end if;
+    select s as stage, c.name, format_type(a.atttypid, null) as type, t.wanted into v_missing
+    from unnest(p_stages) s, unnest(pipeline.stage_columns(s), array['text', 'text', 'jsonb', 'text', 'integer', 'timestamp with time zone', 'timestamp with time zone']) with ordinality c(name, wanted, place)
+    join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name and not a.attisdropped
+    cross join lateral (select c.wanted) t
+    where format_type(a.atttypid, null) <> c.wanted and not (c.wanted = 'text' and format_type(a.atttypid, null) = 'character varying') order by c.place limit 1;
+    if found then
+      raise exception 'column % of table % is of type %, but must be of type %', v_missing.name, p_pipeline.entity_table, v_missing.type, v_missing.wanted
+        using errcode = 'MR001', hint = pipeline.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
+    end if;
   end if;
 end
 $$;

@@ -69,7 +69,7 @@ describe('split', () => {
     const pdf = await projectWith(await smallBookPdf());
     const { context } = makeContext(pdf.env);
     expect(await listPages({ entity: { id: pdf.id } }, context)).toEqual(
-      [1, 2, 3, 4, 5, 6, 7, 8].map((key) => ({ key })),
+      [1, 2, 3, 4, 5, 6, 7, 8].map((key) => ({ key, of: 8 })),
     );
     const text = await projectWith('one\ftwo\f', 'text/plain');
     expect(await listPages({ entity: { id: text.id } }, makeContext(text.env).context)).toHaveLength(2);
