@@ -43,14 +43,14 @@ declare
   v_strange record;
 begin
   if p_stage.child ->> 'insert' is null then
-    item_keys := array(select distinct i ->> 'key' from jsonb_array_elements(p_items) i order by 1);
+    item_keys := array(select k from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d order by length(k), k);
     entity_ids := item_keys;
     return;
   elsif v_insert is null then
     raise exception 'the stage''s insert function %(text, jsonb) does not exist', p_stage.child ->> 'insert'
       using errcode = 'MR004', hint = 'Create it again, then retry the run.';
   end if;
-  execute format('select coalesce(array_agg(f.item_key order by f.item_key), ''{}''), coalesce(array_agg(f.entity_id order by f.item_key), ''{}'') from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f', v_insert::regproc)
+  execute format('select coalesce(array_agg(f.item_key order by length(f.item_key), f.item_key), ''{}''), coalesce(array_agg(f.entity_id order by length(f.item_key), f.item_key), ''{}'') from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f', v_insert::regproc)
     into item_keys, entity_ids using p_parent, p_items;
   select key, case when a.asked is null then 'was not asked for' when r.place is null then 'is missing' else 'has no entity_id' end as fault into v_strange
   from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
