@@ -309,7 +309,7 @@ test('the last two children that end at once, each with its fold, end their pare
       workers.map(async (worker, place) => {
         await worker.complete([completed(items[place] as never)]);
         await fold(engine, [fanOut], worker.client);
-        await worker.leave();
+        await worker.leave(true);
       }),
     );
     expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 completed']);
