@@ -1,0 +1,190 @@
+// A definition that is committed while runs of the former one are under way, or over: what it refuses, and what goes on.
+import type pg from 'pg';
+import { expect } from 'vitest';
+import {
+  atlasStatuses,
+  defineFamily,
+  endSheets,
+  fold,
+  numbers,
+  Spawner,
+  startAtlases,
+  sweep,
+  waitingAtlas,
+} from '../support/children.ts';
+import { chain, type Definition, type Engine, type StageDefinition, test } from '../support/engine.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { failed, runStage, Worker } from '../support/worker.ts';
+
+const refusal = (engine: Engine, definition: unknown, client?: pg.Client) =>
+  engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)], client);
+
+/** Fails the stage of the next entity for good. */
+async function failFor(engine: Engine, stage: string): Promise<void> {
+  const worker = await Worker.of(engine, stage);
+  await worker.complete([failed(await worker.takeOne(), { permanent: true })]);
+  await worker.leave();
+}
+
+test('a stage ahead of a live run that becomes manual waits for a person when the run gets there', async ({
+  engine,
+}) => {
+  const definition = await engine.pipeline(chain(['a', 'b', 'c']));
+  const [id] = await engine.queued('a');
+  const stages = [{ name: 'a' }, { name: 'b', needs: ['a'], kind: 'manual' }, { name: 'c', needs: ['b'] }];
+  await engine.define({ ...definition, stages });
+  await runStage(engine, 'a');
+  expect(await engine.attempts(id)).toEqual(['a 1 completed', 'b 1 waiting']);
+  expect(await engine.value('select count(*)::int from public.pipeline_decisions where stage = $1', ['b'])).toBe(1);
+});
+
+/** Keeps whoever causes the event waiting until the answered session ends its transaction. */
+async function holdBack(engine: Engine, event: string): Promise<pg.Client> {
+  await engine.sql.query(`
+    create table public.brake (id int primary key);
+    insert into public.brake values (1);
+    create function public.wait_for_brake() returns trigger language plpgsql security definer as $$
+    begin perform from public.brake for update; return null; end $$;
+    create trigger wait_for_brake ${event} for each statement execute function public.wait_for_brake()`);
+  const brake = await openTransaction(engine);
+  await brake.query('select from public.brake for update');
+  return brake;
+}
+
+/** atlas → a map without an insert function, whose items' keys are ids of rows of public.items or public.leaves. */
+async function defineMap(engine: Engine, child: string): Promise<Definition> {
+  const stages: StageDefinition[] = [
+    { name: 'split', kind: 'map', child: { pipeline: child } },
+    { name: 'publish', needs: ['split'] },
+  ];
+  return engine.pipeline(stages, { table: 'public.atlases' }, 'atlas');
+}
+
+test('a map keeps its child pipeline while live runs have it ahead of them or spawn', async ({ engine }) => {
+  await engine.pipeline(chain(['scan']), {}, 'sheets');
+  await engine.pipeline(chain(['leaf']), { table: 'public.leaves' }, 'leaves');
+  const atlas = await defineMap(engine, 'sheets');
+  await engine.insert(2);
+  await startAtlases(engine);
+  const stages = [
+    { name: 'split', kind: 'map', child: { pipeline: 'leaves' } },
+    { name: 'publish', needs: ['split'] },
+  ];
+  const refused = { code: 'MR001', message: expect.stringMatching(/split.*sheets.*1 live run/) };
+  expect(await refusal(engine, { ...atlas, stages })).toMatchObject(refused);
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, 1));
+  expect(await refusal(engine, { ...atlas, stages })).toMatchObject(refused);
+  expect((await spawner.spawn(numbers(2, 2), true)).total).toBe(2);
+});
+
+test('a child pipeline stays at the table whose keys its parents go by', async ({ engine }) => {
+  const child = await engine.pipeline(chain(['one']), {}, 'child');
+  await engine.pipeline([{ name: 'inner', kind: 'pipeline', child: { pipeline: 'child' } }], {}, 'parent');
+  await engine.sql.query('create table public.far (id bigint primary key)');
+  const far = { table: 'public.far', key: 'id', projection: 'none' };
+  expect(await refusal(engine, { ...child, entity: far })).toMatchObject({
+    code: 'MR001',
+    message: expect.stringMatching(/child.*far.*inner.*parent/),
+  });
+});
+
+test('runs begin with the roots of their own version, though another is defined before they do', async ({ engine }) => {
+  const sheets = await engine.pipeline(chain(['scan', 'blend']), { projection: 'none' }, 'sheets');
+  await defineMap(engine, 'sheets');
+  await engine.insert(2);
+  await startAtlases(engine);
+  const spawner = await Spawner.of(engine);
+  // The new runs are there, but their first stages have not begun yet.
+  const brake = await holdBack(engine, 'after insert on pipeline.runs');
+  const spawning = begin(spawner.spawn(numbers(1, 2), true));
+  await untilBlocked(engine, spawner.worker.client);
+  const stages = [{ name: 'crop' }, { name: 'scan', needs: ['crop'] }, { name: 'blend', needs: ['scan'] }];
+  await engine.define({ ...sheets, stages });
+  await brake.query('commit');
+  expect((await spawning).status).toBe('spawned');
+  await spawner.wait();
+  const begun = await engine.rows(
+    `select distinct s.name from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+     join pipeline.runs r on r.id = a.run_id where r.fan_out_id is not null`,
+  );
+  expect(begun).toEqual([{ name: 'scan' }]);
+});
+
+test.for<[string, StageDefinition[], RegExp]>([
+  ['drops a stage', [{ name: 'a' }, { name: 'c', needs: ['a'] }], /stage b/],
+  [
+    'makes a stage manual',
+    [
+      { name: 'a', kind: 'manual' },
+      { name: 'b', needs: ['a'] },
+      { name: 'c', needs: ['b'] },
+    ],
+    /stage a/,
+  ],
+])('a definition that %s sees the run of a user who was writing as it came', async ([, stages, named], { engine }) => {
+  const definition = await engine.pipeline(chain(['a', 'b', 'c']));
+  const [id] = await engine.insert();
+  const user = await openTransaction(engine);
+  await user.query(`update public.items set a_status = 'queued' where id = $1`, [id]);
+  const other = await engine.database.connect();
+  const defining = begin(refusal(engine, { ...definition, stages }, other));
+  await untilBlocked(engine, other);
+  await user.query('commit');
+  expect(await defining).toMatchObject({ code: 'MR001', message: expect.stringMatching(named) });
+});
+
+test('a run that is over cannot go on towards a stage that was dropped since', async ({ engine }) => {
+  const definition = await engine.pipeline(chain(['a', 'b', 'c']));
+  const [id] = await engine.queued('a');
+  await runStage(engine, 'a');
+  await failFor(engine, 'b');
+  await engine.define({ ...definition, stages: [{ name: 'a' }, { name: 'c', needs: ['a'], kind: 'manual' }] });
+  const run = (await engine.run(id)).id;
+  const refused = { code: 'MR004', message: expect.stringContaining('the stage b'), hint: expect.any(String) };
+  expect(await engine.refusal('select pipeline.retry($1)', [run])).toMatchObject(refused);
+  expect(await engine.refusal(`select pipeline.reset($1, 'a')`, [run])).toMatchObject(refused);
+  expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toMatchObject({ matched: 0, replayed: 0 });
+  expect((await engine.run(id)).status).toBe('failed');
+});
+
+test('a fan-in rule that is lowered applies to what waits already', async ({ engine }) => {
+  const { atlas } = await waitingAtlas(engine, 3, { split: { fan_in: { rule: 'at_least', count: 3 } } });
+  await endSheets(engine, [1, 2]);
+  await fold(engine);
+  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
+  await defineFamily(engine, { split: { fan_in: { rule: 'at_least', count: 2 } } });
+  await sweep(engine);
+  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+});
+
+test('two pipelines cannot hold back one another, nor a child its parent', async ({ engine }) => {
+  const heldBackBy = (stage: string) => ({ limits: { back_pressure: { stage, backlog: 0 } } });
+  const one = await engine.pipeline([{ name: 'a' }], {}, 'one');
+  await engine.pipeline([{ name: 'b', ...heldBackBy('one.a') }], { table: 'public.others' }, 'two');
+  const refused = { code: 'MR001', message: expect.stringContaining('back_pressure') };
+  expect(await refusal(engine, { ...one, stages: [{ name: 'a', ...heldBackBy('two.b') }] })).toMatchObject(refused);
+  await defineFamily(engine);
+  const sheets = {
+    pipeline: 'sheets',
+    entity: { table: 'public.items', key: 'id', projection: 'columns' },
+    stages: [
+      { name: 'scan', ...heldBackBy('atlas.split') },
+      { name: 'blend', needs: ['scan'] },
+    ],
+  };
+  expect(await refusal(engine, sheets)).toMatchObject(refused);
+});
+
+test('a column of a wrong type is refused, with the columns as they should be', async ({ engine }) => {
+  await engine.sql.query(
+    'create table public.wrong (id bigint primary key, a_status text, a_job_id text, a_result text, a_error text, a_retry_count int, a_started_at timestamptz, a_completed_at timestamptz)',
+  );
+  const entity = { table: 'public.wrong', key: 'id', projection: 'columns' };
+  const given = await refusal(engine, { pipeline: 'flow', entity, stages: [{ name: 'a' }] });
+  expect(given).toMatchObject({
+    code: 'MR001',
+    message: 'column a_result of table public.wrong is of type text, but must be of type jsonb',
+    hint: expect.stringMatching(/a_result jsonb/),
+  });
+});
