@@ -55,9 +55,9 @@ const everything: Record<string, StageInput> = {
     after: [{ map: 'split', stage: 'blend', count: 20 }],
     onFailure: 'continue',
   },
-  toc: {
+  outline: {
     kind: 'pipeline',
-    child: { pipeline: 'toc' },
+    child: { pipeline: 'outline' },
     after: [{ map: 'split', stage: 'blend', consecutive: 10 }],
   },
   find: {
@@ -75,7 +75,7 @@ const everything: Record<string, StageInput> = {
   },
   assemble: {
     ...plain,
-    needs: ['split', 'review', 'toc', 'find'],
+    needs: ['split', 'review', 'outline', 'find'],
     when: '$.entity.kind != "note"',
     otherwise: 'skip_dependents',
   },
@@ -105,7 +105,7 @@ describe('patterns are written in the keys the database reads', () => {
   });
 
   test('of graphs: conditions, thresholds, failure policy', () => {
-    const { metadata, toc, analysis, assemble } = jsonOf(everything);
+    const { metadata, outline: toc, analysis, assemble } = jsonOf(everything);
     expect(metadata).toMatchObject({ after: [{ map: 'split', stage: 'blend', count: 20 }], on_failure: 'continue' });
     expect(toc).toMatchObject({ after: [{ map: 'split', stage: 'blend', consecutive: 10 }] });
     expect(analysis).toMatchObject({ after: [{ map: 'split', stage: 'blend', all: true }] });
@@ -118,10 +118,10 @@ describe('patterns are written in the keys the database reads', () => {
   });
 
   test('a stage that no function runs says nothing of functions', () => {
-    expect(jsonOf({ toc: { kind: 'pipeline', child: { pipeline: 'toc' } } }).toc).toEqual({
+    expect(jsonOf({ outline: { kind: 'pipeline', child: { pipeline: 'outline' } } }).outline).toEqual({
       kind: 'pipeline',
       needs: [],
-      child: { pipeline: 'toc' },
+      child: { pipeline: 'outline' },
       result_limit_bytes: 1_048_576,
     });
   });
@@ -156,7 +156,7 @@ engineTest(
     const child = (name: string, table: string, stages: Record<string, StageInput>) =>
       engine.define(definePipeline({ name, entity: { ...entity, table }, stages }).toJson());
     await child('pages', 'public.leaves', { blend: plain });
-    await child('toc', 'public.tomes', { find: plain });
+    await child('outline', 'public.tomes', { find: plain });
     expect(await engine.define(define(everything).toJson())).toBe(1);
     const stages = await engine.rows(
       `select s.name, s.kind, s.function_name, s.on_failure, v.otherwise, jsonb_array_length(v.after) as thresholds, v.child_pipeline_id is not null as children
@@ -167,7 +167,7 @@ engineTest(
     expect(stages).toEqual([
       { ...common, name: 'split', kind: 'map', children: true },
       { ...common, name: 'metadata', kind: 'function', on_failure: 'continue', thresholds: 1 },
-      { ...common, name: 'toc', kind: 'pipeline', function_name: null, thresholds: 1, children: true },
+      { ...common, name: 'outline', kind: 'pipeline', function_name: null, thresholds: 1, children: true },
       { ...common, name: 'find', kind: 'agent' },
       { ...common, name: 'analysis', kind: 'function', thresholds: 1 },
       { ...common, name: 'review', kind: 'manual', function_name: null, otherwise: 'skip' },
