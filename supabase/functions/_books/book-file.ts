@@ -164,7 +164,12 @@ async function findSource(client: ReturnType<typeof projectClient>, bookId: stri
 /** The table has the same rule: what these functions may read, the account may not. */
 function isInOwnFolder({ account_id: account, source_path: path }: Source): boolean {
   const parts = path.split('/');
-  return parts[0] === account && /^[\w/!.*'() &$=@;:+,-]+$/.test(path) && !parts.some((part) => /^\.{1,2}$/.test(part));
+  return (
+    parts[0] === account &&
+    parts.length > 1 &&
+    /^[\w/!.*'() &$=@;:+,-]+$/.test(path) &&
+    !parts.some((part) => /^\.{1,2}$/.test(part))
+  );
 }
 
 function fileError(status: number, error: { message: string }, { source_path: path }: Source): Error {
