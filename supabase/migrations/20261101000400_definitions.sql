@@ -304,7 +304,8 @@ begin
   perform pipeline.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
-  execute format('lock table %s in share row exclusive mode', v_table);
+  -- Without a projection, who begins a run has only locked its row.
+  execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}' when 'none' then 'exclusive' else 'share row exclusive' end);
   perform pipeline.check_moved(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   perform pipeline.check_parents(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, enabled)

@@ -89,7 +89,7 @@ test('a child pipeline stays at the table whose keys its parents go by', async (
   });
 });
 
-test('runs begin with the roots of their own version, though another is defined before they do', async ({ engine }) => {
+test('runs begin with the roots of their own version, and a definition waits until they have begun', async ({ engine }) => {
   const sheets = await engine.pipeline(chain(['scan', 'blend']), { projection: 'none' }, 'sheets');
   await defineMap(engine, 'sheets');
   await engine.insert(2);
@@ -100,9 +100,12 @@ test('runs begin with the roots of their own version, though another is defined 
   const spawning = begin(spawner.spawn(numbers(1, 2), true));
   await untilBlocked(engine, spawner.worker.client);
   const stages = [{ name: 'crop' }, { name: 'scan', needs: ['crop'] }, { name: 'blend', needs: ['scan'] }];
-  await engine.define({ ...sheets, stages });
+  const other = await engine.database.connect();
+  const defining = begin(other.query('select pipeline.define($1)', [JSON.stringify({ ...sheets, stages })]));
+  await untilBlocked(engine, other);
   await brake.query('commit');
   expect((await spawning).status).toBe('spawned');
+  await defining;
   await spawner.wait();
   const begun = await engine.rows(
     `select distinct s.name from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
@@ -132,6 +135,19 @@ test.for<[string, StageDefinition[], RegExp]>([
   await untilBlocked(engine, other);
   await user.query('commit');
   expect(await defining).toMatchObject({ code: 'MR001', message: expect.stringMatching(named) });
+});
+
+test('without a projection too, a definition sees the run of a user who was starting it', async ({ engine }) => {
+  const definition = await engine.pipeline(chain(['a', 'b', 'c']), { projection: 'none' });
+  const [id] = await engine.insert();
+  const user = await openTransaction(engine);
+  await user.query(`select pipeline.start('flow', $1)`, [id]);
+  const other = await engine.database.connect();
+  const stages = [{ name: 'a' }, { name: 'c', needs: ['a'] }];
+  const defining = begin(refusal(engine, { ...definition, stages }, other));
+  await untilBlocked(engine, other);
+  await user.query('commit');
+  expect(await defining).toMatchObject({ code: 'MR001', message: expect.stringContaining('stage b') });
 });
 
 test('a run that is over cannot go on towards a stage that was dropped since', async ({ engine }) => {
