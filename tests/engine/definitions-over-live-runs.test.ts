@@ -89,7 +89,9 @@ test('a child pipeline stays at the table whose keys its parents go by', async (
   });
 });
 
-test('runs begin with the roots of their own version, and a definition waits until they have begun', async ({ engine }) => {
+test('runs begin with the roots of their own version, and a definition waits until they have begun', async ({
+  engine,
+}) => {
   const sheets = await engine.pipeline(chain(['scan', 'blend']), { projection: 'none' }, 'sheets');
   await defineMap(engine, 'sheets');
   await engine.insert(2);
