@@ -66,7 +66,7 @@ begin
     where format_type(a.atttypid, null) <> c.wanted and not (c.wanted = 'text' and format_type(a.atttypid, null) = 'character varying') order by c.place limit 1;
     if found then
       raise exception 'column % of table % is of type %, but must be of type %', v_missing.name, p_pipeline.entity_table, v_missing.type, v_missing.wanted
-        using errcode = 'MR001', hint = pipeline.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
+        using errcode = 'MR001', hint = 'Drop or rename the column, then: ' || pipeline.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
     end if;
   end if;
 end
