@@ -402,32 +402,6 @@ end
 $$;
 comment on function pipeline.retry_stage(int, text, bigint[]) is 'A new attempt of a stage that failed or was cancelled in runs that go on; returns the stages with work.';
 
--- A run that is over may have begun on a version with stages that nobody runs any more.
-create function pipeline.dropped_stage(p_run_id bigint) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select min(s.name) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id and p.current_version_id <> r.version_id
-    join pipeline.version_stages vs on vs.version_id = r.version_id join pipeline.stages s on s.id = vs.stage_id
-    where r.id = p_run_id and r.status <> 'running' and not pipeline.is_done(r.id, vs.stage_id)
-      and not exists (select from pipeline.version_stages c where c.version_id = p.current_version_id and c.stage_id = vs.stage_id));
-end
-$$;
-comment on function pipeline.dropped_stage(bigint) is 'A stage that a run which is over has ahead of it, but the current version has not; null when there is none.';
-
-create function pipeline.refuse_outdated(p_run pipeline.runs) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if pipeline.dropped_stage(p_run.id) is not null then
-    raise exception 'run % cannot go on: the stage % ahead of it is no longer part of the pipeline', p_run.id, pipeline.dropped_stage(p_run.id)
-      using errcode = 'MR004', hint = 'Start its row anew, on the current version: write ''queued'' to a status, or select pipeline.start(pipeline, row).';
-  end if;
-end
-$$;
-comment on function pipeline.refuse_outdated(pipeline.runs) is 'Raises MR004 about a run that is over and whose version has a stage ahead that was dropped since.';
-
 -- The parent's word on it is spoken: a child that went on alone would change nothing.
 create function pipeline.refuse_orphan(p_run pipeline.runs) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -465,7 +439,6 @@ begin
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
   perform pipeline.refuse_orphan(v_run);
-  perform pipeline.refuse_outdated(v_run);
   select a.state into v_state from pipeline.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
   if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or pipeline.retry_runs(array[p_run]) = 0 then
     raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
@@ -523,7 +496,7 @@ begin
       and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
       and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
       and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and pipeline.is_latest_run(d.run_id) and pipeline.dropped_stage(d.run_id) is null
+      and pipeline.is_latest_run(d.run_id)
       -- What a parent has given up goes on with the parent alone.
       and not exists (select from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id where r.id = d.run_id and f.state in ('abandoned', 'closed'))
     order by d.run_id limit (p_condition ->> 'limit')::int);
@@ -534,6 +507,6 @@ begin
   return jsonb_build_object('matched', cardinality(v_runs), 'replayed', pipeline.retry_runs(v_runs));
 end
 $$;
-comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Leaves out children whose parent has given them up, and runs ahead of which a stage was dropped. Counts only, unless p_dry_run is false.';
+comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Leaves out children whose parent has given them up. Counts only, unless p_dry_run is false.';
 
 revoke all on all functions in schema pipeline from public;

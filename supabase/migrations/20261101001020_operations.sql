@@ -23,7 +23,6 @@ begin
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id using errcode = 'MR004', hint = 'Use the latest: select max(id) from pipeline.runs where entity_id = ''…''.';
   end if;
   perform pipeline.refuse_orphan(run);
-  perform pipeline.refuse_outdated(run);
   select p.name into v_pipeline from pipeline.pipelines p where p.id = run.pipeline_id;
   if p_stage is not null then
     select vs.* into version_stage from pipeline.version_stages vs where vs.version_id = run.version_id and vs.stage_id = (pipeline.stage_named(v_pipeline, p_stage)).id;
