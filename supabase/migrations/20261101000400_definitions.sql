@@ -1,4 +1,4 @@
--- Chapter 5: definitions
+-- Chapter 6: definitions
 --
 -- A pipeline is a graph of stages over one entity table. The graph (which stages, which needs) is versioned, and a run
 -- finishes on the version it began with. Everything else about a stage (limits, retry policy, on or off) is a setting of

@@ -1,4 +1,4 @@
--- Chapter 6: what a definition may say about patterns
+-- Chapter 7: what a definition may say about patterns
 --
 -- Conditions, thresholds, child pipelines, fan-in, agents, decisions and limits. As in the chapter on checks, each function raises MR001
 -- with the field, what was found and the remedy.

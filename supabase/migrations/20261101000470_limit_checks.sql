@@ -1,4 +1,4 @@
--- Chapter 7: what a definition may say about limits
+-- Chapter 8: what a definition may say about limits
 --
 -- As in the chapters before, each function raises MR001 with the field, what was found and the remedy.
 

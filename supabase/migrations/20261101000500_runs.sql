@@ -1,4 +1,4 @@
--- Chapter 8: runs, attempts and results
+-- Chapter 9: runs, attempts and results
 --
 --   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
 --   attempt:  queued → started → completed | failed | cancelled

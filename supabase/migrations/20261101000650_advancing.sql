@@ -1,4 +1,4 @@
--- Chapter 10: stages that begin under conditions
+-- Chapter 12: stages that begin under conditions
 --
 -- A plain stage is queued by advance() as soon as its needs are done. The others come through begin_stage(): a condition
 -- may skip it, a threshold may hold it back, and its kind may make it wait for a person or for children instead of a worker.

@@ -1,4 +1,4 @@
--- Chapter 12: the doorbell
+-- Chapter 15: the doorbell
 --
 -- A ring says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
 --

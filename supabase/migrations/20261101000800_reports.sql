@@ -1,4 +1,4 @@
--- Chapter 13: reports
+-- Chapter 16: reports
 --
 -- What a worker or an external service says about attempts arrives as a JSON list. Each item is parsed, judged under
 -- the locks and answered on its own: accepted, duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`:

@@ -1,4 +1,4 @@
--- Chapter 14: claims, and what workers say
+-- Chapter 17: claims, and what workers say
 --
 -- A worker signs on with its first claim, then says complete again and again (each call records results and claims the
 -- next batch, in one commit), renews on a timer, and leaves. Its calls carry a sequence number, so that a call repeated

@@ -1,4 +1,4 @@
--- Chapter 15: spawning
+-- Chapter 18: spawning
 --
 -- The worker of a map stage hands over its items in chunks, each in a transaction of its own that fits the Data API's time
 -- limit. An item is known by its key: one that is there already is passed over, so a worker that dies half-way is followed by

@@ -1,7 +1,7 @@
--- Chapter 18: a stage as an operation
+-- Chapter 23: a stage as an operation
 --
 -- What a person does to one stage of one run, a function a verb: start_stage, complete_stage, fail_stage, skip, reset; and
--- retry (chapter starting), reset_children. The view pipeline.operations tells of each stage whether it can start, is started, is
+-- retry (chapter retrying), reset_children. The view pipeline.operations tells of each stage whether it can start, is started, is
 -- done. All of them wait for the row and the run, in the lock order, and raise MR003 or MR004 with the remedy.
 
 -- The run, held with its entity, and the stage of its version.
