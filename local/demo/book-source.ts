@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { projectClient } from '../../supabase/functions/_books/project-client.ts';
 import { sniffDocument } from '../../supabase/functions/_shared/pdf.ts';
+import { projectClient } from '../../supabase/functions/_shared/project-client.ts';
 import { buildSampleBook } from '../books/build-pdf.ts';
 import type { Stack } from '../stack.ts';
 

@@ -14,9 +14,10 @@ import { explainedShare, findRuns, labelOf, pageOf } from '../../supabase/functi
 import { joinOutline } from '../../supabase/functions/_books/outline.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
 import { findHeading, partsOf } from '../../supabase/functions/_books/page-parts.ts';
-import { decodeText, plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
+import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
 import { printNumber, readPrintedNumber } from '../../supabase/functions/_books/printed-number.ts';
 import type { Reading } from '../../supabase/functions/_pipelines/pages-results.ts';
+import { decodeText } from '../../supabase/functions/_shared/decode-text.ts';
 import { pageRows } from '../support/small-book.ts';
 
 describe('page numbers', () => {

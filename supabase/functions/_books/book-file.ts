@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { Reading } from '../_pipelines/pages-results.ts';
+import { decodeText } from '../_shared/decode-text.ts';
 import { PermanentError, RetriableError } from '../_shared/errors.ts';
 import { openPdf, type Pdf, sniffDocument } from '../_shared/pdf.ts';
+import { projectClient, projectError, storageStatus } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
 import { textQuality } from '../_shared/text-quality.ts';
-import { decodeText, plainLines, splitPages } from './plain-pages.ts';
-import { BUCKET, projectClient, projectError, storageStatus } from './project-client.ts';
+import { plainLines, splitPages } from './plain-pages.ts';
 
+/** The bucket in which books and the documents made of them lie. */
+export const BUCKET = 'books';
 /** Fetching and opening a file takes twice its size beside 60 MB, and a function has 256 MB. */
 export const MAX_FILE_BYTES = 50 * 1024 * 1024;
 /** Opening a PDF takes 0.25 s of CPU for each 1000 pages, and a function has 2 s, of which it should use half. */

@@ -4,15 +4,6 @@ import { storableText } from '../_shared/errors.ts';
 // Of a page that the text itself does not end: about as much as a printed one holds.
 const longestPage = 2500;
 
-/** The text of a file, whose older code is taken for Windows-1252. */
-export function decodeText(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder('windows-1252').decode(bytes);
-  }
-}
-
 /** Parts a plain text into pages: at its form feeds, or else between two paragraphs. None when there is no text. */
 export function splitPages(text: string): string[] {
   const clean = storableText(text).replace(/\r\n?/g, '\n');

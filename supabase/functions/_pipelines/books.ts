@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { definePipeline } from '../_shared/define-pipeline.ts';
-import { modelWork, ownWork } from './book-stages.ts';
+import { modelWork, ownWork } from './stage-defaults.ts';
 
 /** What a person says about an uncertain outline: which entries to keep. */
 export const reviewDecision = z.strictObject({

@@ -1,5 +1,5 @@
 import { definePipeline } from '../_shared/define-pipeline.ts';
-import { completion, modelWork, ownWork } from './book-stages.ts';
+import { completion, modelWork, ownWork } from './stage-defaults.ts';
 
 /** From a page of a book's file to its text, and what is what on it. After a change run `npm run pipelines:sync`. */
 export const pages = definePipeline({

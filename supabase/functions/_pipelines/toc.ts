@@ -1,5 +1,5 @@
 import { definePipeline } from '../_shared/define-pipeline.ts';
-import { modelWork, ownWork } from './book-stages.ts';
+import { modelWork, ownWork } from './stage-defaults.ts';
 
 /**
  * Reads the table of contents that is printed in a book. A child of `books`, over the same row; it keeps no columns

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { makeDocument, toMarkdown } from '../_books/book-document.ts';
-import { BUCKET, projectClient, projectError, storageStatus } from '../_books/project-client.ts';
+import { BUCKET } from '../_books/book-file.ts';
 import { readBook } from '../_books/read-book.ts';
 import { books } from '../_pipelines/books.ts';
 import { assembleResult, metadataResult, reviewResult, structureResult } from '../_pipelines/books-results.ts';
+import { projectClient, projectError, storageStatus } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 

@@ -1,8 +1,8 @@
-// What the stages of `books`, `pages` and `toc` have in common.
+// What stages of several pipelines have in common.
 
 const patient = { kind: 'exponential' as const, baseSeconds: 2, factor: 2, capSeconds: 300, jitter: 0.2 };
 
-/** A wrong setting is no fault of the book: keep trying for about a day, so that correcting it is all there is to do. */
+/** A wrong setting is no fault of the row: keep trying for about a day, so that correcting it is all there is to do. */
 const byCode = {
   misconfigured: { maxAttempts: 100, backoff: { ...patient, capSeconds: 900 } },
   rate_limited: { maxAttempts: 8, backoff: { ...patient, baseSeconds: 10 } },

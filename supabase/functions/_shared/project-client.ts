@@ -1,11 +1,8 @@
 import { PostgrestClient } from '@supabase/postgrest-js';
 import { StorageClient } from '@supabase/storage-js';
-import { errorFromStatus, MisconfiguredError, RetriableError } from '../_shared/errors.ts';
-import { readPlatform } from '../_shared/platform.ts';
-import type { Env } from '../_shared/settings.ts';
-
-/** The bucket in which books and the documents made of them lie. */
-export const BUCKET = 'books';
+import { errorFromStatus, MisconfiguredError, RetriableError } from './errors.ts';
+import { readPlatform } from './platform.ts';
+import type { Env } from './settings.ts';
 
 /** The project's rows and its Storage, with the rights of its secret key. Throws a MisconfiguredError. */
 export function projectClient(env: Env): { rows: PostgrestClient; storage: StorageClient } {
