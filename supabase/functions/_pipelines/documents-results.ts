@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+// What the stages of `documents` store. The text itself lies in Storage: only its location passes between stages.
+
+/** Where an extracted text lies: bucket and name in Storage, and a hash that shows whether it is still the same. */
+export const textLocation = z.object({
+  /** extracted_text/ID.txt. Pages of a paged source are parted by \f, headings are those of Markdown (#). */
+  text_location: z.string().min(1),
+  /** Of the text as UTF-8, in hexadecimal. */
+  text_sha256: z.string().length(64),
+  /** UTF-16 code units, as JavaScript counts them. */
+  characters: z.int().positive(),
+});
+export type TextLocation = z.output<typeof textLocation>;
+
+/** How a text was come by. */
+export const extractor = z.enum(['pdf', 'docx', 'html', 'markdown', 'plain_text', 'transcription', 'ocr']);
+export type Extractor = z.output<typeof extractor>;
+
+export const extractionResult = textLocation.extend({
+  by: extractor,
+  /** By the file's content, such as application/pdf. */
+  media_type: z.string(),
+  source_bytes: z.int().positive(),
+  /** Of a source that has pages, else null. */
+  pages: z.int().positive().nullable(),
+  /** Of audio and video, else null. */
+  duration_seconds: z.number().positive().nullable(),
+});
+export type ExtractionResult = z.output<typeof extractionResult>;
+
+export const chunkingResult = z.object({
+  chunks: z.int().positive(),
+  /** Of all chunks, what overlaps counted twice. */
+  tokens: z.int().positive(),
+  /** The chunks as the Data API serves them. */
+  output_location: z.string(),
+});
+export type ChunkingResult = z.output<typeof chunkingResult>;

@@ -1,0 +1,27 @@
+import { definePipeline } from '../_shared/define-pipeline.ts';
+import { ownWork } from './stage-defaults.ts';
+
+/** From a file to its text, its chunks and the facts in them. After a change run `npm run pipelines:sync`. */
+export const documents = definePipeline({
+  name: 'documents',
+  entity: { table: 'public.document', key: 'id', projection: 'columns' },
+  stages: {
+    // Opening a file takes most of what a function has of CPU and memory: one at a time. Audio and pictures are jobs elsewhere.
+    extraction: {
+      ...ownWork,
+      kind: 'external',
+      function: 'documents-extraction',
+      completion: { callback: true, pollSeconds: 5, deadlineSeconds: 3600 },
+    },
+    chunking: { ...ownWork, function: 'documents-chunking', needs: ['extraction'], apply: 'public.apply_chunks' },
+    kg_ingest: {
+      ...ownWork,
+      kind: 'map',
+      function: 'documents-kg-ingest',
+      needs: ['chunking'],
+      child: { pipeline: 'chunks' },
+      // A graph with a hole in it that nobody knows of is worse than none: retry() asks for the failed chunks alone.
+      fanIn: { rule: 'all', failedChildren: 'fail' },
+    },
+  },
+});

@@ -1,0 +1,266 @@
+-- Documents: a file of any kind becomes a text, chunks of it, and a small knowledge graph
+--
+-- `documents` runs over a document in three phases, and `chunks` over each of its chunks. The file lies in the bucket
+-- `documents` of Storage, in the folder of its organisation; its text goes to `extracted_text`, as DOCUMENT_ID.txt, and only
+-- its location passes between phases. `document_monolith`, the old way, does all of it in one call.
+--
+-- An organisation sees its own documents alone, and what was made of them. Its users write the inputs and the statuses (to
+-- 'queued'), never a result. The organisation is the claim org_id of the user's token, as Clerk gives it.
+
+create function public.clerk_org_id() returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(auth.jwt() ->> 'org_id', auth.jwt() #>> '{o,id}', auth.jwt() #>> '{app_metadata,clerk_org_id}')
+$$;
+comment on function public.clerk_org_id() is 'The organisation of the signed-in user: the claim org_id of a Clerk token (o.id in its second version), else app_metadata.clerk_org_id.';
+revoke all on function public.clerk_org_id() from public, anon;
+grant execute on function public.clerk_org_id() to authenticated, service_role;
+
+create table public.document (
+  id uuid constraint document_pkey primary key default gen_random_uuid(),
+  source_path text not null,
+  metadata jsonb not null default '{}' constraint document_metadata_is_object check (jsonb_typeof(metadata) = 'object'),
+  clerk_org_id text not null generated always as (metadata ->> 'clerk_org_id') stored,
+  created_at timestamptz not null default now(),
+
+  extraction_status text not null default 'pending',
+  extraction_job_id text,
+  extraction_result jsonb,
+  extraction_error text,
+  extraction_retry_count int not null default 0,
+  extraction_started_at timestamptz,
+  extraction_completed_at timestamptz,
+
+  chunking_status text not null default 'pending',
+  chunking_job_id text,
+  chunking_result jsonb,
+  chunking_error text,
+  chunking_retry_count int not null default 0,
+  chunking_started_at timestamptz,
+  chunking_completed_at timestamptz,
+
+  kg_ingest_status text not null default 'pending',
+  kg_ingest_job_id text,
+  kg_ingest_result jsonb,
+  kg_ingest_error text,
+  kg_ingest_retry_count int not null default 0,
+  kg_ingest_started_at timestamptz,
+  kg_ingest_completed_at timestamptz,
+
+  monolith_status text not null default 'pending',
+  monolith_job_id text,
+  monolith_result jsonb,
+  monolith_error text,
+  monolith_retry_count int not null default 0,
+  monolith_started_at timestamptz,
+  monolith_completed_at timestamptz,
+
+  constraint document_org_form check (clerk_org_id ~ '^[A-Za-z0-9_-]{1,100}$'),
+  -- The functions read Storage with the rights of the project: a path must not lead them into another organisation's folder. It
+  -- becomes part of a URL, so it has no character that a URL reads as something else: no %, \, ?, # and none that is invisible.
+  constraint document_source_in_own_folder check (
+    starts_with(source_path, (metadata ->> 'clerk_org_id') || '/') and source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$' and source_path !~ '(^|/)\.{1,2}(/|$)')
+) with (fillfactor = 50);
+-- No index on a projected column: it would end HOT updates. The queue has its own index in pipeline.attempts.
+create index document_by_org on public.document (clerk_org_id, created_at);
+comment on table public.document is 'Write ''queued'' to extraction_status (or a later phase''s) to start the pipeline. What was made of it is in chunk and the tables kg_…, how in pipeline_job and pipeline_phase.';
+comment on column public.document.source_path is 'Where the file lies in the bucket documents: clerk_org_id/anything.';
+comment on column public.document.metadata is 'source_name, source_platform, clerk_org_id, and anything else: copied into the run when it starts.';
+comment on column public.document.monolith_status is 'Of the old way, for documents that the flag of the cut-over leaves to it.';
+
+create table public.chunk (
+  id uuid constraint chunk_pkey primary key,
+  document_id uuid not null constraint chunk_document_fkey references public.document on delete cascade,
+  ordinal int not null constraint chunk_ordinal_from_one check (ordinal >= 1),
+  text text not null,
+  tokens int not null,
+  start_offset int not null,
+  end_offset int not null,
+  heading text,
+  page int,
+  constraint chunk_ordinal_key unique (document_id, ordinal) deferrable initially deferred,
+  constraint chunk_offsets_in_order check (start_offset >= 0 and end_offset > start_offset)
+);
+comment on table public.chunk is 'A document''s text in pieces. The id comes of the document and the piece, so the same text has the same chunks.';
+comment on column public.chunk.start_offset is 'Its place in the text in Storage, in UTF-16 code units, as JavaScript counts them; end_offset is where it ends.';
+comment on column public.chunk.heading is 'The headings it stands under, parted by " > ".';
+comment on column public.chunk.page is 'Of a paged source, where it begins, from 1.';
+
+create table public.chunk_draft (
+  attempt_id bigint not null,
+  document_id uuid not null constraint chunk_draft_document_fkey references public.document on delete cascade,
+  id uuid not null,
+  ordinal int not null,
+  text text not null,
+  tokens int not null,
+  start_offset int not null,
+  end_offset int not null,
+  heading text,
+  page int,
+  constraint chunk_draft_pkey primary key (attempt_id, document_id, id)
+);
+create index chunk_draft_by_document on public.chunk_draft (document_id);
+comment on table public.chunk_draft is 'What an attempt has cut so far. It becomes the document''s chunks together with the attempt''s completion, or never.';
+
+create table public.kg_entity (
+  id bigint generated always as identity constraint kg_entity_pkey primary key,
+  clerk_org_id text not null,
+  key text not null,
+  name text not null,
+  type text not null,
+  description text not null default '',
+  constraint kg_entity_key unique (clerk_org_id, key)
+);
+comment on table public.kg_entity is 'A person, an organisation, a place or a thing, once in each organisation, however its name is written.';
+comment on column public.kg_entity.key is 'The name as kg_key() makes it, by which names are resolved to one entity.';
+
+create table public.kg_mention (
+  entity_id bigint not null constraint kg_mention_entity_fkey references public.kg_entity on delete cascade,
+  chunk_id uuid not null constraint kg_mention_chunk_fkey references public.chunk on delete cascade,
+  name text not null,
+  constraint kg_mention_pkey primary key (chunk_id, entity_id)
+);
+create index kg_mention_by_entity on public.kg_mention (entity_id);
+comment on table public.kg_mention is 'A chunk that names an entity, and how it is written there.';
+
+create table public.kg_edge (
+  id bigint generated always as identity constraint kg_edge_pkey primary key,
+  source_id bigint not null constraint kg_edge_source_fkey references public.kg_entity on delete cascade,
+  target_id bigint not null constraint kg_edge_target_fkey references public.kg_entity on delete cascade,
+  relation text not null,
+  fact text not null,
+  chunk_id uuid not null constraint kg_edge_chunk_fkey references public.chunk on delete cascade,
+  constraint kg_edge_key unique (chunk_id, source_id, relation, target_id)
+);
+create index kg_edge_by_source on public.kg_edge (source_id);
+create index kg_edge_by_target on public.kg_edge (target_id);
+comment on table public.kg_edge is 'A fact about two entities, and the chunk it comes from.';
+
+create function public.kg_key(p_name text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  -- Without accents, case, punctuation, a leading article and what says only that it is a company.
+  with plain as (
+    select btrim(regexp_replace(regexp_replace(lower(normalize(p_name, nfkd)), '[\u0300-\u036f]', '', 'g'), '[^[:alnum:]+#]+', ' ', 'g')) as name
+  )
+  select coalesce(nullif(btrim(regexp_replace(regexp_replace(p.name, '^(the|a|an) ', ''), '( (inc|incorporated|ltd|limited|llc|plc|corp|corporation|co|company|gmbh|ag))+$', '')), ''), nullif(p.name, ''), p_name)
+  from plain p
+$$;
+comment on function public.kg_key(text) is 'The form in which names are compared: The Acme Company, ACME Inc. and Acmé are one.';
+
+-- What stages write together with their completion. Items: [{attempt, run, entity_id, result}].
+
+create function public.apply_chunks(p_items jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_item record;
+  v_chunks int;
+begin
+  for v_item in
+    select (i ->> 'attempt')::bigint as attempt_id, (i ->> 'entity_id')::uuid as document_id, (i #>> '{result,chunks}')::int as chunks
+    from jsonb_array_elements(p_items) i order by 2
+  loop
+    delete from public.chunk c where c.document_id = v_item.document_id
+      and not exists (select from public.chunk_draft d where d.attempt_id = v_item.attempt_id and d.document_id = v_item.document_id and d.id = c.id);
+    insert into public.chunk as c (id, document_id, ordinal, text, tokens, start_offset, end_offset, heading, page)
+    select d.id, d.document_id, d.ordinal, d.text, d.tokens, d.start_offset, d.end_offset, d.heading, d.page
+    from public.chunk_draft d where d.attempt_id = v_item.attempt_id and d.document_id = v_item.document_id order by d.id
+    on conflict on constraint chunk_pkey do update
+      set ordinal = excluded.ordinal, start_offset = excluded.start_offset, end_offset = excluded.end_offset, heading = excluded.heading, page = excluded.page;
+    get diagnostics v_chunks = row_count;
+    if v_chunks <> v_item.chunks then
+      raise exception 'attempt % reports % chunks of document %, but has drafted %', v_item.attempt_id, v_item.chunks, v_item.document_id, v_chunks
+        using errcode = 'MR002', hint = 'Write all chunks to chunk_draft under the attempt before it completes.';
+    end if;
+    delete from public.chunk_draft d where d.document_id = v_item.document_id;
+  end loop;
+end
+$$;
+comment on function public.apply_chunks(jsonb) is 'Turns an attempt''s drafts into its document''s chunks. Chunks that are the same stay, with the facts in them; those that are gone go with theirs.';
+
+create function public.apply_facts(p_items jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_chunks uuid[] := array(select (i ->> 'entity_id')::uuid from jsonb_array_elements(p_items) i);
+begin
+  delete from public.kg_edge e where e.chunk_id = any (v_chunks);
+  delete from public.kg_mention m where m.chunk_id = any (v_chunks);
+  -- In the order of the key, so that two batches that name the same things never wait for each other in a circle.
+  insert into public.kg_entity (clerk_org_id, key, name, type, description)
+  select distinct on (d.clerk_org_id, k.key) d.clerk_org_id, k.key, e.name, e.type, coalesce(e.description, '')
+  from jsonb_array_elements(p_items) i
+  join public.chunk c on c.id = (i ->> 'entity_id')::uuid
+  join public.document d on d.id = c.document_id
+  cross join jsonb_to_recordset(i #> '{result,entities}') e(name text, type text, description text)
+  cross join lateral (select public.kg_key(e.name) as key) k
+  order by d.clerk_org_id, k.key, length(e.name) desc, e.name
+  on conflict on constraint kg_entity_key do nothing;
+  insert into public.kg_mention (chunk_id, entity_id, name)
+  select distinct on (c.id, n.id) c.id, n.id, e.name
+  from jsonb_array_elements(p_items) i
+  join public.chunk c on c.id = (i ->> 'entity_id')::uuid
+  join public.document d on d.id = c.document_id
+  cross join jsonb_to_recordset(i #> '{result,entities}') e(name text)
+  join public.kg_entity n on n.clerk_org_id = d.clerk_org_id and n.key = public.kg_key(e.name)
+  order by c.id, n.id, length(e.name) desc, e.name;
+  insert into public.kg_edge (chunk_id, source_id, relation, target_id, fact)
+  select distinct on (m.chunk_id, s.entity_id, r.relation, m.entity_id) m.chunk_id, s.entity_id, r.relation, m.entity_id, r.fact
+  from jsonb_array_elements(p_items) i
+  cross join jsonb_to_recordset(i #> '{result,relations}') r(source text, relation text, target text, fact text)
+  join public.kg_mention s on s.chunk_id = (i ->> 'entity_id')::uuid
+  join public.kg_entity se on se.id = s.entity_id and se.key = public.kg_key(r.source)
+  join public.kg_mention m on m.chunk_id = s.chunk_id and m.entity_id <> s.entity_id
+  join public.kg_entity me on me.id = m.entity_id and me.key = public.kg_key(r.target);
+end
+$$;
+comment on function public.apply_facts(jsonb) is 'Writes what chunks say: entities (found again by their key), mentions, and facts between entities of the same chunk. A chunk''s former facts go.';
+
+create function public.apply_document(p_items jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform public.apply_chunks(p_items);
+  perform public.apply_facts(coalesce(jsonb_agg(jsonb_build_object('entity_id', f -> 'chunk_id', 'result', f)), '[]'))
+  from jsonb_array_elements(p_items) i cross join jsonb_array_elements(i #> '{result,facts}') f;
+end
+$$;
+comment on function public.apply_document(jsonb) is 'What the one stage of document_monolith writes: chunks and facts together.';
+revoke all on function public.apply_chunks(jsonb), public.apply_facts(jsonb), public.apply_document(jsonb) from public, anon, authenticated, service_role;
+
+alter table public.document enable row level security;
+create policy document_of_own_org on public.document for all to authenticated
+  using (clerk_org_id = (select public.clerk_org_id())) with check (metadata ->> 'clerk_org_id' = (select public.clerk_org_id()));
+comment on policy document_of_own_org on public.document is 'The organisation is a claim of the user''s token, which users cannot write themselves. Checked in the metadata, of which the column is made.';
+
+alter table public.chunk enable row level security;
+create policy chunk_of_own_document on public.chunk for select to authenticated
+  using (exists (select from public.document d where d.id = document_id));
+alter table public.chunk_draft enable row level security;
+alter table public.kg_mention enable row level security;
+create policy kg_mention_in_own_chunk on public.kg_mention for select to authenticated
+  using (exists (select from public.chunk c where c.id = chunk_id));
+alter table public.kg_edge enable row level security;
+create policy kg_edge_of_own_chunk on public.kg_edge for select to authenticated
+  using (exists (select from public.chunk c where c.id = chunk_id));
+alter table public.kg_entity enable row level security;
+create policy kg_entity_mentioned on public.kg_entity for select to authenticated
+  using (clerk_org_id = (select public.clerk_org_id()) and exists (select from public.kg_mention m where m.entity_id = id));
+comment on policy kg_entity_mentioned on public.kg_entity is 'What no document names any more is not seen either.';
+
+revoke all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge from anon, authenticated;
+grant select, delete on public.document to authenticated;
+grant insert (id, source_path, metadata), update (source_path, metadata, extraction_status, chunking_status, kg_ingest_status) on public.document to authenticated;
+grant select on public.chunk, public.kg_entity, public.kg_mention, public.kg_edge to authenticated;
+grant all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge to service_role;
+
+insert into storage.buckets (id, name, public, file_size_limit) values
+  ('documents', 'documents', false, 52428800),
+  ('extracted_text', 'extracted_text', false, 52428800)
+on conflict (id) do nothing;
+create policy document_files_of_own_org on storage.objects for all to authenticated
+  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select public.clerk_org_id()))
+  with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select public.clerk_org_id()));
+create policy extracted_text_of_own_documents on storage.objects for select to authenticated
+  using (bucket_id = 'extracted_text' and exists (select from public.document d where d.id::text = split_part(name, '.', 1)));
