@@ -18,7 +18,7 @@ const completed = {
     job_id: 'job_1',
     status: 'completed',
     result: samples.scrape,
-    metadata: { pipeline: 'leads', stage: 'scrape', submission: 5, trace_id },
+    metadata: { pipeline: 'leads', stage: 'scrape', submission: 5, trace_id, entity_id: '1' },
   },
 };
 
@@ -134,20 +134,30 @@ describe('a body that cannot be used is answered 400 with the reason', () => {
     [
       {
         type: 'job.completed',
-        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 'x', trace_id } },
+        data: {
+          job_id: 'j',
+          metadata: { pipeline: 'leads', stage: 'scrape', submission: 'x', trace_id, entity_id: '1' },
+        },
       },
       /data\.metadata\.submission/,
     ],
     [
       {
         type: 'job.completed',
-        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'zzz', submission: 1, trace_id } },
+        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'zzz', submission: 1, trace_id, entity_id: '1' } },
       },
       /stage zzz of pipeline leads/,
     ],
     [
       { type: 'job.completed', data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 1 } } },
       /data\.metadata\.trace_id/,
+    ],
+    [
+      {
+        type: 'job.completed',
+        data: { job_id: 'j', metadata: { pipeline: 'leads', stage: 'scrape', submission: 1, trace_id } },
+      },
+      /data\.metadata\.entity_id/,
     ],
     ['text', /body/i],
   ])('%j', async (payload, reason) => {
@@ -188,7 +198,14 @@ describe('the sender is asked to try again', () => {
 });
 
 describe('a model’s callback', () => {
-  const metadata = { pipeline: 'leads', stage: 'intel', submission: '6', trace_id, prompt: 'intel-1@x' };
+  const metadata = {
+    pipeline: 'leads',
+    stage: 'intel',
+    submission: '6',
+    trace_id,
+    entity_id: '1',
+    prompt: 'intel-1@x',
+  };
   const callback = { type: 'response.completed', data: { id: 'resp_1' } };
 
   test('names only the response, which is fetched and says whose it is', async () => {
@@ -200,6 +217,7 @@ describe('a model’s callback', () => {
       stage: 'intel',
       submission: 6,
       trace_id,
+      entity_id: '1',
       service: 'llm',
       job_id: 'resp_1',
       outcome: 'completed',

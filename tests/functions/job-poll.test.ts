@@ -26,6 +26,7 @@ const origin = (submission: number) => ({
   stage: 'scrape',
   submission,
   trace_id: `trace-${submission}`,
+  entity_id: '1',
 });
 const job = (status: string, more: object = {}): Reply => ({ json: { job_id: 'j', status, ...more } });
 

@@ -9,6 +9,7 @@ import { messaging } from '../../supabase/functions/leads-messaging/handler.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { strategy } from '../../supabase/functions/leads-strategy/handler.ts';
 import { subject } from '../../supabase/functions/leads-subject/handler.ts';
+import { finishContext } from './support/context.ts';
 import { makeItem } from './support/fake-engine.ts';
 import { refusedUrl, startServer } from './support/http-server.ts';
 import { keepChildren } from './support/kept-children.ts';
@@ -44,7 +45,7 @@ describe('scrape submits', () => {
     expect(JSON.parse(request?.body ?? '')).toEqual({
       url: 'https://clocks.test/',
       callback_url: 'http://api.test/functions/v1/job-complete',
-      metadata: { pipeline: 'leads', stage: 'scrape', submission: 9, trace_id: 'trace-11' },
+      metadata: { pipeline: 'leads', stage: 'scrape', submission: 9, trace_id: 'trace-11', entity_id: '11' },
       max_pages: 5,
     });
   });
@@ -92,19 +93,19 @@ describe('scrape submits', () => {
 });
 
 describe('scrape’s finished job', () => {
-  const finish = (job: object) => finishJob(scrape, { job_id: 'j', metadata: {}, ...job }, {});
+  const finish = (job: object) => finishJob(scrape, { job_id: 'j', metadata: {}, ...job }, finishContext());
 
-  test('becomes the pages that have text', () => {
+  test('becomes the pages that have text', async () => {
     const pages = [...samples.scrape.pages, { url: 'https://a.test/empty', title: 'E', markdown: ' \n ' }];
-    expect(finish({ status: 'completed', result: { pages } })).toEqual({
+    expect(await finish({ status: 'completed', result: { pages } })).toEqual({
       outcome: 'completed',
       result: samples.scrape,
     });
   });
 
-  test('may lack titles and hold characters that Postgres cannot store', () => {
+  test('may lack titles and hold characters that Postgres cannot store', async () => {
     const pages = [{ url: 'https://a.test/', markdown: 'Clocks\u0000 and\ud800 watches' }];
-    expect(finish({ status: 'completed', result: { pages } })).toEqual({
+    expect(await finish({ status: 'completed', result: { pages } })).toEqual({
       outcome: 'completed',
       result: { pages: [{ url: 'https://a.test/', title: '', markdown: 'Clocks\ufffd and\ufffd watches' }] },
     });
@@ -112,17 +113,19 @@ describe('scrape’s finished job', () => {
 
   test.each([{ pages: [] }, { pages: [{ url: 'u', title: 't', markdown: '' }] }])(
     'without any text is permanent no_content: %j',
-    (result) => {
-      expect(finish({ status: 'completed', result })).toMatchObject({
+    async (result) => {
+      expect(await finish({ status: 'completed', result })).toMatchObject({
         outcome: 'failed',
         error: { code: 'no_content', permanent: true },
       });
     },
   );
 
-  test('of another form is a failure that says so', () => {
-    expect(finish({ status: 'completed', result: { page: 1 } })).toMatchObject({ error: { code: 'invalid_output' } });
-    expect(finish({ status: 'done' })).toMatchObject({ error: { code: 'invalid_output' } });
+  test('of another form is a failure that says so', async () => {
+    expect(await finish({ status: 'completed', result: { page: 1 } })).toMatchObject({
+      error: { code: 'invalid_output' },
+    });
+    expect(await finish({ status: 'done' })).toMatchObject({ error: { code: 'invalid_output' } });
   });
 
   test.each([
@@ -133,21 +136,21 @@ describe('scrape’s finished job', () => {
     ['blocked_address', true],
     ['timeout', false],
     ['server_error', false],
-  ])('that failed with %s keeps code and kind (permanent: %s)', (code, permanent) => {
-    expect(finish({ status: 'failed', error: { code, message: 'why', permanent } })).toEqual({
+  ])('that failed with %s keeps code and kind (permanent: %s)', async (code, permanent) => {
+    expect(await finish({ status: 'failed', error: { code, message: 'why', permanent } })).toEqual({
       outcome: 'failed',
       error: { code, message: 'why', permanent },
     });
   });
 
-  test('that was rate limited keeps the wait', () => {
+  test('that was rate limited keeps the wait', async () => {
     const error = { code: 'rate_limited', message: 'slowly', permanent: false, retry_after_ms: 9_000 };
-    expect(finish({ status: 'failed', error })).toHaveProperty('error.retry_after_ms', 9_000);
+    expect(await finish({ status: 'failed', error })).toHaveProperty('error.retry_after_ms', 9_000);
   });
 
-  test('over the size limit says to put it into Storage', () => {
+  test('over the size limit says to put it into Storage', async () => {
     const pages = [{ url: 'u', title: 't', markdown: 'x'.repeat(1_100_000) }];
-    const outcome = finish({ status: 'completed', result: { pages } });
+    const outcome = await finish({ status: 'completed', result: { pages } });
     expect(outcome).toMatchObject({ error: { code: 'result_too_large', permanent: true } });
     expect(outcome).toHaveProperty('error.message', expect.stringContaining('Storage'));
   });
@@ -156,8 +159,9 @@ describe('scrape’s finished job', () => {
 describe('each model stage', () => {
   test.each([intel, strategy, subject, messaging])(
     'keeps a finished response while a setting is missing ($name)',
-    (s) => {
-      expect(() => finishJob(s, modelResponse({}), { LLM_URL: 'http://m.test' })).toThrow(/LLM_MODEL is not set/);
+    async (s) => {
+      const finishing = finishJob(s, modelResponse({}), finishContext({ LLM_URL: 'http://m.test' }));
+      await expect(finishing).rejects.toThrow(/LLM_MODEL is not set/);
     },
   );
 

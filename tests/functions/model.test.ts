@@ -35,7 +35,7 @@ describe('answered in the call', () => {
       input: 'What is it?',
       background: false,
       text: { format: { type: 'json_schema', strict: true, name: 'short_answer', schema: { required: ['answer'] } } },
-      metadata: { pipeline: 'leads', stage: 'intel', submission: '11', trace_id: 'trace' },
+      metadata: { pipeline: 'leads', stage: 'intel', submission: '11', trace_id: 'trace', entity_id: '1' },
     });
   });
 

@@ -12,6 +12,7 @@ const metadata = {
   stage: 'scrape',
   submission: 5,
   trace_id: '3f0c1c9e-5a6b-4c1d-9b0a-7d3f2e1a0b4c',
+  entity_id: '1',
 };
 const read = {
   page: 3,

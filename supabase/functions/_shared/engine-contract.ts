@@ -179,4 +179,5 @@ export interface JobOrigin {
   stage: string;
   submission: number;
   trace_id: string;
+  entity_id: string;
 }

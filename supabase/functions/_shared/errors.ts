@@ -37,6 +37,9 @@ export class MisconfiguredError extends RetriableError {
   }
 }
 
+/** The project's own rows or files do not answer just now, which says nothing about the work that needs them. */
+export class UnavailableError extends RetriableError {}
+
 /** The attempt was taken away: whatever its handler does now counts for nothing. */
 export class LeaseLost extends Error {}
 

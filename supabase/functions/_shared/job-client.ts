@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { JobOrigin } from './engine-contract.ts';
 import { errorFromStatus, MisconfiguredError, messageOf, PermanentError, RetriableError } from './errors.ts';
+import type { HandlerContext } from './stage.ts';
 
 /** Where a service of jobs is and what it is called, in messages and among the settings. */
 export interface JobService {
@@ -30,13 +32,15 @@ const jobSchema = z.object({
 export type Job = z.output<typeof jobSchema>;
 
 /** What a job carries to say which attempt it belongs to. */
-export interface JobMetadata {
-  pipeline: string;
-  stage: string;
-  submission: number;
-  trace_id: string;
+export interface JobMetadata extends JobOrigin {
   /** The service's name among waiting attempts; the scraper's when it is missing. */
   service?: string;
+}
+
+/** Which attempt a job is submitted for. */
+export function jobOrigin(context: HandlerContext): JobOrigin {
+  const { pipeline, stage, submission, traceId, entityId } = context;
+  return { pipeline, stage, submission, trace_id: traceId, entity_id: entityId };
 }
 
 /**

@@ -4,10 +4,11 @@ import type { Response as ModelResponse } from 'openai/resources/responses/respo
 import type { z } from 'zod';
 import type { Usage } from './engine-contract.ts';
 import { PermanentError, RetriableError, type StageError } from './errors.ts';
+import { jobOrigin } from './job-client.ts';
 import { modelError } from './model-errors.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { type Env, readSettings, type Settings } from './settings.ts';
-import type { Finish, HandlerContext, Waiting } from './stage.ts';
+import type { FinishContext, HandlerContext, Waiting } from './stage.ts';
 import { waiting } from './stage.ts';
 import { invalidOutput } from './validate-result.ts';
 
@@ -43,10 +44,8 @@ export async function askModel<S extends z.ZodObject>(
         input: question.input,
         text: { format: zodTextFormat(question.schema, question.name) },
         metadata: {
-          pipeline: context.pipeline,
-          stage: context.stage,
+          ...jobOrigin(context),
           submission: String(context.submission),
-          trace_id: context.traceId,
           prompt,
         },
         background,
@@ -63,7 +62,9 @@ export async function askModel<S extends z.ZodObject>(
 }
 
 /** How a background response becomes a stage's output. */
-export function finishAnswer<S extends z.ZodObject>(schema: S): Finish<z.output<S>> {
+export function finishAnswer<S extends z.ZodObject>(
+  schema: S,
+): (job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>) => z.output<S> {
   return (job, { env, reportUsage }) => {
     const response = job as ModelResponse;
     reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings('model', env)));

@@ -1,6 +1,6 @@
 import { PostgrestClient } from '@supabase/postgrest-js';
 import { StorageClient } from '@supabase/storage-js';
-import { errorFromStatus, MisconfiguredError, RetriableError } from './errors.ts';
+import { errorFromStatus, MisconfiguredError, UnavailableError } from './errors.ts';
 import { readPlatform } from './platform.ts';
 import type { Env } from './settings.ts';
 
@@ -19,10 +19,14 @@ export function storageStatus(error: { status?: number; statusCode?: string }): 
   return Number(error.statusCode) || error.status || 0;
 }
 
-/** A StageError for a call that failed with `status`, 0 where no answer came; `what` names the thing asked for. */
+/**
+ * A StageError for a call that failed with `status`, 0 where no answer came; `what` names the thing asked for. What may
+ * pass by itself is an UnavailableError, with which a finish function keeps the job it was to finish.
+ */
 export function projectError(status: number, error: { message: string }, what: string): Error {
   const said = `${what}: ${error.message}`;
   if (status === 401 || status === 403) return new MisconfiguredError(`${said}. The project refused its secret key.`);
-  if (status === 0) return new RetriableError('project_unreachable', `${said}. The project cannot be reached.`);
-  return errorFromStatus(status, new Headers(), said);
+  if (status === 0) return new UnavailableError('project_unreachable', `${said}. The project cannot be reached.`);
+  const sorted = errorFromStatus(status, new Headers(), said);
+  return sorted.permanent ? sorted : new UnavailableError(sorted.code, sorted.message);
 }

@@ -50,8 +50,23 @@ export function waiting(job: { service: string; jobId: string }): Waiting {
 /** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
 export class HandedBack {}
 
-/** How a finished external job is turned into the stage's output. Throws a StageError when the job failed. */
-export type Finish<Output> = (job: unknown, context: { env: Env; reportUsage(usage: Usage): void }) => Output;
+/** What a finish function knows beside the job. */
+export interface FinishContext {
+  env: Env;
+  entityId: string;
+  /** Aborted when the time for finishing is over. */
+  signal: AbortSignal;
+  /** Records what the job used up, whether the attempt completes or fails. */
+  reportUsage(usage: Usage): void;
+}
+
+/**
+ * Turns a finished external job into the stage's output. Throws a StageError when the job failed. It has a few seconds,
+ * may run several times for one job, and runs before the engine says whether the attempt still stands: what it writes
+ * must be harmless when repeated or too late. A MisconfiguredError, an UnavailableError and a failing network end
+ * nothing: the job is kept, and finished when its service reports it again or the poller asks after it.
+ */
+export type Finish<Output> = (job: unknown, context: FinishContext) => Output | Promise<Output>;
 
 export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType> {
   pipeline: PipelineDefinition;

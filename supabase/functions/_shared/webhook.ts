@@ -10,6 +10,7 @@ const named = z.object({
   stage: z.string(),
   submission: z.coerce.number().int().positive(),
   trace_id: z.string().min(1),
+  entity_id: z.string().min(1),
 });
 
 /** A job's also says which service has it; the scraper is the one that need not. */

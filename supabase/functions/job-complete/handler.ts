@@ -1,5 +1,5 @@
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
-import type { JobOrigin } from '../_shared/engine-contract.ts';
+import type { JobOrigin, JobOutcomeItem } from '../_shared/engine-contract.ts';
 import { classify, messageOf } from '../_shared/errors.ts';
 import { externalStage, finishJob } from '../_shared/external-stages.ts';
 import { createFolder, type Folder } from '../_shared/fold.ts';
@@ -15,6 +15,7 @@ import { type Callback, readCallback, readMetadata, signatureFault } from '../_s
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const SAVE_TIME_MS = 4_000;
 const RETRIEVE_TIMEOUT_MS = 10_000;
+const FINISH_TIMEOUT_MS = 5_000;
 
 const log = createLog({ function: 'job-complete' });
 
@@ -55,19 +56,19 @@ export function answerCallback(
     const read = readCallback(body);
     if ('fault' in read) return refuse(400, 'bad_callback', read.fault);
 
+    const found = await findOutcome(read.callback, env);
+    if (found instanceof Response) return found;
     const engine = createEngine({ rpc: rpcFor(platform), retryUntil: deadline(SAVE_TIME_MS), log });
     const ringer = createRinger({ platform, engine, log });
     const folder = createFolder({ engine, ringer, log });
-    const answer = await record(read.callback, { env, engine, ringer, folder });
+    const answer = await record(found, { engine, ringer, folder });
     background(folder.settled().then(() => ringer.settled()));
     return answer;
   };
 }
 
-async function record(
-  callback: Callback,
-  { env, ...through }: { env: Env; engine: Engine; ringer: Ringer; folder: Folder },
-): Promise<Response> {
+/** What became of the job that a callback is about, or the answer to give when that cannot be told. */
+async function findOutcome(callback: Callback, env: Env): Promise<JobOutcomeItem | Response> {
   try {
     const found = await findJob(callback, env);
     if (found instanceof Response) {
@@ -76,16 +77,27 @@ async function record(
     }
     const { service, jobId, metadata, job } = found;
     const stage = externalStage(metadata.pipeline, metadata.stage);
-    const item = { ...metadata, service, job_id: jobId, ...finishJob(stage, job, env) };
+    const signal = AbortSignal.timeout(FINISH_TIMEOUT_MS);
+    const outcome = await finishJob(stage, job, { env, entityId: metadata.entity_id, signal });
+    return { ...metadata, service, job_id: jobId, ...outcome };
+  } catch (error) {
+    return refuseFor(error);
+  }
+}
+
+async function record(
+  item: JobOutcomeItem,
+  through: { engine: Engine; ringer: Ringer; folder: Folder },
+): Promise<Response> {
+  try {
     const [verdict] = await resumeJobs([item], { ...through, until: Date.now() + SAVE_TIME_MS });
-    log.info('a callback was answered', { ...metadata, job_id: jobId, verdict: verdict?.verdict });
+    const { pipeline, stage, submission, trace_id, job_id } = item;
+    log.info('a callback was answered', { pipeline, stage, submission, trace_id, job_id, verdict: verdict?.verdict });
     if (verdict?.verdict === 'busy') return refuse(503, 'busy', 'The row is locked: send this again shortly.');
     if (!verdict || verdict.verdict === 'rejected') return refuse(400, 'rejected', verdict?.reason ?? 'no verdict');
     return Response.json({ verdict: verdict.verdict, reason: verdict.reason ?? null });
   } catch (error) {
-    const failure = classify(error);
-    log.error('a callback was not recorded', { code: failure.code, error: failure.message });
-    return refuse(failure.permanent ? 400 : 503, failure.code, failure.message);
+    return refuseFor(error);
   }
 }
 
@@ -99,6 +111,13 @@ async function findJob(callback: Callback, env: Env): Promise<FinishedJob | Resp
   const read = readMetadata(job.metadata);
   if ('fault' in read) return refuse(400, 'bad_callback', read.fault);
   return { service: MODEL_SERVICE, jobId, metadata: read.metadata, job };
+}
+
+/** Nothing was recorded: the sender should try again, unless that cannot help. */
+function refuseFor(error: unknown): Response {
+  const failure = classify(error);
+  log.error('a callback was not recorded', { code: failure.code, error: failure.message });
+  return refuse(failure.permanent ? 400 : 503, failure.code, failure.message);
 }
 
 function refuse(status: number, code: string, message: string): Response {

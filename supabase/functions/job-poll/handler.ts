@@ -12,6 +12,7 @@ import { createRinger, type Ringer } from '../_shared/ring.ts';
 import { type Env, readSettings } from '../_shared/settings.ts';
 
 const JOBS_A_ROUND = 20;
+/** For asking after a job and finishing it. */
 const ASK_TIMEOUT_MS = 5_000;
 const SAVE_TIME_MS = 2_000;
 
@@ -79,13 +80,17 @@ export async function pollJobs(options: {
 }
 
 async function askAfter(waiting: WaitingJob, env: Env): Promise<JobOutcomeItem | null> {
-  const { submission, trace_id, pipeline, stage: name, service, job_id } = waiting;
+  const { submission, trace_id, pipeline, stage: name, entity_id, service, job_id } = waiting;
   try {
     const stage = externalStage(pipeline, name);
-    const asked = await askService(service, job_id, env, AbortSignal.timeout(ASK_TIMEOUT_MS));
+    const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
+    const asked = await askService(service, job_id, env, signal);
     if (asked.state === 'unfinished') return null;
-    const outcome = asked.state === 'lost' ? lost(service, job_id) : finishJob(stage, asked.job, env);
-    return { submission, trace_id, pipeline, stage: name, service, job_id, ...outcome };
+    const outcome =
+      asked.state === 'lost'
+        ? lost(service, job_id)
+        : await finishJob(stage, asked.job, { env, entityId: entity_id, signal });
+    return { submission, trace_id, pipeline, stage: name, entity_id, service, job_id, ...outcome };
   } catch (error) {
     // This says nothing about the job: it is asked again at its next poll, until its deadline.
     log.warn('a job could not be asked after', { submission, service, job_id, error: classify(error).message });

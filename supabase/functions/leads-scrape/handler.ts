@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { leads } from '../_pipelines/leads.ts';
 import { scrapeResult } from '../_pipelines/leads-results.ts';
 import { PermanentError, storableText } from '../_shared/errors.ts';
+import { jobOrigin } from '../_shared/job-client.ts';
 import { readScraperJob, SCRAPER_SERVICE, scrapeFailure, submitScrape } from '../_shared/scraper-client.ts';
 import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
@@ -11,12 +12,12 @@ const input = z.object({ entity: z.object({ company_url: z.string() }) });
 
 /** Submits the lead's web site to the scraper; its job finishes the attempt. */
 export async function submitSite({ entity }: z.output<typeof input>, context: HandlerContext): Promise<Waiting> {
-  const { pipeline, stage, submission, traceId, idempotencyKey, env, signal } = context;
+  const { idempotencyKey, env, signal } = context;
   const jobId = await submitScrape(
     {
       url: siteUrl(entity.company_url),
       callback_url: context.callbackUrl,
-      metadata: { pipeline, stage, submission, trace_id: traceId },
+      metadata: jobOrigin(context),
       max_pages: MAX_PAGES,
     },
     { idempotencyKey, env, signal },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { signedUrl, withBookFile } from '../_books/book-file.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { ocrResult, type Reading } from '../_pipelines/pages-results.ts';
+import { jobOrigin } from '../_shared/job-client.ts';
 import { OCR_SERVICE, pageOfJob, submitPage } from '../_shared/ocr-client.ts';
 import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
@@ -18,7 +19,7 @@ export function readPage(
   { entity: { book_id: bookId, number } }: z.output<typeof input>,
   context: HandlerContext,
 ): Promise<Reading | Waiting> {
-  const { env, pipeline, stage, submission, traceId, idempotencyKey, callbackUrl, signal } = context;
+  const { env, idempotencyKey, callbackUrl, signal } = context;
   return withBookFile(bookId, env, async (file) => {
     const { reading, hasPicture, coveredByImage } = await file.page(number);
     if (!hasPicture || reading.confidence >= (coveredByImage ? goodLayer : readableLayer)) return reading;
@@ -28,7 +29,7 @@ export function readPage(
       page: number,
       callbackUrl,
       idempotencyKey,
-      metadata: { pipeline, stage, submission, trace_id: traceId },
+      metadata: jobOrigin(context),
       signal,
     });
     return waiting({ service: OCR_SERVICE, jobId });

@@ -1,6 +1,6 @@
 import type { Usage } from '../../../supabase/functions/_shared/engine-contract.ts';
 import type { Env } from '../../../supabase/functions/_shared/settings.ts';
-import type { HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
+import type { FinishContext, HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
 import { keepChildren } from './kept-children.ts';
 import { keepCheckpoints } from './kept-turns.ts';
 
@@ -27,4 +27,9 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     ...changes,
   };
   return { context, usages };
+}
+
+/** What finishJob is given beside stage and job. */
+export function finishContext(env: Env = {}): Omit<FinishContext, 'reportUsage'> {
+  return { env, entityId: '1', signal: new AbortController().signal };
 }
