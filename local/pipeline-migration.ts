@@ -2,7 +2,7 @@
 
 export interface DefinitionJson {
   pipeline: string;
-  entity: { table: string; key: string; projection: string };
+  entity: { table: string; key: string; projection: string; metadata?: string };
   stages: StageJson[];
 }
 

@@ -213,6 +213,26 @@ end
 $$;
 comment on function pipeline.order_stages(jsonb) is 'Names of the stages in a topological order; MR001 when there is a cycle.';
 
+create function pipeline.check_metadata(p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name jsonb := p_definition #> '{entity,metadata}';
+  v_type text;
+begin
+  if coalesce(jsonb_typeof(v_name), 'null') = 'null' then
+    return;
+  end if;
+  select format_type(a.atttypid, null) into v_type from pg_attribute a
+  where a.attrelid = to_regclass(p_definition #>> '{entity,table}') and a.attname = v_name #>> '{}' and a.attnum > 0 and not a.attisdropped;
+  if v_type is distinct from 'jsonb' then
+    raise exception 'entity.metadata is %, which is %', v_name, coalesce('of type ' || v_type, format('no column of %s', p_definition #>> '{entity,table}'))
+      using errcode = 'MR001', hint = format('Name a column of type jsonb: alter table %s add column metadata jsonb not null default ''{}''; or leave it out.', p_definition #>> '{entity,table}');
+  end if;
+end
+$$;
+comment on function pipeline.check_metadata(jsonb) is 'Raises MR001 unless the column of a definition''s metadata is absent or a jsonb column of the entity.';
+
 create function pipeline.check_definition(p_definition jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -237,6 +257,7 @@ begin
     raise exception 'entity.projection is %, but must be columns or none', p_definition #> '{entity,projection}'
       using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine alone.';
   end if;
+  perform pipeline.check_metadata(p_definition);
   select array_agg(s ->> 'name') into v_names from jsonb_array_elements(p_definition -> 'stages') s;
   if v_names is null then
     raise exception 'pipeline %: stages is empty', p_definition ->> 'pipeline' using errcode = 'MR001', hint = 'Name at least one stage.';

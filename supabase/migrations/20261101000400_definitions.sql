@@ -13,6 +13,7 @@ create table pipeline.pipelines (
   projection text not null constraint pipelines_projection_known check (projection in ('columns', 'none')),
   enabled boolean not null default true,
   is_child boolean not null default false,
+  metadata_column text,
   current_version_id int,
   created_at timestamptz not null default pipeline.now()
 );
@@ -47,6 +48,7 @@ create table pipeline.stages (
 );
 comment on table pipeline.stages is 'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
 comment on column pipeline.pipelines.is_child is 'Whether a map or pipeline stage of another pipeline starts runs of it.';
+comment on column pipeline.pipelines.metadata_column is 'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is declared.';
 comment on column pipeline.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
 comment on column pipeline.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
 comment on column pipeline.stages.watched is 'Whether a threshold of a parent pipeline counts the children that have done it.';
@@ -308,11 +310,11 @@ begin
   execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}' when 'none' then 'exclusive' else 'share row exclusive' end);
   perform pipeline.check_moved(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   perform pipeline.check_parents(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
-  insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, enabled)
+  insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, metadata_column, enabled)
   values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
-    coalesce(p_definition #>> '{entity,projection}', 'columns'), coalesce((p_definition ->> 'enabled')::boolean, true))
+    coalesce(p_definition #>> '{entity,projection}', 'columns'), p_definition #>> '{entity,metadata}', coalesce((p_definition ->> 'enabled')::boolean, true))
   on conflict on constraint pipelines_name_key do update
-    set entity_table = excluded.entity_table, entity_key = excluded.entity_key, projection = excluded.projection,
+    set entity_table = excluded.entity_table, entity_key = excluded.entity_key, projection = excluded.projection, metadata_column = excluded.metadata_column,
         enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id into v_pipeline_id;
   perform pipeline.check_dropped_stages(v_pipeline_id, p_definition);

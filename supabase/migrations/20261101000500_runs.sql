@@ -26,6 +26,7 @@ create table pipeline.runs (
   fan_out_id bigint,
   item_key text,
   priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
+  metadata jsonb,
   created_at timestamptz not null,
   finished_at timestamptz
 ) with (fillfactor = 80);
@@ -37,6 +38,8 @@ comment on table pipeline.runs is 'One passage of one entity through one pipelin
 
 comment on column pipeline.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
 comment on column pipeline.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
+
+comment on column pipeline.runs.metadata is 'What the entity''s metadata column held when the run started; a child without such a column has its parent''s. A retry keeps it.';
 
 create table pipeline.attempts (
   id bigint generated always as identity,

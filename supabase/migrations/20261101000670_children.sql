@@ -88,8 +88,9 @@ begin
     insert into pipeline.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
     select w.run_id, p_stage_id, w.id, v_child.id, 1, 1, v_now from waiting w returning id, run_id
   ), added as (
-    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, created_at)
-    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority, v_now
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, metadata, created_at)
+    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
+      case when v_child.metadata_column is null then r.metadata else (pipeline.metadata_of_entities(v_child.id, array[r.entity_id]))[1] end, v_now
     from fan_out f join pipeline.runs r on r.id = f.run_id
     where not exists (select from pipeline.runs l where l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running')
     returning id

@@ -108,8 +108,9 @@ as $$
 declare
   v_count int;
 begin
-  update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-  where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is distinct from p_fan_out.id
+  update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key, metadata = case when c.metadata_column is null then o.metadata else r.metadata end
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id), pipeline.pipelines c, pipeline.runs o
+  where c.id = p_fan_out.child_pipeline_id and o.id = p_fan_out.run_id and r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is distinct from p_fan_out.id
     and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
   get diagnostics v_count = row_count;
   if v_count > 0 then
@@ -147,6 +148,7 @@ declare
   v_adopted int := 0;
   v_added bigint[];
   v_spawned int;
+  v_metadata jsonb[] := pipeline.metadata_of_entities(p_fan_out.child_pipeline_id, p_entity_ids);
 begin
   perform pipeline.check_rows(p_fan_out, p_item_keys, p_entity_ids);
   if exists (
@@ -157,9 +159,9 @@ begin
     v_adopted := pipeline.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
   end if;
   with added as (
-    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, created_at)
-    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, pipeline.now()
-    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), pipeline.pipelines c, pipeline.runs r
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, metadata, created_at)
+    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, case when c.metadata_column is null then r.metadata else i.metadata end, pipeline.now()
+    from unnest(p_item_keys, p_entity_ids, v_metadata) i(key, entity_id, metadata), pipeline.pipelines c, pipeline.runs r
     where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
       -- "offset 0" keeps it a look-up for each item: as a join it would read all children again and again.
       and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)

@@ -68,10 +68,10 @@ declare
   v_stage pipeline.version_stages;
 begin
   with added as (
-    insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
-    select p_pipeline_id, v_version_id, e, v_now from unnest(p_entity_ids) e
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata, created_at)
+    select p_pipeline_id, v_version_id, e.id, e.metadata, v_now from unnest(p_entity_ids, pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids)) e(id, metadata)
     -- Not `on conflict do nothing`, which costs more: the caller holds the entities, so nobody starts a run of them meanwhile.
-    where not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e and r.status = 'running')
+    where not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running')
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -108,13 +108,13 @@ declare
   v_former record;
 begin
   for v_former in
-    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key
+    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key, case when p.metadata_column is null then o.metadata else r.metadata end as metadata
     from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
-    join pipeline.fan_outs f on f.id = o.fan_out_id and f.state = 'open'
+    join pipeline.fan_outs f on f.id = o.fan_out_id and f.state = 'open' join pipeline.pipelines p on p.id = r.pipeline_id
     where r.id = any (p_run_ids) order by r.id, o.id desc
   loop
     update pipeline.runs r set fan_out_id = null, item_key = null where r.id = v_former.former_id;
-    update pipeline.runs r set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key where r.id = v_former.run_id;
+    update pipeline.runs r set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key, metadata = v_former.metadata where r.id = v_former.run_id;
     insert into pipeline.tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
 end

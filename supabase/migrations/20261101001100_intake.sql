@@ -6,6 +6,7 @@
 --   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
 --   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
+--   leads__metadata(ids)            what runs copy, where declared
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
 -- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper.
@@ -204,6 +205,15 @@ begin
 end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
     (select string_agg(format('e.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
      where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));
+  execute case when p_pipeline.metadata_column is null then format('drop function if exists pipeline.%I(text[])', p_pipeline.name || '__metadata') else format($f$
+create or replace function pipeline.%1$I(p_ids text[]) returns jsonb[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select e.%5$I from %3$s e where e.%2$I = i.id::%4$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column) end;
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -231,7 +241,7 @@ create or replace trigger %4$I before update of %3$I on %2$s for each row when (
     p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key, 'millrace_' || p_pipeline.name || '_key');
 end
 $write$;
-comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __deleted and __key functions of a pipeline.';
+comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __metadata, __deleted and __key functions of a pipeline.';
 
 create function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -366,6 +376,18 @@ end $$;
 comment on function pipeline.rows_of_entities(int, text[]) is 'Written by attach(): rows of a pipeline''s entities in the order of their keys, without the engine''s columns.'$f$,
     (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids);', p.id, p.name || '__rows'), '' order by p.id) from pipeline.pipelines p));
   execute format($f$
+create or replace function pipeline.metadata_of_entities(p_pipeline_id int, p_ids text[]) returns jsonb[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_pipeline_id
+  when 0 then return null;%s
+  else return null;
+  end case;
+end $$;
+comment on function pipeline.metadata_of_entities(int, text[]) is 'Written by attach(): the metadata columns of a pipeline''s entities in the order of their keys; null where none is declared.'$f$,
+    (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids);', p.id, p.name || '__metadata'), '' order by p.id) from pipeline.pipelines p where p.metadata_column is not null));
+  execute format($f$
 create or replace function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -382,11 +404,11 @@ end $$;
 comment on function pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) is 'Written by attach(): the projecting statements of all pipelines, announced to their intake triggers.'$f$,
     (select string_agg(format(E'\n  when ''%1$ssettle'' then perform pipeline.%2$I(p_stage, p_changes);\n  when ''%1$sstarted'' then perform pipeline.%3$I(p_stage, pipeline.now(), p_ids);\n  when ''%1$squeued'' then perform pipeline.%4$I(p_stage, p_dependents, p_ids);',
        p.id, p.name || '__settle', p.name || '__started', p.name || '__queued'), '' order by p.id) from pipeline.pipelines p where p.projection = 'columns'));
-  revoke all on function pipeline.lock_entities(int, text[], boolean), pipeline.rows_of_entities(int, text[]),
+  revoke all on function pipeline.lock_entities(int, text[], boolean), pipeline.rows_of_entities(int, text[]), pipeline.metadata_of_entities(int, text[]),
     pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) from public;
 end
 $write$;
-comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities and write_entities, which lead to the functions of each pipeline.';
+comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities, metadata_of_entities and write_entities, which lead to the functions of each pipeline.';
 
 create function pipeline.attach(p_pipeline text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -11,7 +11,7 @@ export type StageDefinition = { name: string; needs?: string[] } & Row;
 
 export interface Definition {
   pipeline: string;
-  entity: { table: string; key: string; projection: string };
+  entity: { table: string; key: string; projection: string; metadata?: string };
   stages: StageDefinition[];
 }
 

@@ -174,6 +174,8 @@ export const pipelineSchema = z.strictObject({
     table: qualified('schema.table'),
     key: z.string().min(1),
     projection: z.enum(['columns', 'none']),
+    /** A jsonb column, which a run copies when it starts. */
+    metadata: z.string().min(1).optional(),
   }),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
 });
