@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
+import { signedCallbackUrl } from '../../supabase/functions/_shared/callback-url.ts';
 import type { Rpc } from '../../supabase/functions/_shared/engine-client.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
@@ -7,6 +8,7 @@ import { failedAnswer } from './support/fake-engine.ts';
 import { jobEngine } from './support/job-engine.ts';
 import { samples } from './support/leads-samples.ts';
 import { modelResponse, startModelServer } from './support/model-server.ts';
+import { transcriptionOf } from './support/transcription.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
@@ -245,5 +247,94 @@ describe('a model’s callback', () => {
     const server = await startModelServer(() => reply);
     expect((await send(callback, { rpc, env: { ...base, ...server.env } })).status).toBe(status);
     expect(rpc).not.toHaveBeenCalled();
+  });
+});
+
+describe('a callback of a service that signs nothing', () => {
+  const origin = {
+    service: 'transcription',
+    pipeline: 'leads',
+    stage: 'scrape',
+    submission: 5,
+    trace_id,
+    entity_id: '7',
+  };
+  const callbackUrl = (key = secret) => signedCallbackUrl('http://api.test/functions/v1/job-complete', origin, key);
+  const post = async (url: string, body: unknown, rpc: Rpc, env: Env = base) => {
+    const request = new Request(url, { method: 'POST', body: JSON.stringify(body) });
+    const answer = await answerCallback(
+      { ...base, ...env },
+      () => {},
+      () => rpc,
+    )(request);
+    return { status: answer.status, body: await answer.json() };
+  };
+
+  test('is taken by the URL that it was given, and recorded for the request it names', async () => {
+    const { rpc, resumed } = jobEngine();
+    expect(await post(callbackUrl(), transcriptionOf(['Hello.']), rpc)).toMatchObject({ status: 200 });
+    expect(resumed).toHaveLength(1);
+    expect(resumed[0]?.[0]).toMatchObject({ ...origin, job_id: 'request-1' });
+  });
+
+  test('is taken while secrets are exchanged', async () => {
+    const { rpc } = jobEngine();
+    const env = { WEBHOOK_SECRET: `${otherSecret},${secret}` };
+    expect((await post(callbackUrl(), transcriptionOf(['Hello.']), rpc, env)).status).toBe(200);
+  });
+
+  const changed = (change: (params: URLSearchParams) => void) => {
+    const url = new URL(callbackUrl());
+    change(url.searchParams);
+    return url.href;
+  };
+  test.each([
+    ['with another secret', () => callbackUrl(otherSecret)],
+    ['without a signature', () => changed((params) => params.delete('signature'))],
+    ['with an empty signature', () => changed((params) => params.set('signature', ''))],
+    ['with a signature that is none', () => changed((params) => params.set('signature', 'AAAA'))],
+    ['for another entity', () => changed((params) => params.set('entity_id', '8'))],
+    ['for another submission', () => changed((params) => params.set('submission', '6'))],
+    ['for another stage', () => changed((params) => params.set('stage', 'intel'))],
+    ['for another service', () => changed((params) => params.set('service', 'ocr'))],
+    ['for nobody', () => changed((params) => params.delete('entity_id'))],
+    ['with nothing but a signature', () => 'http://api.test/functions/v1/job-complete?signature=AAAA'],
+  ])('is refused with 401 and changes nothing: %s', async (_, url) => {
+    const { rpc } = jobEngine();
+    const answer = await post(url(), transcriptionOf(['Hello.']), rpc);
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'bad_signature' } } });
+    expect(rpc).not.toHaveBeenCalled();
+  });
+
+  test('counts for what was signed, whatever is said beside it', async () => {
+    const { rpc, resumed } = jobEngine();
+    const url = changed((params) => params.append('entity_id', '8'));
+    expect((await post(url, transcriptionOf(['Hello.']), rpc)).status).toBe(200);
+    expect(resumed[0]?.[0]).toMatchObject({ entity_id: '7' });
+  });
+
+  test('vouches for no service that signs what it sends', async () => {
+    const { rpc } = jobEngine();
+    const url = signedCallbackUrl('http://api.test/', { ...origin, service: 'scraper' }, secret);
+    expect(await post(url, completed, rpc)).toMatchObject({ status: 400, body: { error: { code: 'bad_callback' } } });
+    expect(rpc).not.toHaveBeenCalled();
+  });
+
+  test.each([null, '', 'text', {}, { metadata: {} }, { request_id: 'request-1' }])(
+    'is answered 400 when it names no request: %j',
+    async (body) => {
+      const { rpc } = jobEngine();
+      const answer = await post(callbackUrl(), body, rpc);
+      expect(answer).toMatchObject({ status: 400, body: { error: { code: 'bad_callback' } } });
+      expect(answer.body.error.message).toContain('metadata.request_id');
+      expect(rpc).not.toHaveBeenCalled();
+    },
+  );
+
+  test('may say that the request failed', async () => {
+    const { rpc, resumed } = jobEngine();
+    const body = { err_code: 'Bad Request', err_msg: 'failed to process audio', request_id: 'request-1' };
+    expect((await post(callbackUrl(), body, rpc)).status).toBe(200);
+    expect(resumed[0]?.[0]).toMatchObject({ job_id: 'request-1', outcome: 'failed' });
   });
 });

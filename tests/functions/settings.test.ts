@@ -23,6 +23,13 @@ describe('a faulty setting is named with what is wrong and the remedy', () => {
     ['model', { LLM_URL: 'http://m' }, /LLM_MODEL is not set/],
     ['model', { LLM_URL: 'http://m', LLM_MODEL: 'm', LLM_MODE: 'fast' }, /LLM_MODE must be inline or background/],
     ['model', { LLM_URL: 'http://m', LLM_MODEL: 'm', LLM_PRICE_INPUT: '-1' }, /LLM_PRICE_INPUT must be a number/],
+    ['transcription', {}, /DEEPGRAM_API_KEY is not set: set a key/],
+    ['transcription', { DEEPGRAM_API_KEY: 'k', DEEPGRAM_URL: 'deepgram' }, /DEEPGRAM_URL must be a URL/],
+    [
+      'transcription',
+      { DEEPGRAM_API_KEY: 'k', DEEPGRAM_PRICE_MINUTE: 'x' },
+      /DEEPGRAM_PRICE_MINUTE .* a minute of sound/,
+    ],
     ['worker', { QUEUE_BATCH_SIZE: '0' }, /QUEUE_BATCH_SIZE must be a whole number from 1 to 500/],
     ['worker', { QUEUE_BATCH_SIZE: 'many' }, /QUEUE_BATCH_SIZE must be a whole number/],
     ['worker', { COMPLETION_POLL_INTERVAL: '5' }, /COMPLETION_POLL_INTERVAL must be a whole number from 1000/],
@@ -50,6 +57,13 @@ test('settings have the defaults that .env.example names', () => {
     LLM_MODEL: 'm',
     LLM_MODE: 'inline',
   });
+  expect(readSettings('transcription', { DEEPGRAM_API_KEY: 'k' })).toEqual({
+    DEEPGRAM_URL: 'https://api.deepgram.com',
+    DEEPGRAM_API_KEY: 'k',
+    DEEPGRAM_MODEL: 'nova-3',
+  });
+  expect(example).toContain('# DEEPGRAM_URL=https://api.deepgram.com');
+  expect(example).toContain('# DEEPGRAM_MODEL=nova-3');
   expect(example).toContain('# WORKER_SECONDS=60');
   expect(example).toContain('# LLM_MODE=inline');
 });

@@ -2,7 +2,7 @@ import type { ResponseInputItem } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
 import type { ModelTurn, Turn } from './engine-contract.ts';
 import { PermanentError } from './errors.ts';
-import { parseJson } from './model.ts';
+import { parseJson } from './parse-json.ts';
 import { describeFault, invalidOutput } from './validate-result.ts';
 
 /** A tool's call that the model has made. */

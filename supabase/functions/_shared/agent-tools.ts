@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { classify, MisconfiguredError, storableText } from './errors.ts';
-import { parseJson } from './model.ts';
+import { parseJson } from './parse-json.ts';
 import type { Env } from './settings.ts';
 import { describeFault } from './validate-result.ts';
 

@@ -149,9 +149,12 @@ export type AgentLimits = z.output<typeof agentLimits>;
 /** What an attempt used up: flat, kept as it is on the attempt. */
 export interface Usage {
   model: string;
-  prompt: string;
+  /** The version of what a model was asked. */
+  prompt?: string;
   input_tokens: number | null;
   output_tokens: number | null;
+  /** Of a transcription. */
+  audio_seconds?: number;
   cost_usd: number | null;
   /** Of an agent: how often this attempt asked the model, and what all attempts of its passage have used. */
   turns?: number;

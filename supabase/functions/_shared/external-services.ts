@@ -4,6 +4,7 @@ import { getModelResponse, isUnfinished, MODEL_SERVICE } from './model.ts';
 import { getOcrJob, OCR_SERVICE } from './ocr-client.ts';
 import { getScrapeJob, SCRAPER_SERVICE } from './scraper-client.ts';
 import type { Env } from './settings.ts';
+import { TRANSCRIPTION_SERVICE } from './transcription-client.ts';
 
 /** What a service says of a job: `lost` when it does not know it. */
 export type JobState = { state: 'unfinished' } | { state: 'lost' } | { state: 'finished'; job: unknown };
@@ -17,6 +18,8 @@ export async function askService(service: string, jobId: string, env: Env, signa
     if (!response) return { state: 'lost' };
     return isUnfinished(response) ? { state: 'unfinished' } : { state: 'finished', job: response };
   }
+  // It cannot be asked: its callback finishes the attempt, or the deadline does.
+  if (service === TRANSCRIPTION_SERVICE) return { state: 'unfinished' };
   throw new PermanentError(
     'unknown_service',
     `No service is called ${service}: add it to _shared/external-services.ts.`,

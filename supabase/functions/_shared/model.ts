@@ -2,10 +2,11 @@ import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
-import type { Usage } from './engine-contract.ts';
+import type { ModelTurn } from './engine-contract.ts';
 import { PermanentError, RetriableError, type StageError } from './errors.ts';
 import { jobOrigin } from './job-client.ts';
 import { modelError } from './model-errors.ts';
+import { parseJson } from './parse-json.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { type Env, readSettings, type Settings } from './settings.ts';
 import type { FinishContext, HandlerContext, Waiting } from './stage.ts';
@@ -130,17 +131,8 @@ function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): 
   return parsed.data;
 }
 
-/** The value that a JSON text stands for, or the text itself when it is none. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 /** What a response has used up, with its cost where the settings name prices. */
-export function usageOf(response: ModelResponse, prompt: string, settings: Settings['model']): Usage {
+export function usageOf(response: ModelResponse, prompt: string, settings: Settings['model']): ModelTurn['usage'] {
   const input = response.usage?.input_tokens ?? null;
   const output = response.usage?.output_tokens ?? null;
   const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;

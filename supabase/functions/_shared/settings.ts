@@ -14,10 +14,12 @@ const wholeNumber = (min: number, max: number) =>
     .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
-const price = z
-  .string()
-  .regex(/^\d+(\.\d+)?$/, 'must be a number of US dollars for a million tokens, such as 0.25')
-  .transform(Number);
+const price = (unit: string, example: string) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, `must be a number of US dollars for ${unit}, such as ${example}`)
+    .transform(Number)
+    .optional();
 
 const groups = {
   worker: z.object({
@@ -34,13 +36,19 @@ const groups = {
     OCR_URL: httpUrl,
     OCR_AUTH_TOKEN: z.string().optional(),
   }),
+  transcription: z.object({
+    DEEPGRAM_URL: httpUrl.default('https://api.deepgram.com'),
+    DEEPGRAM_API_KEY: z.string(),
+    DEEPGRAM_MODEL: z.string().default('nova-3'),
+    DEEPGRAM_PRICE_MINUTE: price('a minute of sound', '0.0043'),
+  }),
   model: z.object({
     LLM_URL: httpUrl,
     LLM_AUTH_TOKEN: z.string().optional(),
     LLM_MODEL: z.string(),
     LLM_MODE: z.enum(['inline', 'background'], { error: 'must be inline or background' }).default('inline'),
-    LLM_PRICE_INPUT: price.optional(),
-    LLM_PRICE_OUTPUT: price.optional(),
+    LLM_PRICE_INPUT: price('a million tokens', '0.25'),
+    LLM_PRICE_OUTPUT: price('a million tokens', '0.25'),
   }),
   webhook: z.object({
     WEBHOOK_SECRET: z
@@ -61,6 +69,9 @@ const remedies: Record<string, string> = {
   SCRAPER_URL: 'set the base URL of the scraper, such as https://scraper.example.com',
   OCR_URL: 'set the base URL of the OCR service, such as https://ocr.example.com',
   JOB_CALLBACK_URL: 'set the URL of the function job-complete as the scraper sees it, or remove it',
+  DEEPGRAM_URL: 'set the base URL of an API that answers as Deepgram’s does, or remove it to use Deepgram’s own',
+  DEEPGRAM_API_KEY: 'set a key of the transcription service, from https://console.deepgram.com',
+  DEEPGRAM_PRICE_MINUTE: 'set US dollars for a minute of sound, or remove it',
   LLM_URL: 'set the base URL of an OpenAI-compatible API, such as https://api.openai.com/v1',
   LLM_MODEL: 'set the name of a model that the API at LLM_URL offers',
   LLM_MODE: 'set inline (answered in the call) or background (answered by webhook or polling)',

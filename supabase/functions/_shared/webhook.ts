@@ -1,8 +1,11 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { z } from 'zod';
+import { callbackOrigin } from './callback-url.ts';
 import type { JobOrigin } from './engine-contract.ts';
 import { OCR_SERVICE } from './ocr-client.ts';
+import { parseJson } from './parse-json.ts';
 import { SCRAPER_SERVICE } from './scraper-client.ts';
+import { TRANSCRIPTION_SERVICE } from './transcription-client.ts';
 
 /** What a job carries from its submission to its end. */
 const named = z.object({
@@ -34,8 +37,21 @@ const modelCallback = z
   .transform(({ data }) => ({ from: 'model' as const, jobId: data.id }));
 
 const payload = z.discriminatedUnion('type', [jobCallback, modelCallback]);
-/** A callback as a service of jobs sends it (`job.*`) or as the model does (`response.*`). */
-export type Callback = z.output<typeof payload>;
+
+/** The transcription service's says nothing of the attempt: the URL it was sent to does. */
+const transcriptionOrigin = named.extend({ service: z.literal(TRANSCRIPTION_SERVICE) });
+const requestId = z.string().min(1);
+const transcriptionId = z.union([
+  z.object({ metadata: z.object({ request_id: requestId }) }).transform(({ metadata }) => metadata.request_id),
+  z.object({ request_id: requestId, err_code: z.string() }).transform((refusal) => refusal.request_id),
+]);
+
+/** Of a job with all that finishes it, or of a model's response, which must be fetched. */
+export type Callback =
+  | { from: 'job'; service: string; jobId: string; metadata: JobOrigin; job: unknown }
+  | { from: 'model'; jobId: string };
+
+type ReadCallback = { callback: Callback } | { fault: string };
 
 /**
  * Checks a Standard Webhooks signature against each secret, so that secrets can be exchanged without a gap.
@@ -56,15 +72,20 @@ export function signatureFault(body: string, headers: Headers, secrets: string[]
 }
 
 /** Reads the body of a verified callback, or says what is wrong with it. */
-export function readCallback(body: string): { callback: Callback } | { fault: string } {
-  let json: unknown;
-  try {
-    json = JSON.parse(body);
-  } catch {
-    return { fault: 'The body is no JSON.' };
-  }
-  const parsed = payload.safeParse(json);
+export function readCallback(body: string): ReadCallback {
+  const parsed = payload.safeParse(parseJson(body));
   return parsed.success ? { callback: parsed.data } : { fault: fault(parsed.error) };
+}
+
+/** Reads a callback to a verified URL of our own, of a service that signs nothing, or says what is wrong with it. */
+export function readUnsignedCallback(url: URL, body: string): ReadCallback {
+  const origin = transcriptionOrigin.safeParse(callbackOrigin(url));
+  if (!origin.success) return { fault: `The URL: ${fault(origin.error)}` };
+  const { service, ...metadata } = origin.data;
+  const job = parseJson(body);
+  const jobId = transcriptionId.safeParse(job);
+  if (!jobId.success) return { fault: 'The body has no metadata.request_id, as a transcription has.' };
+  return { callback: { from: 'job', service, jobId: jobId.data, metadata, job } };
 }
 
 /** Reads the metadata that a model's response carries, or says what is wrong with it. */

@@ -1,3 +1,4 @@
+import { callbackUrlFault, isOwnCallbackUrl } from '../_shared/callback-url.ts';
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
 import type { JobOrigin, JobOutcomeItem } from '../_shared/engine-contract.ts';
 import { classify, messageOf } from '../_shared/errors.ts';
@@ -10,7 +11,7 @@ import { readBody } from '../_shared/read-body.ts';
 import { resumeJobs } from '../_shared/resume-jobs.ts';
 import { createRinger, type Ringer } from '../_shared/ring.ts';
 import { type Env, readSettings } from '../_shared/settings.ts';
-import { type Callback, readCallback, readMetadata, signatureFault } from '../_shared/webhook.ts';
+import { type Callback, readCallback, readMetadata, readUnsignedCallback, signatureFault } from '../_shared/webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const SAVE_TIME_MS = 4_000;
@@ -46,17 +47,9 @@ export function answerCallback(
       log.error(messageOf(error));
       return refuse(500, 'misconfigured', messageOf(error));
     }
-    const body = await readBody(request, MAX_BODY_BYTES);
-    if (body === null) return refuse(413, 'too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`);
-    const fault = signatureFault(body, request.headers, secrets);
-    if (fault) {
-      log.warn('a callback was refused', { reason: fault });
-      return refuse(401, 'bad_signature', `${fault}: sign with the secret that WEBHOOK_SECRET holds.`);
-    }
-    const read = readCallback(body);
-    if ('fault' in read) return refuse(400, 'bad_callback', read.fault);
-
-    const found = await findOutcome(read.callback, env);
+    const callback = await verifiedCallback(request, secrets);
+    if (callback instanceof Response) return callback;
+    const found = await findOutcome(callback, env);
     if (found instanceof Response) return found;
     const engine = createEngine({ rpc: rpcFor(platform), retryUntil: deadline(SAVE_TIME_MS), log });
     const ringer = createRinger({ platform, engine, log });
@@ -65,6 +58,20 @@ export function answerCallback(
     background(folder.settled().then(() => ringer.settled()));
     return answer;
   };
+}
+
+/** The callback that a request brings, or the answer to give when nobody vouches for it or it cannot be used. */
+async function verifiedCallback(request: Request, secrets: string[]): Promise<Callback | Response> {
+  const url = new URL(request.url);
+  const isOwn = isOwnCallbackUrl(url);
+  const urlFault = isOwn ? callbackUrlFault(url, secrets) : null;
+  if (urlFault) return refuseStranger(`${urlFault}: use the URL that the job was submitted with.`);
+  const body = await readBody(request, MAX_BODY_BYTES);
+  if (body === null) return refuse(413, 'too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`);
+  const fault = isOwn ? null : signatureFault(body, request.headers, secrets);
+  if (fault) return refuseStranger(`${fault}: sign with the secret that WEBHOOK_SECRET holds.`);
+  const read = isOwn ? readUnsignedCallback(url, body) : readCallback(body);
+  return 'fault' in read ? refuse(400, 'bad_callback', read.fault) : read.callback;
 }
 
 /** What became of the job that a callback is about, or the answer to give when that cannot be told. */
@@ -118,6 +125,11 @@ function refuseFor(error: unknown): Response {
   const failure = classify(error);
   log.error('a callback was not recorded', { code: failure.code, error: failure.message });
   return refuse(failure.permanent ? 400 : 503, failure.code, failure.message);
+}
+
+function refuseStranger(reason: string): Response {
+  log.warn('a callback was refused', { reason });
+  return refuse(401, 'bad_signature', reason);
 }
 
 function refuse(status: number, code: string, message: string): Response {

@@ -1,0 +1,215 @@
+import { z } from 'zod';
+import { signedCallbackUrl } from './callback-url.ts';
+import type { JobOrigin, Usage } from './engine-contract.ts';
+import {
+  errorFromStatus,
+  MisconfiguredError,
+  messageOf,
+  PermanentError,
+  RetriableError,
+  type StageError,
+  storableText,
+} from './errors.ts';
+import { parseJson } from './parse-json.ts';
+import { type Env, readSettings } from './settings.ts';
+import type { FinishContext } from './stage.ts';
+
+/** The name under which waiting attempts know this service. */
+export const TRANSCRIPTION_SERVICE = 'transcription';
+
+export interface TranscriptionRequest {
+  env: Env;
+  /** Audio or video, as the service can download it: a signed URL of Storage that outlives the job. */
+  audioUrl: string;
+  /** Names the submission in the service's own records. It keeps nobody from buying twice: the API knows no such key. */
+  idempotencyKey: string;
+  signal: AbortSignal;
+}
+
+export interface TranscriptionJob extends TranscriptionRequest {
+  callbackUrl: string;
+  /** Which attempt the job belongs to. */
+  metadata: JobOrigin;
+}
+
+/** What was said. */
+export interface Transcript {
+  /** The paragraphs, parted by blank lines; never empty. */
+  text: string;
+  paragraphs: Paragraph[];
+  durationSeconds: number;
+  /** A tag such as en or de-CH; null when it was not detected. */
+  language: string | null;
+}
+
+export interface Paragraph {
+  text: string;
+  startSeconds: number;
+  endSeconds: number;
+}
+
+const text = z.string().transform(storableText);
+const seconds = z.number().nonnegative();
+
+const paragraphSchema = z.object({ sentences: z.array(z.object({ text })), start: seconds, end: seconds });
+const alternativeSchema = z.object({
+  transcript: text,
+  /** Missing for languages that part no words by spaces. */
+  paragraphs: z.object({ paragraphs: z.array(paragraphSchema) }).nullish(),
+});
+const transcriptionSchema = z.object({
+  metadata: z.object({
+    duration: seconds,
+    model_info: z
+      .record(z.string(), z.object({ name: z.string() }))
+      .optional()
+      .catch(undefined),
+    warnings: z
+      .array(z.object({ message: z.string() }))
+      .optional()
+      .catch(undefined),
+  }),
+  results: z.object({
+    channels: z.array(z.object({ detected_language: text.optional(), alternatives: z.array(alternativeSchema) })),
+  }),
+});
+type Transcription = z.output<typeof transcriptionSchema>;
+
+const refusalSchema = z.object({ err_code: z.string(), err_msg: z.string() });
+type Refusal = z.output<typeof refusalSchema>;
+
+// Deepgram's pre-recorded API, https://developers.deepgram.com/docs/pre-recorded-audio. Its SDK brings far more than this
+// one request, and retries where the engine should.
+
+/**
+ * Has audio transcribed; the service calls back when it has ended. Returns the request's id, which is the job's. The API
+ * has no idempotency key and cannot be asked for a result: a function that dies between submission and waiting may buy a
+ * second transcription, and a callback that never comes is ended by the stage's deadline. Throws a StageError.
+ */
+export async function submitTranscription(job: TranscriptionJob): Promise<string> {
+  const [secret = ''] = readSettings('webhook', job.env).WEBHOOK_SECRET;
+  const origin = { ...job.metadata, service: TRANSCRIPTION_SERVICE };
+  const answer = await listen(job, { callback: signedCallbackUrl(job.callbackUrl, origin, secret) });
+  const accepted = z.object({ request_id: z.string().min(1) }).safeParse(answer);
+  if (accepted.success) return accepted.data.request_id;
+  throw new RetriableError('server_error', 'The transcription service answered without a request_id.');
+}
+
+/**
+ * Has audio transcribed and waits for it: for short recordings only, since the service may take ten minutes. Reports
+ * usage; throws a StageError.
+ */
+export async function transcribeNow(
+  request: TranscriptionRequest & Pick<FinishContext, 'reportUsage'>,
+): Promise<Transcript> {
+  return transcriptOfJob(await listen(request, {}), request);
+}
+
+/**
+ * Turns a callback's body into what was said, and reports usage. Throws a permanent error for a recording without
+ * speech (`no_speech`), which is paid for all the same, and for a body of another form.
+ */
+export function transcriptOfJob(job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>): Transcript {
+  const refusal = refusalSchema.safeParse(job);
+  if (refusal.success) throw refusalError(400, refusal.data);
+  const parsed = transcriptionSchema.safeParse(job);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const where = issue?.path.join('.') || 'the top';
+    throw new PermanentError(
+      'invalid_output',
+      `The transcription service's answer is wrong at ${where}: ${issue?.message}`,
+    );
+  }
+  context.reportUsage(usageOf(parsed.data, context.env));
+  return readTranscript(parsed.data);
+}
+
+function readTranscript({ metadata, results }: Transcription): Transcript {
+  const { duration, warnings = [] } = metadata;
+  const [channel] = results.channels;
+  const spoken = channel?.alternatives[0];
+  const whole = { text: spoken?.transcript.trim() ?? '', startSeconds: 0, endSeconds: duration };
+  const parts = (spoken?.paragraphs?.paragraphs ?? []).map(({ sentences, start, end }) => ({
+    text: sentences
+      .map((sentence) => sentence.text)
+      .join(' ')
+      .trim(),
+    startSeconds: start,
+    endSeconds: end,
+  }));
+  const paragraphs = (parts.length > 0 ? parts : [whole]).filter((paragraph) => paragraph.text !== '');
+  if (paragraphs.length === 0) {
+    const said = [
+      `No speech was found in ${Math.round(duration)} seconds of sound.`,
+      ...warnings.map((w) => w.message),
+    ];
+    throw new PermanentError('no_speech', said.join(' '));
+  }
+  return {
+    text: paragraphs.map((paragraph) => paragraph.text).join('\n\n'),
+    paragraphs,
+    durationSeconds: duration,
+    language: channel?.detected_language ?? null,
+  };
+}
+
+function usageOf({ metadata: { duration, model_info: models = {} } }: Transcription, env: Env): Usage {
+  const { DEEPGRAM_MODEL: asked, DEEPGRAM_PRICE_MINUTE: price } = readSettings('transcription', env);
+  return {
+    model: Object.values(models)[0]?.name ?? asked,
+    input_tokens: null,
+    output_tokens: null,
+    audio_seconds: duration,
+    cost_usd: price === undefined ? null : (duration / 60) * price,
+  };
+}
+
+async function listen(request: TranscriptionRequest, more: Record<string, string>): Promise<unknown> {
+  const { DEEPGRAM_URL, DEEPGRAM_API_KEY, DEEPGRAM_MODEL } = readSettings('transcription', request.env);
+  const query = new URLSearchParams({
+    model: DEEPGRAM_MODEL,
+    smart_format: 'true',
+    paragraphs: 'true',
+    detect_language: 'true',
+    extra: `idempotency_key:${request.idempotencyKey}`,
+    ...more,
+  });
+  try {
+    const answer = await fetch(`${DEEPGRAM_URL}/v1/listen?${query}`, {
+      method: 'POST',
+      headers: { authorization: `Token ${DEEPGRAM_API_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: request.audioUrl }),
+      signal: request.signal,
+    });
+    const text = await answer.text();
+    if (answer.ok) return parseJson(text);
+    const refusal = refusalSchema.safeParse(parseJson(text));
+    throw refusalError(answer.status, refusal.data, answer.headers);
+  } catch (error) {
+    if (request.signal.aborted || error instanceof RetriableError || error instanceof PermanentError) throw error;
+    // An outage of the service says nothing about what it was to hear: always worth another try.
+    throw new RetriableError(
+      'transcription_unreachable',
+      `The transcription service at DEEPGRAM_URL cannot be reached: ${messageOf(error)}`,
+    );
+  }
+}
+
+/** Sorts a refusal: https://developers.deepgram.com/docs/errors. */
+function refusalError(status: number, refusal?: Refusal, headers = new Headers()): StageError {
+  const reason = storableText(refusal ? `${refusal.err_code}: ${refusal.err_msg}` : 'it gave no reason');
+  const said = `The transcription service answered ${status} (${reason})`;
+  if (status === 401 || status === 403) {
+    return new MisconfiguredError(`${said}: correct DEEPGRAM_API_KEY, or DEEPGRAM_MODEL if the key may not use it.`);
+  }
+  if (status === 404) return new MisconfiguredError(`${said}: correct DEEPGRAM_URL, which has no /v1/listen.`);
+  if (status === 402) return new RetriableError('payment_required', `${said}: top up the account's balance.`);
+  // The file was there when its URL was signed.
+  if (refusal?.err_code === 'REMOTE_CONTENT_ERROR') return new RetriableError('source_unreachable', said);
+  // An upload that broke off.
+  if (status === 422) return new RetriableError('incomplete_audio', said);
+  if (status !== 400) return errorFromStatus(status, headers, `The transcription service (${reason})`);
+  if (/\bmodel\b/i.test(reason)) return new MisconfiguredError(`${said}: correct DEEPGRAM_MODEL.`);
+  return new PermanentError('unreadable_audio', `${said}: upload a recording that plays.`);
+}
