@@ -3,6 +3,7 @@
 export interface DefinitionJson {
   pipeline: string;
   entity: { table: string; key: string; projection: string; metadata?: string };
+  replaces?: { pipeline: string; group_by?: string };
   stages: StageJson[];
 }
 

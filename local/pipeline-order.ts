@@ -1,4 +1,5 @@
-// What pipelines say of one another, and the order in which they can be defined: children before their parents.
+// What pipelines say of one another, and the order in which they can be defined: children before their parents, an old
+// pipeline before the one that replaces it.
 import type { DefinitionJson, StageJson } from './pipeline-migration.ts';
 
 /**
@@ -11,11 +12,12 @@ export function referenceFaults(pipelines: DefinitionJson[]): string[] {
   return [
     ...twice.map(({ pipeline }) => `Pipeline ${pipeline} is defined twice: give each a name of its own.`),
     ...pipelines.flatMap((pipeline) => pipeline.stages.flatMap((stage) => stageFaults(pipeline, stage, named))),
+    ...pipelines.flatMap((pipeline) => replacesFaults(pipeline, pipelines, named)),
     ...cycleFaults(pipelines, named),
   ];
 }
 
-/** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
+/** The pipelines, each after those it starts runs of, those whose backlog holds it back and the one it replaces. */
 export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
   const seen = new Set<string>();
@@ -61,6 +63,39 @@ function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<stri
   return faults;
 }
 
+/** Only what nothing else is tied to can go either of two ways. */
+function replacesFaults(
+  { pipeline, entity, replaces }: DefinitionJson,
+  pipelines: DefinitionJson[],
+  named: Map<string, DefinitionJson>,
+): string[] {
+  if (!replaces) return [];
+  const subject = `Pipeline ${pipeline} replaces ${replaces.pipeline}`;
+  const old = named.get(replaces.pipeline);
+  if (!old) return [`${subject}, which no file of _pipelines exports: correct replaces.pipeline.`];
+  const faults: string[] = [];
+  if (old.entity.table !== entity.table || old.entity.key !== entity.key) {
+    faults.push(
+      `${subject}, which is over ${old.entity.table}.${old.entity.key} and not ${entity.table}.${entity.key}: ` +
+        'both must be over the same rows.',
+    );
+  }
+  const others = pipelines.filter((other) => other.replaces && other.pipeline !== pipeline);
+  const tied = others.find((other) => [other.pipeline, other.replaces?.pipeline].includes(replaces.pipeline));
+  if (tied) {
+    faults.push(`${subject}, but that is tied to ${tied.pipeline} as well: end one of the two replacements first.`);
+  }
+  for (const parent of pipelines) {
+    const child = parent.stages.find((stage) => [pipeline, old.pipeline].includes(stage.child?.pipeline ?? ''))?.child;
+    if (!child) continue;
+    faults.push(
+      `${subject}, but pipeline ${parent.pipeline} starts runs of ${child.pipeline}: only what is started by itself ` +
+        'can be replaced.',
+    );
+  }
+  return faults;
+}
+
 function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJson>): string[] {
   const settled = new Set<string>();
   const visit = (name: string, trail: string[]): string[] => {
@@ -81,9 +116,8 @@ function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJ
 
 /** Names of the pipelines that must be defined before this one. */
 function namesUsed(pipeline: DefinitionJson): string[] {
-  return pipeline.stages.flatMap((stage) =>
-    [stage.child?.pipeline, heldBackBy(pipeline, stage)?.pipeline].filter((name) => name !== undefined),
-  );
+  const others = pipeline.stages.flatMap((stage) => [stage.child?.pipeline, heldBackBy(pipeline, stage)?.pipeline]);
+  return [pipeline.replaces?.pipeline, ...others].filter((name) => name !== undefined);
 }
 
 /** The stage of another pipeline whose backlog holds a stage back; those of its own are checked with its graph. */

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { setProjectSecrets } from './database/project-secrets.ts';
+import { readUseNewPipeline, setProjectSecrets } from './database/project-secrets.ts';
 import { createDataDirectory } from './database/template.ts';
 import { functionEnvironment } from './functions/environment.ts';
 import { createFunctionsHost, type FunctionsHost } from './functions/host.ts';
@@ -82,6 +82,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   };
 
   try {
+    const useNewPipeline = readUseNewPipeline(options.env ?? {});
     const watchdog = startWatchdog();
     steps.push(() => watchdog.dismiss());
     const dataDir = prepareFolder(options.dataDir);
@@ -102,7 +103,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
     const gateway = await startGateway(createKeyCheck(keys));
     steps.push(() => gateway.stop());
-    await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, keys.secretKey);
+    await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, keys.secretKey, useNewPipeline);
 
     progress('data API and workers: starting');
     const postgrest = await startPostgrest({

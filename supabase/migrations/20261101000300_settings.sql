@@ -14,6 +14,7 @@ comment on table pipeline.settings is 'Settings of the engine; a Vault secret ca
 insert into pipeline.settings (name, value, comment) values
   ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
   ('retention_days', '90', 'Days after which pipeline.prune() deletes finished runs.'),
+  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (pipeline.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by pipeline.sweep(); pipeline.doctor() reads it.');
 
 create function pipeline.setting(p_name text) returns text

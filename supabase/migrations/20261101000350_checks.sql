@@ -258,6 +258,7 @@ begin
       using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine alone.';
   end if;
   perform pipeline.check_metadata(p_definition);
+  perform pipeline.check_replaces(p_definition);
   select array_agg(s ->> 'name') into v_names from jsonb_array_elements(p_definition -> 'stages') s;
   if v_names is null then
     raise exception 'pipeline %: stages is empty', p_definition ->> 'pipeline' using errcode = 'MR001', hint = 'Name at least one stage.';

@@ -14,6 +14,8 @@ create table pipeline.pipelines (
   enabled boolean not null default true,
   is_child boolean not null default false,
   metadata_column text,
+  replaces_id int constraint pipelines_replaces_key unique constraint pipelines_replaces_fkey references pipeline.pipelines,
+  group_key text,
   current_version_id int,
   created_at timestamptz not null default pipeline.now()
 );
@@ -49,6 +51,8 @@ create table pipeline.stages (
 comment on table pipeline.stages is 'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
 comment on column pipeline.pipelines.is_child is 'Whether a map or pipeline stage of another pipeline starts runs of it.';
 comment on column pipeline.pipelines.metadata_column is 'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is declared.';
+comment on column pipeline.pipelines.replaces_id is 'The pipeline that this one replaces, over the same rows (chapter cut-over).';
+comment on column pipeline.pipelines.group_key is 'The key of the metadata by which the flag of its cut-over names groups.';
 comment on column pipeline.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
 comment on column pipeline.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
 comment on column pipeline.stages.watched is 'Whether a threshold of a parent pipeline counts the children that have done it.';
@@ -307,9 +311,11 @@ begin
   v_table := to_regclass(p_definition #>> '{entity,table}');
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
   -- Without a projection, who begins a run has only locked its row.
-  execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}' when 'none' then 'exclusive' else 'share row exclusive' end);
+  execute format('lock table %s in %s mode', v_table,
+    case when p_definition #>> '{entity,projection}' = 'none' or p_definition ? 'replaces' then 'exclusive' else 'share row exclusive' end);
   perform pipeline.check_moved(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   perform pipeline.check_parents(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
+  perform pipeline.check_replaced(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
   insert into pipeline.pipelines as p (name, entity_table, entity_key, projection, metadata_column, enabled)
   values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
     coalesce(p_definition #>> '{entity,projection}', 'columns'), p_definition #>> '{entity,metadata}', coalesce((p_definition ->> 'enabled')::boolean, true))
@@ -320,6 +326,7 @@ begin
   perform pipeline.check_dropped_stages(v_pipeline_id, p_definition);
   perform pipeline.check_changed_kinds(v_pipeline_id, p_definition);
   perform pipeline.check_changed_children(v_pipeline_id, p_definition);
+  perform pipeline.save_cut_over(v_pipeline_id, p_definition);
   perform pipeline.save_stages(v_pipeline_id, p_definition);
   v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
   perform pipeline.attach(p_definition ->> 'pipeline');

@@ -141,6 +141,8 @@ begin
   select p.* into v_child from pipeline.pipelines p where p.name = p_stage #>> '{child,pipeline}';
   if not found then
     perform pipeline.refuse_value(p_stage, '{child,pipeline}', 'the name of a pipeline that is defined already', 'Define the child pipeline first.');
+  elsif cardinality(pipeline.ways_of(v_child.id)) > 1 then
+    perform pipeline.refuse_value(p_stage, '{child,pipeline}', 'a pipeline that neither replaces another nor is replaced', 'Only what is started by itself can go either way: end the cut-over first.');
   elsif pipeline.contains_pipeline(v_child.id, p_definition ->> 'pipeline') then
     perform pipeline.refuse_value(p_stage, '{child,pipeline}', 'a pipeline that does not start this one in turn', 'Pipelines that contain one another would never end.');
   elsif pipeline.is_kind(p_stage, array['pipeline'])

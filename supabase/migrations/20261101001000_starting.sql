@@ -3,19 +3,44 @@
 -- These are the calls that a person makes, by SQL or by writing a status column (chapter intake). They hold or wait for the
 -- entities, then lock the runs, as the lock order says.
 
+create function pipeline.ways_of(p_pipeline_id int) returns int[]
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array_remove(array[p_pipeline_id, (select p.replaces_id from pipeline.pipelines p where p.id = p_pipeline_id),
+    (select p.id from pipeline.pipelines p where p.replaces_id = p_pipeline_id)], null);
+end
+$$;
+comment on function pipeline.ways_of(int) is 'A pipeline, and the one that it replaces or that replaces it (chapter cut-over).';
+
+create function pipeline.first_stage(p_pipeline_id int) returns int
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select vs.stage_id from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+    where p.id = p_pipeline_id order by vs.position limit 1);
+end
+$$;
+comment on function pipeline.first_stage(int) is 'The stage at which a pipeline starts unless another is named.';
+
 -- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
 create function pipeline.take_over(p_run_ids bigint[], p_keep int[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_ways int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
+  -- A run that went the other way since has made them out of date.
+  v_ways := pipeline.ways_of((select r.pipeline_id from pipeline.runs r where r.id = p_run_ids[1]));
   with source as (
     select r.id as run_id, a.id as attempt_id, a.stage_id, a.state, a.error, a.retry_count, a.started_at, a.finished_at, a.created_at
     from pipeline.runs r
     cross join lateral (
-      select o.id from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id order by o.id desc limit 1) o
+      select o.id from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id < r.id order by o.id desc limit 1) o
     join pipeline.attempts a on a.run_id = o.id and a.state in ('completed', 'skipped') and not a.superseded and a.stage_id = any (p_keep)
     where r.id = any (p_run_ids)
   ), carried as (
@@ -189,7 +214,7 @@ $$;
 comment on function pipeline.begin_beside(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
 
 -- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
-create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
+create function pipeline.queue_here(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -210,10 +235,22 @@ begin
   if cardinality(v_new) > 0 then
     v_ring := v_ring || pipeline.enqueue_stage(v_new, p_stage_id) || pipeline.begin_beside(p_pipeline_id, p_stage_id, v_new);
   end if;
-  perform pipeline.ring(v_ring);
+  return v_ring;
 end
 $$;
-comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear.';
+comment on function pipeline.queue_here(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear. Returns the stages with work.';
+
+create function pipeline.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := pipeline.ways_of(p_pipeline_id);
+begin
+  perform pipeline.ring(case when cardinality(v_ways) = 1 then pipeline.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
+    else pipeline.queue_one_way(p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids) end);
+end
+$$;
+comment on function pipeline.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and rings; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
 
 create function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids text[], p_wait boolean) returns text[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -247,13 +284,13 @@ begin
     raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
   if p_stage is null then
-    select vs.stage_id into v_stage_id from pipeline.version_stages vs where vs.version_id = v_pipeline.current_version_id and vs.needs = '{}' and vs.after = '[]' order by vs.position limit 1;
+    v_stage_id := pipeline.first_stage(v_pipeline.id);
   else
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
   perform pipeline.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
   -- A run whose stages are all skipped is over already.
-  v_run := (select max(r.id) from pipeline.runs r where r.pipeline_id = v_pipeline.id and r.entity_id = v_held[1]);
+  v_run := (select max(r.id) from pipeline.runs r where r.pipeline_id = any (pipeline.ways_of(v_pipeline.id)) and r.entity_id = v_held[1]);
   if p_priority is not null and (select r.status = 'running' from pipeline.runs r where r.id = v_run) then
     perform pipeline.prioritise(v_run, p_priority);
   end if;

@@ -20,11 +20,11 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return not exists (
-    select from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id > r.id
+    select from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = any (pipeline.ways_of(r.pipeline_id)) and o.id > r.id
     where r.id = p_run_id);
 end
 $$;
-comment on function pipeline.is_latest_run(bigint) is 'Whether the run''s entity has no later run.';
+comment on function pipeline.is_latest_run(bigint) is 'Whether the run''s entity has no later run, neither of its pipeline nor of the one that replaces it or is replaced by it.';
 
 -- All stages that failed or were cancelled go on together, or the run could never end.
 create function pipeline.retry_runs(p_run_ids bigint[]) returns int

@@ -158,6 +158,14 @@ as $$
 $$;
 comment on function pipeline.queued_assignments(text) is 'Source of the assignments for one stage in a pipeline''s __queued function.';
 
+create function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select string_agg(format(case when c = p_stage || '_retry_count' then '%I.%I <> 0' when c = p_stage || '_status' then '%I.%I <> ''pending''' else '%I.%I is not null' end, p_row, c), ' or ' order by place)
+  from unnest(pipeline.stage_columns(p_stage)) with ordinality u(c, place) where p_with_status or c <> p_stage || '_status'
+$$;
+comment on function pipeline.dirty_condition(text, text, boolean) is 'Source of the condition that some column of a stage, which a fresh start must clear, is not clear.';
+
 -- The statement by which intake takes in one stage. p_was is what the old status is read from.
 create function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
@@ -170,9 +178,7 @@ as $$
       perform pipeline.take_in(%7$s, %8$L, v_group.status, v_group.ids, v_group.dirty_ids);
     end loop;$branch$, p_stage || '_status', p_pipeline.entity_key,
     -- dirty: some column that a fresh start must clear is not clear
-    (select string_agg(format('n.%I is not null or n.%I is not null or n.%I is not null or n.%I <> 0 or n.%I is not null or n.%I is not null%s',
-       d || '_job_id', d || '_result', d || '_error', d || '_retry_count', d || '_started_at', d || '_completed_at',
-       case when d = p_stage then '' else format(' or n.%I <> ''pending''', d || '_status') end), ' or ') from unnest(p_stage || p_dependents) d),
+    (select string_agg(pipeline.dirty_condition('n', d, d <> p_stage), ' or ') from unnest(p_stage || p_dependents) d),
     p_from, format(p_was, p_stage || '_status'),
     -- covered: an earlier stage of the same row starts over in the same statement
     coalesce((select string_agg(format(' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)', a || '_status', format(p_was, a || '_status')), '') from unnest(p_ancestors) a), ''),
@@ -277,10 +283,12 @@ create or replace function pipeline.%1$I(p_stage text, p_dependents text[], p_id
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]);
+  -- Without a stage it only clears, and leaves rows alone that are clear.
+  update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
 end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
     (select string_agg(pipeline.queued_assignments(s.name), E',\n    ' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)),
-    p_pipeline.entity_key, p_key_type);
+    p_pipeline.entity_key, p_key_type,
+    (select string_agg(pipeline.dirty_condition('e', s.name, true), ' or ' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
 end
 $write$;
 comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';

@@ -56,6 +56,10 @@ as $$
   from pipeline.attempts a left join pipeline.runs r on r.id = a.run_id
   where r.id is null or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
   union all
+  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null, format('entity %s, and run %s of the other', n.entity_id, o.id)
+  from pipeline.pipelines p join pipeline.runs n on n.pipeline_id = p.id and n.status = 'running'
+  join pipeline.runs o on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+  union all
   select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline', a.run_id, a.id, a.state::text
   from pipeline.attempts a left join pipeline.claims c on c.token = a.token
   where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
@@ -142,17 +146,20 @@ as $$
 declare
   v_url text;
   v_key text;
+  v_flag text;
   v_fault text := 'missing';
   v_swept timestamptz := (select s.value::timestamptz from pipeline.settings s where s.name = 'last_sweep_at');
 begin
   begin
     v_url := pipeline.setting('project_url');
     v_key := pipeline.setting('secret_key');
+    v_flag := coalesce(pipeline.setting('use_new_pipeline'), 'false');
   exception when others then
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url'')');
   return query select 'secret_key is set', v_key is not null, case when v_key is null then v_fault || ': select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'')' else 'present' end;
+  return query select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false), coalesce(v_flag, v_fault);
   return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
     from unnest(array['millrace-sweep', 'millrace-prune']) j;
   return query select 'the sweep has run in the last minute', coalesce(v_swept > pipeline.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');

@@ -1,4 +1,4 @@
-import { checkGraph, definitionFaults } from './definition-checks.ts';
+import { checkGraph, checkReplaces, definitionFaults } from './definition-checks.ts';
 import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
 
 /** A checked pipeline definition. */
@@ -21,7 +21,8 @@ export function definePipeline(input: PipelineInput): PipelineDefinition {
     const faults = definitionFaults(parsed.error, input).join('; ');
     throw new Error(`Pipeline ${String(input.name)} is not defined correctly. ${faults}`);
   }
-  const { stages, entity, name: pipeline } = parsed.data;
+  const { stages, entity, replaces, name: pipeline } = parsed.data;
+  checkReplaces(parsed.data);
   checkGraph(pipeline, stages);
   return {
     name: pipeline,
@@ -36,6 +37,7 @@ export function definePipeline(input: PipelineInput): PipelineDefinition {
     toJson: () => ({
       pipeline,
       entity,
+      ...(replaces && { replaces: snakeKeys(replaces) }),
       stages: Object.entries(stages).map(([stage, options]) => ({ name: stage, ...snakeKeys(options) })),
     }),
   };

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { optionsOf, type StageDefinition } from './definition-schema.ts';
+import { optionsOf, type PipelineOptions, type StageDefinition } from './definition-schema.ts';
 
 type Stages = Record<string, StageDefinition>;
 
@@ -18,6 +18,21 @@ export function definitionFaults(error: z.ZodError, input: unknown): string[] {
     const found = issue.keys.map((key) => `${key}: ${shown(valueAt(value, [key]))}`);
     return `${field} has the unknown option ${found.join(' and ')}; ${remedy}`;
   });
+}
+
+/** Checks what a pipeline says of the one it replaces. Throws an error that names the field and the remedy. */
+export function checkReplaces({ name, entity, replaces }: PipelineOptions): void {
+  if (replaces?.pipeline === name) {
+    throw new Error(
+      `Pipeline ${name} is not defined correctly. replaces.pipeline names itself: name the old pipeline.`,
+    );
+  }
+  if (replaces?.groupBy !== undefined && entity.metadata === undefined) {
+    throw new Error(
+      `Pipeline ${name} is not defined correctly. replaces.groupBy is ${replaces.groupBy}, a key of the metadata, ` +
+        'but there is no entity.metadata: name the jsonb column there.',
+    );
+  }
 }
 
 /** Checks what stages say of one another. Throws an error that names the field and the remedy. */

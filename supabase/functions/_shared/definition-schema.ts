@@ -177,6 +177,14 @@ export const pipelineSchema = z.strictObject({
     /** A jsonb column, which a run copies when it starts. */
     metadata: z.string().min(1).optional(),
   }),
+  /** An old pipeline over the same rows, which goes on beside this one: a flag in the database says which way a row goes. */
+  replaces: z
+    .strictObject({
+      pipeline: name,
+      /** A key of the metadata, by whose value the flag can name groups of rows. */
+      groupBy: z.string().min(1).optional(),
+    })
+    .optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
 });
 
@@ -187,6 +195,7 @@ export function optionsOf(kind: unknown): string[] | null {
 }
 
 export type PipelineInput = z.input<typeof pipelineSchema>;
+export type PipelineOptions = z.output<typeof pipelineSchema>;
 export type StageInput = z.input<typeof stageSchema>;
 export type FunctionStageInput = z.input<typeof functionStage>;
 export type StageDefinition = z.output<typeof stageSchema>;
