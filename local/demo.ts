@@ -9,8 +9,9 @@ const given = argumentsOrExit(usage, () => {
 });
 // Loaded here, because each has libraries of its own, and wrong arguments are told at once.
 const run = async () => {
-  if (given.demo === 'books') return (await import('./demo/run-books.ts')).runBooks(given, ending);
-  return (await import('./demo/run-leads.ts')).runLeads(given, ending);
+  if (given.demo === 'books') return (await import('./demo/run-books.ts')).runBooks(given, ending.signal);
+  if (given.demo === 'documents') return (await import('./demo/run-documents.ts')).runDocuments(given, ending.signal);
+  return (await import('./demo/run-leads.ts')).runLeads(given, ending.signal);
 };
 const ending = new AbortController();
 // "disconnect": whoever started this is gone without a word.

@@ -1,9 +1,9 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { sniffDocument } from '../../supabase/functions/_shared/pdf.ts';
-import { projectClient } from '../../supabase/functions/_shared/project-client.ts';
 import { buildSampleBook } from '../books/build-pdf.ts';
 import type { Stack } from '../stack.ts';
+import { readFileNamed } from './read-file.ts';
+import { stackClient } from './stack-client.ts';
 
 /** A book to run on. */
 export interface BookSource {
@@ -17,14 +17,7 @@ export async function readBookSource(file: string | undefined): Promise<BookSour
   if (file === undefined) {
     return { name: 'the sample book', bytes: await buildSampleBook(), mediaType: 'application/pdf' };
   }
-  let bytes: Uint8Array;
-  try {
-    bytes = fs.readFileSync(file);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : message;
-    throw new Error(`${file} cannot be read: ${why}. Name a PDF or a plain text.`);
-  }
+  const bytes = readFileNamed(file, 'Name a PDF or a plain text.');
   const mediaType = (await sniffDocument(bytes)) === 'text' ? 'text/plain' : 'application/pdf';
   return { name: path.basename(file), bytes, mediaType };
 }
@@ -48,8 +41,4 @@ export async function addBook({ name, bytes, mediaType }: BookSource, stack: Sta
 export async function documentLink(documentPath: string, stack: Stack): Promise<string> {
   const { data } = await stackClient(stack).storage.from('books').createSignedUrl(documentPath, 3600);
   return data?.signedUrl ?? '';
-}
-
-function stackClient({ apiUrl, secretKey }: Stack): ReturnType<typeof projectClient> {
-  return projectClient({ SUPABASE_URL: apiUrl, SUPABASE_SECRET_KEYS: JSON.stringify({ default: secretKey }) });
 }

@@ -2,21 +2,23 @@ import { parseArgs } from 'node:util';
 
 export const usage = `npm run demo -- [leads] [--keep] [--url URL …]
 npm run demo -- books [FILE] [--keep]
+npm run demo -- documents [FILE …] [--keep]
   leads      from web sites to outreach messages; this is what runs when nothing is named
   books      from a book's pages to one document with its table of contents
-  FILE       a PDF or a plain text to read instead of the sample book
+  documents  from files of any kind to their text, chunks, and a small knowledge graph
+  FILE       what to read instead of the samples: one PDF or plain text as a book, as many of any kind as documents
   --keep     stay up when it is finished, until Ctrl-C
   --url URL  run on these web sites instead of the samples; takes one URL or more, also inside your own network
   --help     show this`;
 
 export interface Arguments {
-  demo: 'leads' | 'books';
+  demo: 'leads' | 'books' | 'documents';
   keep: boolean;
   help: boolean;
   /** Web sites to run the leads on; none means the sample sites. */
   urls: URL[];
-  /** Path of the book; none means the sample book. */
-  file?: string;
+  /** Paths of the book or the documents; none means the samples. */
+  files: string[];
 }
 
 /** Reads the command line. Throws an error that names the argument at fault and the remedy. */
@@ -31,17 +33,17 @@ export function readArguments(args: string[]): Arguments {
     },
   });
   const { keep, help, url } = values;
-  const [demo, ...rest] =
-    positionals[0] === 'leads' || positionals[0] === 'books' ? positionals : ['leads', ...positionals];
-  if (demo === 'books') {
-    if (url.length > 0) throw new Error('--url belongs to the leads: to read a book write its file behind "books"');
-    if (rest.length > 1) throw new Error(`"${rest[1]}" is one file too many: name one book`);
-    return { demo, keep, help, urls: [], file: rest[0] };
+  const [first, ...others] = positionals;
+  if (first === 'books' || first === 'documents') {
+    if (url.length > 0) throw new Error(`--url belongs to the leads: to read files write them behind "${first}"`);
+    if (first === 'books' && others.length > 1) throw new Error(`"${others[1]}" is one file too many: name one book`);
+    return { demo: first, keep, help, urls: [], files: others };
   }
+  const rest = first === 'leads' ? others : positionals;
   if (rest.length > 0 && url.length === 0) {
     throw new Error(`"${rest[0]}" is no option: to run on a web site write --url ${rest[0]}`);
   }
-  return { demo: 'leads', keep, help, urls: [...url, ...rest].map(readUrl) };
+  return { demo: 'leads', keep, help, urls: [...url, ...rest].map(readUrl), files: [] };
 }
 
 function readUrl(text: string): URL {

@@ -73,16 +73,16 @@ interface Totals {
   cost_usd: number | null;
 }
 
+/** What the totals are about. */
+export interface Subject {
+  name: string;
+  count(totals: { runs: number; finished: number }): string;
+  /** What comes to its end last. */
+  last: string;
+}
+
 /** Prints time, attempts, tokens and cost of all runs, below a first line about what they ran on. */
-export async function printTotals(
-  client: pg.Client,
-  {
-    subject,
-    count,
-    last,
-  }: { subject: string; count(totals: { runs: number; finished: number }): string; last: string },
-  print: (line: string) => void,
-): Promise<void> {
+export async function printTotals(client: pg.Client, subject: Subject, print: (line: string) => void): Promise<void> {
   const { rows } = await client.query<Totals>(
     `select count(distinct r.id)::int as runs, count(distinct r.id) filter (where r.status = 'completed')::int as finished,
        extract(epoch from max(r.finished_at) - min(r.created_at))::float as seconds,
@@ -95,8 +95,8 @@ export async function printTotals(
   const totals = rows[0] as Totals;
   const number = (value: number) => value.toLocaleString('en-US');
   const facts = {
-    [subject]: count(totals),
-    Time: `${(totals.seconds ?? 0).toFixed(1)} s from the update to the last ${last}`,
+    [subject.name]: subject.count(totals),
+    Time: `${(totals.seconds ?? 0).toFixed(1)} s from the update to the last ${subject.last}`,
     Attempts: `${totals.attempts}, ${totals.retries} of them retries`,
     Tokens: `${number(totals.input_tokens)} in, ${number(totals.output_tokens)} out`,
     Cost: describeCost(totals),

@@ -1,66 +1,40 @@
 // The demo of the books pipelines, on a stack of its own.
-import pg from 'pg';
+import type pg from 'pg';
 import pc from 'picocolors';
 import { readSettings } from '../settings.ts';
-import { startStack } from '../stack.ts';
 import { addBook, documentLink, readBookSource } from './book-source.ts';
-import { functionTroubles } from './function-troubles.ts';
-import { printBookSteps } from './next-steps-books.ts';
-import { printInvariants, printTotals } from './report.ts';
+import { bookSteps } from './next-steps-books.ts';
+import { heading, onAStack, print } from './on-a-stack.ts';
 import { type FinishedBook, printMetadata, printOutline, readFinishedBook } from './report-book.ts';
 import { demoSettings } from './settings.ts';
 import { bookWatcher } from './watch-book.ts';
 import { wrapText } from './wrap-text.ts';
 
-const print = (line: string) => console.log(line);
-const heading = (text: string) => print(`\n${pc.bold(text)}`);
 const startStatement = "update books set split_status = 'queued';";
 
 /** Runs the books pipelines on one book. Resolves to the exit code. */
 export async function runBooks(
-  { keep, file }: { keep: boolean; file?: string },
-  ending: AbortController,
+  { keep, files: [file] }: { keep: boolean; files: string[] },
+  ending: AbortSignal,
 ): Promise<number> {
-  const cleanUp: (() => Promise<unknown>)[] = [];
-  const troubles = functionTroubles();
-  try {
-    const source = await readBookSource(file);
-    const settings = demoSettings(readSettings(), 'books');
-    heading('Millrace: from the pages of a book to one document, on Supabase without Docker');
-    for (const line of settings.modelNote) print(pc.dim(`  ${line}`));
-    for (const line of settings.warnings) print(pc.yellow(`  ${line}`));
-
-    heading('1. Starting the stack');
-    const started = Date.now();
-    const stack = await startStack({
-      env: settings.env,
-      progress: (message) => print(`  ${message}`),
-      log: troubles.add,
-    });
-    cleanUp.push(() => stack.stop());
-    print(`  ready in ${((Date.now() - started) / 1000).toFixed(1)} s`);
-    if (ending.signal.aborted) return 130;
-    const client = new pg.Client({ connectionString: stack.dbUrl });
-    client.on('error', () => {});
-    await client.connect();
-    cleanUp.push(() => client.end());
-
-    heading(`2. ${source.name}, uploaded to Storage and started by one SQL update`);
+  const source = await readBookSource(file);
+  const settings = demoSettings(readSettings(), 'books');
+  const title = 'Millrace: from the pages of a book to one document, on Supabase without Docker';
+  return onAStack({ title, settings, keep, ending }, async (stack, client) => {
+    heading(
+      `2. ${file === undefined ? 'The sample book' : source.name}, uploaded to Storage and started by one SQL update`,
+    );
     const bookId = await addBook(source, stack);
     print(`  ${pc.cyan(startStatement)}\n`);
     await client.query(startStatement);
-    const watch = bookWatcher({
-      client,
-      bookId,
-      limitMs: Math.max(settings.limitMs, 180_000),
-      signal: ending.signal,
-      out: process.stdout,
-    });
+    const limitMs = Math.max(settings.limitMs, 180_000);
+    const watch = bookWatcher({ client, bookId, limitMs, signal: ending, out: process.stdout });
     let end = await watch();
     if (end === 'asks') {
       await answerQuestion(client);
       end = await watch();
     }
+    if (ending.aborted) return undefined;
 
     const book = await readFinishedBook(client, bookId);
     if (book.structure) {
@@ -71,28 +45,17 @@ export async function runBooks(
     }
     const links = book.assembled ? [await documentLink(book.assembled.markdown_path, stack)] : [];
     printDocument(book);
-
-    heading('In total');
-    const count = ({ runs, finished }: { runs: number; finished: number }) =>
-      `${runs}, of the book, its contents and its pages; ${finished} completed`;
-    await printTotals(client, { subject: 'Runs', count, last: 'stage' }, print);
-    const violations = await printInvariants(client, print);
-    const failed = end !== 'over' || violations > 0 || book.assembled === null;
-    if (end === 'stuck') print(pc.red('\nNothing has moved for some minutes: it was given up.'));
-    if (failed && troubles.lines().length > 0) {
-      heading('What the functions warned of last');
-      for (const line of troubles.lines()) print(pc.dim(`  ${line}`));
-    }
-
-    printBookSteps(keep, stack, links, print);
-    if (keep && !ending.signal.aborted) {
-      await new Promise((resolve) => ending.signal.addEventListener('abort', resolve, { once: true }));
-    }
-    return failed ? 1 : 0;
-  } finally {
-    if (keep || ending.signal.aborted) print(pc.dim('\nstopping …'));
-    for (const step of cleanUp.reverse()) await step();
-  }
+    return {
+      subject: {
+        name: 'Runs',
+        count: ({ runs, finished }) => `${runs}, of the book, its contents and its pages; ${finished} completed`,
+        last: 'stage',
+      },
+      failed: end !== 'over' || book.assembled === null,
+      complaint: end === 'stuck' ? 'Nothing has moved for some minutes: it was given up.' : undefined,
+      nextSteps: bookSteps(links),
+    };
+  });
 }
 
 /** An uncertain outline waits for a person: the demo answers in the place of one, as one would. */

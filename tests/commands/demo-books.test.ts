@@ -50,8 +50,8 @@ describe.runIf(process.platform === 'linux')('npm run demo -- books', () => {
 
 describe('its arguments', () => {
   it('name one file at most', () => {
-    expect(readArguments(['books'])).toMatchObject({ demo: 'books', file: undefined });
-    expect(readArguments(['books', 'a.pdf', '--keep'])).toMatchObject({ demo: 'books', file: 'a.pdf', keep: true });
+    expect(readArguments(['books'])).toMatchObject({ demo: 'books', files: [] });
+    expect(readArguments(['books', 'a.pdf', '--keep'])).toMatchObject({ demo: 'books', files: ['a.pdf'], keep: true });
     expect(() => readArguments(['books', 'a.pdf', 'b.pdf'])).toThrow('"b.pdf" is one file too many');
     expect(() => readArguments(['books', '--url', 'https://example.com'])).toThrow('--url belongs to the leads');
     expect(readArguments(['leads'])).toMatchObject({ demo: 'leads', urls: [] });

@@ -1,0 +1,18 @@
+import type { NextSteps } from './next-steps.ts';
+
+/** Where to look next after the leads' demo. */
+export function leadSteps(sitesUrl: string): NextSteps {
+  return {
+    keep: ['npm run demo -- --keep', ' and prints the database’s address'],
+    addresses: [['Sample sites', sitesUrl]],
+    statements: [
+      ['select * from lead_pipeline_status;', 'where each lead stands'],
+      ['select * from pipeline.stage_health;', 'what is ready, in work and failed'],
+      ['select * from pipeline.timeline(1);', 'attempts of a run, tokens, errors'],
+      ['select * from pipeline.doctor();', 'is it configured, is it healthy'],
+      ["update leads set intel_status = 'queued' where scrape_status = 'completed';", 'once more from there'],
+    ],
+    commands: [['npm run demo -- --url https://…', 'does the same for web sites of your choice.']],
+    note: 'README.md: Add a stage in ten lines, Deploy to Supabase, Settings.',
+  };
+}

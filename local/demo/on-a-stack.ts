@@ -1,0 +1,84 @@
+// What every demo does around its own part: a stack of its own, and at the end the totals and where to look next.
+import pg from 'pg';
+import pc from 'picocolors';
+import { type Stack, startStack } from '../stack.ts';
+import { functionTroubles } from './function-troubles.ts';
+import { type NextSteps, printNextSteps } from './next-steps.ts';
+import { printInvariants, printTotals, type Subject } from './report.ts';
+import type { DemoSettings } from './settings.ts';
+
+export const print = (line: string) => console.log(line);
+export const heading = (text: string) => print(`\n${pc.bold(text)}`);
+
+export interface Demo {
+  title: string;
+  settings: DemoSettings;
+  /** Whether to stay up when it is finished. */
+  keep: boolean;
+  /** Aborted when the user ends the demo. */
+  ending: AbortSignal;
+}
+
+/** What came of a demo's own part. */
+export interface Outcome {
+  /** What the totals count. */
+  subject: Subject;
+  /** Whether anything failed that should not have. */
+  failed: boolean;
+  /** A last sentence about it. */
+  complaint?: string;
+  nextSteps: NextSteps;
+}
+
+/**
+ * Runs `show` on a stack of its own, which it ends afterwards; `show` may leave off once the user ends the demo. Resolves
+ * to the exit code.
+ */
+export async function onAStack(
+  { title, settings, keep, ending }: Demo,
+  show: (stack: Stack, client: pg.Client) => Promise<Outcome | undefined>,
+): Promise<number> {
+  const cleanUp: (() => Promise<unknown>)[] = [];
+  const troubles = functionTroubles();
+  try {
+    heading(title);
+    for (const line of settings.modelNote) print(pc.dim(`  ${line}`));
+    for (const line of settings.warnings) print(pc.yellow(`  ${line}`));
+
+    heading('1. Starting the stack');
+    const started = Date.now();
+    const stack = await startStack({
+      env: settings.env,
+      progress: (message) => print(`  ${message}`),
+      log: troubles.add,
+    });
+    cleanUp.push(() => stack.stop());
+    print(`  ready in ${((Date.now() - started) / 1000).toFixed(1)} s`);
+    if (ending.aborted) return 130;
+    const client = new pg.Client({ connectionString: stack.dbUrl });
+    client.on('error', () => {});
+    await client.connect();
+    cleanUp.push(() => client.end());
+
+    const outcome = await show(stack, client);
+    if (!outcome || ending.aborted) return 130;
+
+    heading('In total');
+    await printTotals(client, outcome.subject, print);
+    const violations = await printInvariants(client, print);
+    const failed = outcome.failed || violations > 0;
+    if (outcome.complaint) print(pc.red(`\n${outcome.complaint}`));
+    if (failed && troubles.lines().length > 0) {
+      heading('What the functions warned of last');
+      for (const line of troubles.lines()) print(pc.dim(`  ${line}`));
+    }
+    printNextSteps(outcome.nextSteps, keep ? stack : undefined, print);
+    if (keep && !ending.aborted) {
+      await new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
+    }
+    return failed ? 1 : 0;
+  } finally {
+    if (keep || ending.aborted) print(pc.dim('\nstopping …'));
+    for (const step of cleanUp.reverse()) await step();
+  }
+}

@@ -1,0 +1,12 @@
+import fs from 'node:fs';
+
+/** The bytes of a file that the user named. Throws an error that says why it cannot be had, followed by `remedy`. */
+export function readFileNamed(file: string, remedy: string): Uint8Array {
+  try {
+    return fs.readFileSync(file);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : message;
+    throw new Error(`${file} cannot be read: ${why}. ${remedy}`);
+  }
+}
