@@ -4,12 +4,14 @@ export interface DemoSettings {
   modelNote: string[];
   /** What the demo does otherwise than the user's settings say, in sentences for the user. */
   warnings: string[];
-  /** Milliseconds all leads may take, or a book without making any progress. */
+  /** Milliseconds all leads may take, or a book or documents without making any progress. */
   limitMs: number;
 }
 
+type Demo = 'leads' | 'books' | 'documents';
+
 const realModelNote = 'For a real one set LLM_URL, LLM_AUTH_TOKEN and LLM_MODEL, here or in .env.';
-const localModelNotes = {
+const localModelNotes: Record<Demo, string[]> = {
   leads: [
     'The model is a local stand-in that copies sentences from the pages:',
     'what it writes shows the plumbing, not a model’s quality.',
@@ -20,41 +22,69 @@ const localModelNotes = {
     'about layout propose, where a real model would correct them. Pictures of pages are really read.',
     realModelNote,
   ],
+  documents: [
+    'The model is a local stand-in that only copies from what it is given: the entities and facts it',
+    'finds show the plumbing, not a model’s quality.',
+    realModelNote,
+  ],
+};
+const transcriberNote = [
+  'Pictures are really read, but the local transcriber cannot hear: it reads the words that a',
+  'recording carries in its own metadata, as the sample does.',
+];
+/** The services elsewhere that could not read what a demo works on. */
+const ignored: Record<Demo, [setting: string, local: string][]> = {
+  leads: [['SCRAPER_URL', 'scraper']],
+  books: [['OCR_URL', 'OCR service']],
+  documents: [
+    ['OCR_URL', 'OCR service'],
+    ['DEEPGRAM_URL', 'transcriber'],
+  ],
 };
 
 /**
- * The settings of a demo from the user's own: it always reads with the local scraper and OCR service, which alone reach
- * the sample sites and this machine's Storage, and asks the local model unless LLM_URL and LLM_MODEL both name another.
+ * The settings of a demo from the user's own: it always reads with the local scraper, OCR service and transcriber, which
+ * alone reach the sample sites and this machine's Storage, and asks the local model unless LLM_URL and LLM_MODEL both
+ * name another.
  */
-export function demoSettings(
-  given: Record<string, string>,
-  demo: keyof typeof localModelNotes = 'leads',
-): DemoSettings {
+export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'): DemoSettings {
   const { LLM_URL: url, LLM_MODEL: model } = given;
-  const replaced =
-    url && model ? /^((SCRAPER|OCR)_(URL|AUTH_TOKEN)|JOB_CALLBACK_URL)$/ : /^((SCRAPER|OCR)_(?!ALLOW)|JOB_|LLM_)/;
+  const isReal = Boolean(url && model);
+  const replaced = isReal
+    ? /^((SCRAPER|OCR)_(URL|AUTH_TOKEN)|DEEPGRAM_(?!ALLOW).*|JOB_CALLBACK_URL)$/
+    : /^((SCRAPER|OCR|DEEPGRAM)_(?!ALLOW)|JOB_|LLM_)/;
   const env = Object.fromEntries(Object.entries(given).filter(([name]) => !replaced.test(name)));
-  const warnings = settingsPassedOver(given, demo);
-  // A real model takes its time.
-  if (url && model) return { env, modelNote: [`The model ${model} at ${url} writes.`], warnings, limitMs: 600_000 };
+  const free: Record<string, string> = isReal ? {} : { LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' };
   return {
-    env: { ...env, LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' },
-    modelNote: localModelNotes[demo],
-    warnings,
-    limitMs: 120_000,
+    env: demo === 'documents' ? { ...env, ...free, ...documentSettings(given) } : { ...env, ...free },
+    modelNote: [
+      ...(isReal ? [`The model ${model} at ${url} writes.`] : localModelNotes[demo]),
+      ...(demo === 'documents' ? transcriberNote : []),
+    ],
+    warnings: settingsPassedOver(given, demo),
+    // A real model takes its time.
+    limitMs: isReal ? 600_000 : 120_000,
   };
 }
 
-function settingsPassedOver(given: Record<string, string>, demo: keyof typeof localModelNotes): string[] {
+/** Documents go the new way unless the user says otherwise, and have a cost where the user names prices. */
+function documentSettings(given: Record<string, string>): Record<string, string> {
+  const wanted = { USE_NEW_PIPELINE: 'true', DEEPGRAM_PRICE_MINUTE: '0' };
+  const priced = Object.entries(given).filter(([name]) => name.includes('_PRICE_') || name === 'USE_NEW_PIPELINE');
+  return { ...wanted, ...Object.fromEntries(priced) };
+}
+
+function settingsPassedOver(given: Record<string, string>, demo: Demo): string[] {
   const { LLM_URL: url, LLM_MODEL: model } = given;
   const warnings: string[] = [];
   if (Boolean(url) !== Boolean(model)) {
     const [set, missing] = url ? ['LLM_URL', 'LLM_MODEL'] : ['LLM_MODEL', 'LLM_URL'];
     warnings.push(`${set} is set but ${missing} is not, so the local model writes: set both to use a real one.`);
   }
-  const [ignored, local] = demo === 'leads' ? ['SCRAPER_URL', 'scraper'] : ['OCR_URL', 'OCR service'];
-  if (ignored && given[ignored]) {
-    warnings.push(`${ignored} is ignored: the demo reads with the local ${local}. \`npm run stack\` uses it.`);
+  for (const [setting, local] of ignored[demo]) {
+    if (given[setting]) {
+      warnings.push(`${setting} is ignored: the demo reads with the local ${local}. \`npm run stack\` uses it.`);
+    }
   }
   return warnings;
 }

@@ -1,0 +1,177 @@
+import type pg from 'pg';
+import pc from 'picocolors';
+import { printTable } from './print-table.ts';
+import { wrapText } from './wrap-text.ts';
+
+type Print = (line: string) => void;
+
+const columns = Math.min(process.stdout.columns ?? 92, 92);
+
+/** What came of a document. */
+export interface FinishedDocument {
+  id: string;
+  name: string;
+  status: string;
+  phase: string;
+  /** How its text was come by; null when there is none. */
+  by: string | null;
+  pages: number | null;
+  duration_seconds: number | null;
+  chunks: number;
+  entities: number;
+  facts: number;
+  cost_usd: number | null;
+  seconds: number | null;
+  error: string | null;
+}
+
+/** Reads what came of all documents, in the order of their upload. */
+export async function readFinishedDocuments(client: pg.Client): Promise<FinishedDocument[]> {
+  const { rows } = await client.query<FinishedDocument>(
+    `select d.id, d.metadata ->> 'source_name' as name, j.status, j.current_phase as phase,
+       text.result ->> 'by' as by, (text.result ->> 'pages')::int as pages,
+       (text.result ->> 'duration_seconds')::float as duration_seconds,
+       (select count(*) from public.chunk c where c.document_id = d.id)::int as chunks,
+       (select count(distinct m.entity_id) from public.chunk c join public.kg_mention m on m.chunk_id = c.id
+        where c.document_id = d.id)::int as entities,
+       (select count(*) from public.chunk c join public.kg_edge e on e.chunk_id = c.id where c.document_id = d.id)::int as facts,
+       (j.metadata ->> 'total_cost_usd')::float as cost_usd,
+       extract(epoch from j.completed_at - j.created_at)::float as seconds,
+       coalesce(d.extraction_error, d.chunking_error, d.kg_ingest_error, d.monolith_error) as error
+     from public.document d
+     join public.pipeline_job j on j.document_id = d.id
+     cross join lateral (select coalesce(d.extraction_result, d.monolith_result) as result) text
+     order by d.created_at, d.id`,
+  );
+  return rows;
+}
+
+/** Prints what came of each document that was completed. */
+export function printDocuments(documents: FinishedDocument[], print: Print): void {
+  const completed = documents.filter(({ status }) => status === 'completed');
+  if (completed.length === 0) {
+    print('  none');
+    return;
+  }
+  printTable(
+    [
+      ['document'],
+      ['read as'],
+      ['chunks', 'right'],
+      ['entities', 'right'],
+      ['facts', 'right'],
+      ['cost', 'right'],
+      ['time', 'right'],
+    ],
+    completed.map((document) => [
+      document.name,
+      readAs(document),
+      String(document.chunks),
+      String(document.entities),
+      String(document.facts),
+      dollars(document.cost_usd),
+      `${(document.seconds ?? 0).toFixed(1)} s`,
+    ]),
+    print,
+  );
+}
+
+function readAs({ by, pages, duration_seconds: seconds }: FinishedDocument): string {
+  const extent = [
+    pages === null ? '' : `${pages} ${pages === 1 ? 'page' : 'pages'}`,
+    seconds === null ? '' : `${seconds.toFixed(0)} s`,
+  ].filter(Boolean);
+  return [(by ?? '').replace('_', ' '), ...extent].join(', ');
+}
+
+/** Prints documents that came to no end; those that were meant to fail are marked so. */
+export function printFailedDocuments(
+  failed: { name: string; phase: string; error: string | null }[],
+  expected: ReadonlySet<string>,
+  print: Print,
+): void {
+  for (const { name, phase, error } of failed) {
+    print(`  ${pc.red('✗')} ${name}${expected.has(name) ? pc.dim('  (broken on purpose)') : ''}`);
+    for (const line of wrapText(`${phase}: ${error ?? 'no error given'}`, columns - 6)) print(`      ${line}`);
+  }
+}
+
+interface EntityRow {
+  id: string;
+  organisation: string;
+  name: string;
+  type: string;
+  documents: string[];
+}
+
+/** Prints the entities of each organisation that most of its documents name, each with some facts and where they are. */
+export async function printEntities(client: pg.Client, print: Print): Promise<void> {
+  const { rows } = await client.query<EntityRow>(
+    `select id, organisation, name, type, documents from (
+       select e.id, e.clerk_org_id as organisation, e.name, e.type,
+         array_agg(distinct d.metadata ->> 'source_name') as documents,
+         row_number() over (partition by e.clerk_org_id order by count(distinct d.id) desc, count(*) desc, e.name) as place
+       from public.kg_entity e join public.kg_mention m on m.entity_id = e.id
+       join public.chunk c on c.id = m.chunk_id join public.document d on d.id = c.document_id
+       group by e.id
+     ) ranked where place <= 4 order by organisation, place`,
+  );
+  if (rows.length === 0) print('  none');
+  let organisation = '';
+  for (const entity of rows) {
+    if (entity.organisation !== organisation) print(`  ${pc.dim(`of ${entity.organisation}`)}`);
+    organisation = entity.organisation;
+    const documents = entity.documents.join(', ');
+    print(`  ${pc.bold(entity.name)} ${pc.dim(`(${entity.type}), in ${documents}`)}`);
+    const facts = await client.query<{ fact: string; name: string }>(
+      `select distinct on (e.fact) e.fact, d.metadata ->> 'source_name' as name
+       from public.kg_edge e join public.chunk c on c.id = e.chunk_id join public.document d on d.id = c.document_id
+       where $1 in (e.source_id, e.target_id) order by e.fact, d.created_at limit 3`,
+      [entity.id],
+    );
+    for (const { fact, name } of facts.rows) {
+      const [first = '', ...rest] = wrapText(`${fact}  [${name}]`, columns - 8);
+      print(`      – ${first}`);
+      for (const line of rest) print(`        ${line}`);
+    }
+  }
+}
+
+/** Prints what was spent for whom and from where, as the view document_costs has it. */
+export async function printCosts(client: pg.Client, print: Print): Promise<void> {
+  const { rows } = await client.query<{
+    clerk_org_id: string;
+    source_platform: string;
+    documents: string;
+    completed: string;
+    cost_usd: number | null;
+  }>(
+    `select clerk_org_id, source_platform, documents, completed, cost_usd::float
+     from public.document_costs order by clerk_org_id, source_platform`,
+  );
+  printTable(
+    [['clerk_org_id'], ['source_platform'], ['documents', 'right'], ['completed', 'right'], ['cost_usd', 'right']],
+    rows.map((row) => [row.clerk_org_id, row.source_platform, row.documents, row.completed, dollars(row.cost_usd)]),
+    print,
+  );
+}
+
+/** Prints some rows of pipeline_job as they are. */
+export async function printJobs(client: pg.Client, print: Print): Promise<void> {
+  const { rows } = await client.query<Record<string, string>>(
+    `select metadata ->> 'source_name' as source_name, pipeline, current_phase, status,
+       metadata ->> 'total_cost_usd' as total_cost_usd, to_char(completed_at, 'HH24:MI:SS') as completed_at
+     from public.pipeline_job order by created_at, metadata ->> 'source_name' limit 8`,
+  );
+  const names = ['source_name', 'pipeline', 'current_phase', 'status', 'total_cost_usd', 'completed_at'];
+  printTable(
+    names.map((name) => [name]),
+    rows.map((row) => names.map((name) => row[name] ?? '')),
+    print,
+  );
+}
+
+function dollars(cost: number | null): string {
+  if (cost === null) return '–';
+  return cost === 0 ? '$0' : `$${cost.toFixed(4)}`;
+}

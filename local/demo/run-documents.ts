@@ -1,0 +1,71 @@
+// The demo of the documents pipelines, on a stack of its own.
+import pc from 'picocolors';
+import { readSettings } from '../settings.ts';
+import { addDocuments, readDocumentSources } from './document-source.ts';
+import { documentSteps } from './next-steps-documents.ts';
+import { heading, onAStack, print } from './on-a-stack.ts';
+import {
+  printCosts,
+  printDocuments,
+  printEntities,
+  printFailedDocuments,
+  printJobs,
+  readFinishedDocuments,
+} from './report-documents.ts';
+import { demoSettings } from './settings.ts';
+import { watchDocuments } from './watch-documents.ts';
+
+const startStatement = "update document set extraction_status = 'queued';";
+
+/** Runs the documents pipelines on the named files, or on the samples. Resolves to the exit code. */
+export async function runDocuments(
+  { keep, files }: { keep: boolean; files: string[] },
+  ending: AbortSignal,
+): Promise<number> {
+  const sources = await readDocumentSources(files);
+  const settings = demoSettings(readSettings(), 'documents');
+  const title = 'Millrace: from files of any kind to a knowledge graph, on Supabase without Docker';
+  return onAStack({ title, settings, keep, ending }, async (stack, client) => {
+    const what = files.length > 0 ? count(sources.length, 'file') : `${sources.length} sample files`;
+    heading(`2. ${what}, uploaded to Storage and started by one SQL update`);
+    const { added, refused } = await addDocuments(sources, stack);
+    for (const { name, reason } of refused) print(pc.red(`  ${name}: ${reason}`));
+    print(`  ${pc.cyan(startStatement)}\n`);
+    await client.query(startStatement);
+    const limitMs = Math.max(settings.limitMs, 180_000);
+    const over = await watchDocuments({ client, limitMs, signal: ending, out: process.stdout });
+    if (ending.aborted) return undefined;
+
+    const documents = await readFinishedDocuments(client);
+    const failed = [
+      ...refused.map(({ name, reason }) => ({ name, phase: 'upload', error: reason })),
+      ...documents.filter(({ status }) => status !== 'completed'),
+    ];
+    const broken = new Set(sources.filter(({ shouldSucceed }) => !shouldSucceed).map(({ name }) => name));
+    heading('3. What came of them');
+    printDocuments(documents, print);
+    if (failed.length > 0) print('');
+    printFailedDocuments(failed, broken, print);
+    heading('4. Who and what most documents name, with facts and where they stand');
+    await printEntities(client, print);
+    heading('5. What it cost, by organisation and platform');
+    await printCosts(client, print);
+    heading('6. The documents’ jobs, as pipeline_job shows them');
+    await printJobs(client, print);
+    return {
+      subject: {
+        name: 'Runs',
+        count: ({ runs, finished }) =>
+          `${runs}, of ${count(added.length, 'document')} and their chunks; ${finished} completed`,
+        last: 'fact',
+      },
+      failed: !over || failed.some(({ name }) => !broken.has(name)),
+      complaint: over ? undefined : 'Nothing has moved for some minutes: it was given up.',
+      nextSteps: documentSteps(),
+    };
+  });
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}
