@@ -16,6 +16,7 @@ export interface Keys {
   webhookSecret: string;
   scraperToken: string;
   ocrToken: string;
+  transcriberToken: string;
   llmToken: string;
 }
 
@@ -34,6 +35,7 @@ export async function createKeys(): Promise<Keys> {
     webhookSecret: `whsec_${randomBytes(24).toString('base64')}`,
     scraperToken: token(),
     ocrToken: token(),
+    transcriberToken: token(),
     llmToken: token(),
   };
 }

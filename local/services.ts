@@ -1,4 +1,4 @@
-// The local scraper, OCR service and model, unless the settings name others.
+// The local scraper, OCR service, transcriber and model, unless the settings name others.
 import type { Keys } from './keys.ts';
 
 export interface Services {
@@ -39,6 +39,14 @@ export async function startServices({ env: given, keys, local, apiUrl }: Service
       const ocr = await startOcr({ env: { ...env, OCR_ALLOW_HOSTS: allowed } });
       started.push(ocr);
       env.OCR_URL = ocr.url;
+    }
+    if (local && !env.DEEPGRAM_URL) {
+      env.DEEPGRAM_API_KEY ??= keys.transcriberToken;
+      const { startTranscriber } = await import('./transcriber/server.ts');
+      const allowed = [new URL(apiUrl).host, env.DEEPGRAM_ALLOW_HOSTS].filter(Boolean).join(',');
+      const transcriber = await startTranscriber({ env: { ...env, DEEPGRAM_ALLOW_HOSTS: allowed } });
+      started.push(transcriber);
+      env.DEEPGRAM_URL = transcriber.url;
     }
     if (local && !env.LLM_URL) {
       env.LLM_AUTH_TOKEN ??= keys.llmToken;

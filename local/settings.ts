@@ -5,11 +5,11 @@ import { parseEnv } from 'node:util';
 
 const projectFolder = path.join(import.meta.dirname, '..');
 /** Settings of the local services, which a deployment does not have. */
-const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS'];
+const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS'];
 
 /**
  * The settings in .env, overruled by environment variables of the names that .env.example lists and by
- * SCRAPER_ALLOW_HOSTS and OCR_ALLOW_HOSTS. Empty ones count as unset.
+ * SCRAPER_ALLOW_HOSTS, OCR_ALLOW_HOSTS and DEEPGRAM_ALLOW_HOSTS. Empty ones count as unset.
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const file = path.join(projectFolder, '.env');

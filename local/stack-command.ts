@@ -39,6 +39,7 @@ function printAddresses(ready: Stack, seconds: string): void {
     Database: ready.dbUrl,
     Scraper: ready.scraperUrl,
     OCR: ready.ocrUrl,
+    Transcriber: ready.transcriberUrl,
     Model: ready.llmUrl,
     'Secret key': ready.secretKey,
     'Publishable key': ready.publishableKey,
@@ -66,9 +67,9 @@ try {
   }
   if (json) {
     const { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey } = ready;
-    const { scraperUrl, ocrUrl, llmUrl, dataDir } = ready;
+    const { scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir } = ready;
     const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
-    console.log(JSON.stringify({ ...addresses, scraperUrl, ocrUrl, llmUrl, dataDir }));
+    console.log(JSON.stringify({ ...addresses, scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir }));
   } else {
     printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
   }

@@ -23,9 +23,12 @@ import { startWatchdog } from './watchdog.ts';
 const projectFolder = path.join(import.meta.dirname, '..');
 
 export interface StackOptions {
-  /** Settings of the functions and services, as in .env.example. SCRAPER_URL, OCR_URL or LLM_URL replaces the local one. */
+  /**
+   * Settings of the functions and services, as in .env.example. SCRAPER_URL, OCR_URL, DEEPGRAM_URL or LLM_URL replaces
+   * the local one.
+   */
   env?: Record<string, string>;
-  /** Whether to start the local scraper, OCR service and model (default true). */
+  /** Whether to start the local scraper, OCR service, transcriber and model (default true). */
   services?: boolean;
   /** Folder of migrations (default supabase/migrations), false for none. */
   migrations?: string | false;
@@ -53,6 +56,7 @@ export interface Stack extends Keys {
   /** Empty when there is none. */
   scraperUrl: string;
   ocrUrl: string;
+  transcriberUrl: string;
   llmUrl: string;
   dataDir: string;
   postgres: Postgres;
@@ -154,6 +158,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       functionsUrl: `${gateway.url}/functions/v1`,
       scraperUrl: services.env.SCRAPER_URL ?? '',
       ocrUrl: services.env.OCR_URL ?? '',
+      transcriberUrl: services.env.DEEPGRAM_URL ?? '',
       llmUrl: services.env.LLM_URL ?? '',
       dataDir,
       postgres,

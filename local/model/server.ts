@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { bearerMatches } from '../scraper/bearer.ts';
+import { tokenMatches } from '../scraper/auth-token.ts';
 import { listen, type Service } from '../scraper/listen.ts';
 import { readWebhookSecrets } from '../scraper/signed-callback.ts';
 import { answer } from './answer.ts';
@@ -51,7 +51,7 @@ export async function startModel(options: ModelOptions): Promise<Service> {
 function modelApp(stored: StoredResponses, token: string | undefined): Hono {
   const api = new Hono();
   api.use(async (c, next) => {
-    if (bearerMatches(c.req.header('authorization'), token)) return next();
+    if (tokenMatches(c.req.header('authorization'), token)) return next();
     const message = 'Incorrect API key provided: the Authorization header does not carry LLM_AUTH_TOKEN.';
     throw new ApiError(401, message, null, 'invalid_api_key');
   });

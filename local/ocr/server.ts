@@ -1,6 +1,5 @@
-import { fetchUrl, readWebUrl } from '../scraper/fetch-url.ts';
-import { type AllowedHosts, guardedAgent, readAllowedHosts, systemResolve } from '../scraper/guarded-agent.ts';
-import { JobError } from '../scraper/job-error.ts';
+import { fetchDocument } from '../scraper/fetch-document.ts';
+import { readAllowedHosts } from '../scraper/guarded-agent.ts';
 import { startJobService } from '../scraper/job-service.ts';
 import type { Service } from '../scraper/listen.ts';
 import { ocrRequest } from './ocr-request.ts';
@@ -33,12 +32,13 @@ const headers = { 'user-agent': 'MillraceOcr/1.0', accept: 'application/pdf,imag
 export async function startOcr({ env, port, callbackDelaysMs, ...options }: OcrOptions): Promise<Service> {
   const allowedHosts = readAllowedHosts('OCR_ALLOW_HOSTS', env);
   const limits = { ...defaultLimits, ...options.limits };
+  const fetching = { allowedHosts, timeoutMs: limits.fetchMs, maxBytes: limits.documentBytes, headers };
   const readers = new PageReaders(limits.readMs);
   const service = await startJobService({
     name: 'OCR service',
     request: ocrRequest,
     run: async ({ document_url: url, page }, stop) =>
-      readers.read({ bytes: await fetchDocument(url, limits, allowedHosts, stop), page }, stop),
+      readers.read({ bytes: await fetchDocument(url, fetching, stop), page }, stop),
     // A signed URL bears another signature when it is made again, as after a crash.
     identity: (request) => ({ ...request, document_url: withoutQuery(request.document_url) }),
     // Reading takes a whole processor.
@@ -60,24 +60,4 @@ function withoutQuery(text: string): string {
   const url = new URL(text);
   url.search = '';
   return url.href;
-}
-
-async function fetchDocument(
-  text: string,
-  limits: OcrLimits,
-  allowedHosts: AllowedHosts,
-  stop: AbortSignal,
-): Promise<Uint8Array> {
-  const url = readWebUrl(text);
-  const agent = guardedAgent(allowedHosts, systemResolve);
-  try {
-    const { fetchMs: timeoutMs, documentBytes: maxBytes } = limits;
-    return (await fetchUrl(url, { agent, signal: stop, timeoutMs, maxBytes, headers })).body;
-  } catch (error) {
-    if (!(error instanceof JobError) || url.search === '') throw error;
-    // A signed URL's query is a secret.
-    throw new JobError(error.code, error.message.replaceAll(url.search, ''), error.retryAfterMs);
-  } finally {
-    await agent.destroy();
-  }
 }

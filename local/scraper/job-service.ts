@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { z } from 'zod';
-import { bearerMatches } from './bearer.ts';
+import { tokenMatches } from './auth-token.ts';
 import { readJobRequest } from './job-request.ts';
 import { type CommonRequest, Jobs } from './jobs.ts';
 import { listen, type Service } from './listen.ts';
@@ -67,7 +67,7 @@ function jobApp<Schema extends z.ZodType<CommonRequest>, Result>(
 ): Hono {
   const app = new Hono();
   app.use('/jobs/*', async (c, next) => {
-    if (bearerMatches(c.req.header('authorization'), env[tokenSetting])) return next();
+    if (tokenMatches(c.req.header('authorization'), env[tokenSetting])) return next();
     const message = `the Authorization header does not carry ${tokenSetting}; send "Bearer <token>"`;
     return c.json({ error: { code: 'unauthorized', message } }, 401);
   });

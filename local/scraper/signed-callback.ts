@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { within } from './deadline.ts';
+import { deliverCallback } from './deliver-callback.ts';
 
 /** One signed message: where it goes, its id (the same at every try) and what it says. */
 export interface SignedCallback {
@@ -9,8 +8,6 @@ export interface SignedCallback {
   payload: unknown;
   secrets: Webhook[];
 }
-
-const tryTimeoutMs = 10_000;
 
 /**
  * Reads the signing secrets from a WEBHOOK_SECRET value: one, or several parted by blanks or commas while they rotate.
@@ -37,31 +34,15 @@ export function readWebhookSecrets(value: string | undefined): Webhook[] {
  * `delaysMs` are the pauses between tries. Resolves to whether it was delivered; never rejects.
  */
 export async function deliverSigned(callback: SignedCallback, delaysMs: number[], stop: AbortSignal): Promise<boolean> {
+  const { url, id, secrets } = callback;
   const body = JSON.stringify(callback.payload);
-  for (let tries = 0; !stop.aborted; tries++) {
-    if (await postOnce(callback, body, stop)) return true;
-    const delay = delaysMs[tries];
-    if (delay === undefined) return false;
-    await pause(delay, undefined, { signal: stop, ref: false }).catch(() => {});
-  }
-  return false;
-}
-
-async function postOnce(callback: SignedCallback, body: string, stop: AbortSignal): Promise<boolean> {
-  const now = new Date();
-  const headers = {
-    'content-type': 'application/json',
-    'webhook-id': callback.id,
-    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': callback.secrets.map((secret) => secret.sign(callback.id, now, body)).join(' '),
+  const headers = () => {
+    const now = new Date();
+    return {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': secrets.map((secret) => secret.sign(id, now, body)).join(' '),
+    };
   };
-  try {
-    return await within(tryTimeoutMs, stop, async (signal) => {
-      const response = await fetch(callback.url, { method: 'POST', redirect: 'manual', signal, headers, body });
-      await response.body?.cancel();
-      return response.ok;
-    });
-  } catch {
-    return false;
-  }
+  return deliverCallback({ url, body, headers }, delaysMs, stop);
 }

@@ -24,6 +24,7 @@ interface Addresses {
   anonKey: string;
   scraperUrl: string;
   ocrUrl: string;
+  transcriberUrl: string;
   llmUrl: string;
   dataDir: string;
 }
@@ -63,7 +64,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     const { child, lines, addresses } = await startCommand();
     expect(Object.keys(addresses)).toEqual([
       ...['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'publishableKey', 'serviceRoleKey', 'anonKey'],
-      ...['scraperUrl', 'ocrUrl', 'llmUrl', 'dataDir'],
+      ...['scraperUrl', 'ocrUrl', 'transcriberUrl', 'llmUrl', 'dataDir'],
     ]);
     const client = new pg.Client({ connectionString: addresses.dbUrl });
     await client.connect();
