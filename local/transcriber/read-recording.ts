@@ -1,4 +1,4 @@
-import { type IAudioMetadata, parseBuffer } from 'music-metadata';
+import type { IAudioMetadata } from 'music-metadata';
 import { decodeText } from '../../supabase/functions/_shared/decode-text.ts';
 import { ApiError } from './api-error.ts';
 
@@ -29,6 +29,8 @@ export async function readRecording(bytes: Uint8Array): Promise<Recording> {
 }
 
 async function parse(bytes: Uint8Array): Promise<IAudioMetadata> {
+  // Loaded here, because most stacks never hear anything.
+  const { parseBuffer } = await import('music-metadata');
   try {
     return await parseBuffer(bytes, undefined, { duration: true, skipCovers: true });
   } catch {
