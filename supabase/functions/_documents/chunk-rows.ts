@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { projectClient, projectError } from '../_shared/project-client.ts';
+import type { Env } from '../_shared/settings.ts';
+import type { Chunk } from './split-text.ts';
+
+/** So many rows go in a request; the Data API cuts answers off at a thousand. */
+const rowsAtOnce = 500;
+
+/**
+ * Writes what an attempt has cut to `chunk_draft`: it becomes the document's chunks when the attempt completes. Rows that are
+ * there already stay, so that a repetition changes nothing. Throws a StageError.
+ */
+export async function draftChunks(
+  attempt: number,
+  documentId: string,
+  chunks: readonly Chunk[],
+  env: Env,
+  signal: AbortSignal,
+): Promise<void> {
+  const { rows } = projectClient(env);
+  for (let from = 0; from < chunks.length; from += rowsAtOnce) {
+    const drafts = chunks
+      .slice(from, from + rowsAtOnce)
+      .map((chunk) => ({ attempt_id: attempt, document_id: documentId, ...chunk }));
+    const { error, status } = await rows
+      .from('chunk_draft')
+      .upsert(drafts, { onConflict: 'attempt_id,document_id,id', ignoreDuplicates: true })
+      .abortSignal(signal);
+    signal.throwIfAborted();
+    if (error) throw projectError(status, error, `Drafting the chunks of document ${documentId}`);
+  }
+}
+
+const place = z.object({ id: z.string(), ordinal: z.int() });
+
+/** The ids of a document's chunks, in order, read as they are asked for. Throws a StageError. */
+export async function* chunkIds(documentId: string, env: Env, signal: AbortSignal): AsyncGenerator<string> {
+  const { rows } = projectClient(env);
+  for (let after = 0; ; ) {
+    const { data, error, status } = await rows
+      .from('chunk')
+      .select('id, ordinal')
+      .eq('document_id', documentId)
+      .gt('ordinal', after)
+      .order('ordinal')
+      .limit(rowsAtOnce)
+      .abortSignal(signal);
+    signal.throwIfAborted();
+    if (error) throw projectError(status, error, `Reading the chunks of document ${documentId}`);
+    const page = z.array(place).parse(data);
+    for (const { id } of page) yield id;
+    const last = page.at(-1);
+    if (!last || page.length < rowsAtOnce) return;
+    after = last.ordinal;
+  }
+}

@@ -1,0 +1,88 @@
+/** A part of a text that begins with a heading, or at the text's beginning. */
+export interface Section {
+  start: number;
+  end: number;
+  /** Of the heading that begins it, 1 to 6; 0 where none does. */
+  level: number;
+  /** The headings it stands under, its own last. */
+  path: string[];
+  /** Whether there is anything under the heading itself. */
+  hasBody: boolean;
+}
+
+const longestHeading = 200;
+/** A longer line is no heading, whatever it begins with. */
+const longestLine = 1000;
+const line = /[^\n\f]*(?:[\n\f]|$)/y;
+const fence = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/;
+const hashes = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const underline = /^ {0,3}(=+|-{3,})[ \t]*$/;
+/** What is no paragraph, so that a line of dashes under it makes no heading of it. */
+const noParagraph = /^(?: {4}|\t| {0,3}(?:[>|#]|[-*+] |\d+[.)] |[-=*_]{3,}[ \t]*$))/;
+
+/**
+ * Parts a text by its Markdown headings, of both forms (# and underlined); those within fenced code are none. The sections
+ * follow one another without gaps, in order.
+ */
+export function sectionsOf(text: string): Section[] {
+  const sections: Section[] = [];
+  const above: { level: number; title: string }[] = [];
+  let current: Section = { start: 0, end: 0, level: 0, path: [], hasBody: false };
+  const end = (at: number) => {
+    current.end = at;
+    if (at > current.start) sections.push(current);
+  };
+  const begin = (start: number, level: number, title: string) => {
+    end(start);
+    while ((above.at(-1)?.level ?? 0) >= level) above.pop();
+    above.push({ level, title });
+    current = { start, end: start, level, path: above.map((heading) => heading.title).filter(Boolean), hasBody: false };
+  };
+
+  let openFence: string | null = null;
+  // The last line, while it is a paragraph of its own: what is underlined is a heading.
+  let single: { start: number; title: string; hadBody: boolean } | null = null;
+  let mayBegin = true;
+  for (let at = 0; at < text.length; ) {
+    line.lastIndex = at;
+    const whole = line.exec(text)?.[0] ?? '';
+    const content = whole.replace(/\r?[\n\f]?$/, '');
+    const isBlank = content.trim() === '';
+    const mark = fence.exec(content)?.[1];
+    const isShort = content.length <= longestLine;
+    const marked = openFence === null && isShort ? hashes.exec(content) : null;
+    const underlined = single && underline.exec(content);
+    const last = single;
+    single = null;
+    if (openFence !== null) {
+      if (mark?.startsWith(openFence) && content.trim() === mark) openFence = null;
+    } else if (marked?.[1]) {
+      begin(at, marked[1].length, plainTitle(marked[2] ?? ''));
+    } else if (last && underlined?.[1]) {
+      current.hasBody = last.hadBody;
+      begin(last.start, underlined[1].startsWith('=') ? 1 : 2, plainTitle(last.title));
+    } else if (!isBlank) {
+      if (mayBegin && isShort && !mark && !noParagraph.test(content)) {
+        single = { start: at, title: content, hadBody: current.hasBody };
+      }
+      openFence = mark ?? null;
+      current.hasBody = true;
+    }
+    mayBegin = isBlank || Boolean(marked) || Boolean(underlined);
+    at += whole.length;
+  }
+  end(text.length);
+  return sections;
+}
+
+/** A heading without Markdown's marks, on one line and no longer than a heading is. */
+function plainTitle(title: string): string {
+  return title
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/(\*\*|__|`)(.+?)\1/g, '$2')
+    .replace(/\\([!-/:-@[-`{-~])/g, '$1')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, longestHeading)
+    .replace(/[\ud800-\udbff]$/, '');
+}
