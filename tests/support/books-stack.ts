@@ -1,21 +1,16 @@
 // A whole stack with the books pipelines: books go in, and a test waits for what becomes of them.
 import { randomUUID } from 'node:crypto';
-import { PostgrestClient } from '@supabase/postgrest-js';
-import { StorageClient } from '@supabase/storage-js';
-import pg from 'pg';
+import type { PostgrestClient } from '@supabase/postgrest-js';
 import { expect, vi } from 'vitest';
-import { type Stack, startStack } from '../../local/stack.ts';
 import type { Row } from './engine.ts';
-import { until } from './until.ts';
+import { type Caller as AnyCaller, ProjectStack } from './project-stack.ts';
 
 const patienceMs = 150_000;
 vi.setConfig({ testTimeout: patienceMs + 10_000, hookTimeout: patienceMs + 10_000 });
 
-/** A signed-in user of an account, or the project itself, as an application speaks to Supabase. */
-export interface Caller {
+/** A signed-in user of an account, or the project itself. */
+export interface Caller extends AnyCaller {
   account: string;
-  rows: PostgrestClient;
-  storage: StorageClient;
 }
 
 export interface Attempt extends Row {
@@ -27,36 +22,15 @@ export interface Attempt extends Row {
   error_message: string | null;
 }
 
-export class BooksStack {
-  private constructor(
-    readonly stack: Stack,
-    private readonly pool: pg.Pool,
-    /** With all rights. */
-    readonly project: Caller,
-  ) {}
-
+export class BooksStack extends ProjectStack {
   static async start(): Promise<BooksStack> {
-    const stack = await startStack({ fsync: false });
-    const pool = new pg.Pool({ connectionString: stack.dbUrl, max: 3 });
-    pool.on('error', () => {});
-    return new BooksStack(stack, pool, caller(stack, stack.secretKey, stack.secretKey, randomUUID()));
-  }
-
-  async stop(): Promise<void> {
-    await this.pool.end();
-    await this.stack.stop();
+    return new BooksStack(await ProjectStack.launch({}));
   }
 
   /** A user of a new account. */
   async user(): Promise<Caller> {
     const account = randomUUID();
-    const token = await this.stack.signUserToken({ sub: randomUUID(), app_metadata: { account_id: account } });
-    return caller(this.stack, this.stack.publishableKey, token, account);
-  }
-
-  /** Rows of a statement, as postgres. */
-  async rows<T extends Row = Row>(statement: string, values?: unknown[]): Promise<T[]> {
-    return (await this.pool.query<T>(statement, values)).rows;
+    return { account, ...(await this.signedIn({ app_metadata: { account_id: account } })) };
   }
 
   async book(id: string): Promise<Row> {
@@ -84,45 +58,29 @@ export class BooksStack {
       const { status } = await this.book(id);
       return status !== 'running' && status !== 'pending' && status;
     };
-    await until(over, patienceMs, 100).catch(async () => {
-      throw new Error(`Not within ${patienceMs} ms: the book is over\n\n${await this.diagnose(id)}`);
-    });
+    await this.until('the book is over', over, patienceMs, () => this.diagnose(id));
     return (await this.book(id)).status as string;
   }
 
-  /** Fails the test when the engine's own rules are broken. */
-  async expectSound(): Promise<void> {
-    expect(await this.rows('select * from pipeline.check_invariants()')).toEqual([]);
-  }
-
-  private async diagnose(id: string): Promise<string> {
+  private async diagnose(id: string): Promise<Row[]> {
     const attempts = [
       ...(await this.attempts(id, 'books')),
       ...(await this.attempts(id, 'toc')),
       ...(await this.attempts(id, 'pages')),
     ];
-    const open = attempts.filter(({ state }) => !['completed', 'skipped'].includes(state));
-    const names = [
-      'books-split',
-      'books-metadata',
-      'books-structure',
-      'books-assemble',
-      'pages-ocr',
-      'pages-blend',
-      'pages-label',
-      'toc-find',
-      'job-complete',
-    ];
     return [
-      ...open.map((attempt) => JSON.stringify(attempt)),
-      ...(await this.rows('select * from pipeline.log order by id desc limit 10')).map((row) => JSON.stringify(row)),
-      ...names.flatMap((name) =>
-        this.stack.functions
-          .logs(name)
-          .slice(-5)
-          .map((line) => `${name}: ${line}`),
+      ...attempts.filter(({ state }) => !['completed', 'skipped'].includes(state)),
+      ...this.lastWords(
+        'books-split',
+        'books-metadata',
+        'books-structure',
+        'books-assemble',
+        'pages-ocr',
+        'pages-label',
+        'toc-find',
+        'job-complete',
       ),
-    ].join('\n');
+    ];
   }
 }
 
@@ -155,13 +113,4 @@ export async function submitBook({ account, rows, storage }: Caller, upload: Upl
 export async function queueBook(rows: PostgrestClient, id: string): Promise<void> {
   const { error } = await rows.from('books').update({ split_status: 'queued' }).eq('id', id);
   expect(error).toBeNull();
-}
-
-function caller({ apiUrl }: Stack, apikey: string, token: string, account: string): Caller {
-  const headers = { apikey, Authorization: `Bearer ${token}` };
-  return {
-    account,
-    rows: new PostgrestClient(`${apiUrl}/rest/v1`, { headers }),
-    storage: new StorageClient(`${apiUrl}/storage/v1`, headers),
-  };
 }

@@ -4,7 +4,8 @@ import { ownWork } from './stage-defaults.ts';
 /** From a file to its text, its chunks and the facts in them. After a change run `npm run pipelines:sync`. */
 export const documents = definePipeline({
   name: 'documents',
-  entity: { table: 'public.document', key: 'id', projection: 'columns' },
+  entity: { table: 'public.document', key: 'id', projection: 'columns', metadata: 'metadata' },
+  replaces: { pipeline: 'document_monolith', groupBy: 'clerk_org_id' },
   stages: {
     // Opening a file takes most of what a function has of CPU and memory: one at a time. Audio and pictures are jobs elsewhere.
     extraction: {
