@@ -159,7 +159,7 @@ begin
       using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
   end if;
   perform pipeline.check_keys(p_stage, '{}', array['name', 'kind', 'function', 'needs', 'when', 'otherwise', 'after', 'batch_size', 'max_workers', 'lease_seconds', 'timeout_seconds', 'retry', 'on_failure',
-    'completion', 'child', 'fan_in', 'decision', 'agent', 'limits', 'apply', 'enabled', 'result_limit_bytes']);
+    'completion', 'child', 'fan_in', 'decision', 'agent', 'limits', 'sla_seconds', 'apply', 'enabled', 'result_limit_bytes']);
   perform pipeline.check_needs(p_stage, p_names);
   perform pipeline.check_type(p_stage, '{function}', 'string');
   perform pipeline.check_type(p_stage, '{enabled}', 'boolean');
@@ -167,6 +167,7 @@ begin
   perform pipeline.check_number(p_stage, '{max_workers}', 1, 1000, true);
   perform pipeline.check_number(p_stage, '{lease_seconds}', 5, 3600);
   perform pipeline.check_number(p_stage, '{timeout_seconds}', 1, 86400);
+  perform pipeline.check_number(p_stage, '{sla_seconds}', 1, 31536000);
   perform pipeline.check_number(p_stage, '{result_limit_bytes}', 1, 10485760, true);
   perform pipeline.check_retry(p_stage);
   perform pipeline.check_completion(p_stage);

@@ -52,6 +52,7 @@ create table pipeline.attempts (
   finished_at timestamptz,
   deadline_at timestamptz,
   poll_at timestamptz,
+  late_at timestamptz,
   token uuid,
   stage_id int not null,
   state pipeline.attempt_state not null default 'queued',
@@ -70,9 +71,11 @@ create table pipeline.attempts (
 create index attempts_ready on pipeline.attempts (stage_id, queue_at, id) where queue_at is not null;
 create index attempts_to_poll on pipeline.attempts (poll_at) where poll_at is not null;
 create index attempts_by_deadline on pipeline.attempts (deadline_at) where deadline_at is not null;
+create index attempts_late on pipeline.attempts (late_at) where late_at is not null;
 create index attempts_by_submission on pipeline.attempts (submission_id) where submission_id is not null;
 comment on table pipeline.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
+comment on column pipeline.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
 comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';

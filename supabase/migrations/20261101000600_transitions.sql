@@ -147,11 +147,11 @@ begin
     select r.id, r.version_id from pipeline.runs r where r.id = any (p_run_ids)
   ), follower as materialized (
     -- Once a version, of which a batch mostly has one.
-    select f.version_id, f.stage_id, f.needs from pipeline.version_stages f
+    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from pipeline.version_stages f join pipeline.stages s on s.id = f.stage_id
     where f.version_id in (select distinct r.version_id from run r) and p_stage_id = any (f.needs) and f.plain
   ), added as (
-    insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now
+    insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
     from run r join follower f on f.version_id = r.version_id
     cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
     where h.begun is not true and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
@@ -213,7 +213,7 @@ begin
   v_alike := cardinality(v_ready) = cardinality(v_stages) * cardinality(v_runs);
   with done as (
     update pipeline.attempts a
-    set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null,
+    set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
         service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
@@ -268,15 +268,15 @@ begin
   insert into pipeline.results (attempt_id, usage) select i.attempt_id, i.usage from unnest(p_items) i where i.usage is not null;
   with failed as (
     update pipeline.attempts a
-    set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, error = i.error,
+    set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = i.error,
         service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning a.*, i.entity_id, i.was, i.job_id as reported_job, pipeline.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
-    -- What a person failed by hand is submitted anew.
-    insert into pipeline.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, alone, submission_id)
-    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now, f.error ->> 'code' = 'lost_lease',
+    -- What a person failed by hand is submitted anew. When it is late is read from the row as it was before this statement.
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, alone, submission_id)
+    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now, (select o.late_at from pipeline.attempts o where o.id = f.id), f.error ->> 'code' = 'lost_lease',
       case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
@@ -392,7 +392,7 @@ begin
   where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
   with cancelled as (
     update pipeline.attempts a
-    set state = 'cancelled', finished_at = pipeline.now(), queue_at = null, poll_at = null, deadline_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
+    set state = 'cancelled', finished_at = pipeline.now(), queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
     from pipeline.runs r
     where a.run_id = any (p_run_ids) and r.id = a.run_id and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state in ('queued', 'started', 'waiting')
     returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::pipeline.change as change

@@ -79,8 +79,8 @@ begin
   select p.* into v_child from pipeline.stages s join pipeline.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
   perform pipeline.end_given_up(v_child.id, array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids)));
   with waiting as (
-    insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, deadline_at, service, job_id)
-    select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'waiting', v_now, v_now, v_now + s.deadline,
+    insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, deadline_at, late_at, service, job_id)
+    select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla,
       'children', v_child.name
     from unnest(p_run_ids) r(id), pipeline.stages s where s.id = p_stage_id order by r.id
     returning id, run_id
@@ -168,8 +168,8 @@ begin
   v_without := array(select p from unnest(p_run_ids) p where not exists (
     select from pipeline.runs c join pipeline.fan_outs f on f.id = c.fan_out_id where c.id = any (v_children) and f.run_id = p));
   with waiting as (
-    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
-    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, 'children', s.child ->> 'pipeline'
+    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, late_at, service, job_id)
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'children', s.child ->> 'pipeline'
     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     -- Superseded or not: reset_children() has put the stage back to pending.
     where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id

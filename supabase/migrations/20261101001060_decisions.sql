@@ -52,9 +52,9 @@ declare
   v_changes pipeline.change[];
 begin
   with asked as (
-    insert into pipeline.attempts (id, run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, service, job_id)
+    insert into pipeline.attempts (id, run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, late_at, service, job_id)
     overriding system value
-    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline, 'decision', i.id::text
+    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'decision', i.id::text
     -- The id is drawn by hand, since it is the job's id too.
     from (select u.id as run_id, nextval('pipeline.attempts_id_seq') as id from (select r.id from unnest(p_run_ids) r(id) order by r.id) u) i
     join pipeline.stages s on s.id = p_stage_id

@@ -124,6 +124,7 @@ begin
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from pipeline.turns t where t.run_id = any (p_run_ids);
   perform pipeline.forget_decisions(p_run_ids);
+  perform pipeline.forget_alerts(p_run_ids);
   -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
   insert into pipeline.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
   update pipeline.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');

@@ -139,6 +139,7 @@ begin
     when others then
       perform pipeline.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
   end;
+  v_done := v_done || (select to_jsonb(l) from pipeline.sweep_alerts() l);
   delete from pipeline.claims c where c.token in (
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
       select from pipeline.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
@@ -148,7 +149,7 @@ begin
   return v_done;
 end
 $$;
-comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings. Harmless at any time.';
+comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings; raises alerts. Harmless at any time.';
 
 create function pipeline.ring_polls() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -180,11 +181,12 @@ begin
       order by r.id limit 10000 for update skip locked) r);
   perform pipeline.delete_runs(v_runs);
   perform pipeline.prune_decisions();
+  perform pipeline.prune_alerts(v_before);
   delete from pipeline.log l where l.at < v_before;
   delete from cron.job_run_details d using cron.job j where j.jobid = d.jobid and j.jobname like 'millrace-%' and d.end_time < pipeline.now() - interval '1 day';
   return jsonb_build_object('runs', cardinality(v_runs));
 end
 $$;
-comment on function pipeline.prune() is 'Deletes finished runs older than retention_days (10,000 a call), old log lines, and the engine''s own rows of cron.job_run_details.';
+comment on function pipeline.prune() is 'Deletes finished runs older than retention_days (10,000 a call), old log lines and alerts, and the engine''s own rows of cron.job_run_details.';
 
 revoke all on all functions in schema pipeline from public;

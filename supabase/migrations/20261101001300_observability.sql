@@ -25,14 +25,15 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   count(distinct a.run_id) filter (where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
   count(a.id) filter (where a.retry_count > 0) as retries,
   pipeline.now() - min(coalesce(a.queue_at, a.started_at)) filter (where a.state in ('queued', 'started', 'waiting') and coalesce(a.queue_at, a.started_at) <= pipeline.now()) as oldest_age,
-  (select count(*) from pipeline.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > pipeline.now() - interval '15 seconds') as live_workers
+  (select count(*) from pipeline.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > pipeline.now() - interval '15 seconds') as live_workers,
+  s.sla, case when s.sla is null then 0 else pipeline.late_runs(s.id) end as late
 from pipeline.stages s
 join pipeline.pipelines p on p.id = s.pipeline_id
 left join pipeline.attempts a on a.stage_id = s.id
 left join pipeline.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled
+group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
 order by p.name, s.id;
-comment on view pipeline.stage_health is 'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, live workers, retries.';
+comment on view pipeline.stage_health is 'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
 
 create function pipeline.timeline(p_run bigint)
 returns table (attempt_id bigint, stage text, number int, state pipeline.attempt_state, parent_id bigint, retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
@@ -67,6 +68,9 @@ as $$
      or (a.state = 'waiting' and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
      or (a.state not in ('queued', 'started') and a.queue_at is not null)
      or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+  union all
+  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+  from pipeline.attempts a where a.late_at is not null and a.state not in ('queued', 'started', 'waiting')
   union all
   select 'an attempt that waits for a person has its open question', a.run_id, a.id, 'stage ' || s.name
   from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id and s.kind = 'manual'
@@ -169,6 +173,9 @@ begin
   return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select pipeline.attach(%L)', p.name), p.entity_table::text)
     from pipeline.pipelines p, lateral pipeline.fault_of(p.name) f(fault);
   return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');
+  return query select 'no stage is later than its bound', coalesce(sum(l.late), 0) = 0,
+    coalesce(string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', ' order by l.pipeline, l.id) || ': select * from pipeline.alerts where resolved_at is null', 'none')
+    from (select s.id, s.name as stage, p.name as pipeline, pipeline.late_runs(s.id) as late from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.sla is not null) l where l.late > 0;
   return query select 'no errors in the last hour', not exists (select from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'),
     coalesce((select string_agg(distinct l.message, '; ') from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'), 'none');
 end

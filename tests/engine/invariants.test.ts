@@ -71,6 +71,11 @@ const damages: [string, string, string][] = [
     `update pipeline.attempts set deadline_at = now() where state = 'completed'`,
     due,
   ],
+  [
+    'a finished attempt is still to be late',
+    `update pipeline.attempts set late_at = now() where state = 'completed'`,
+    'an attempt that is over cannot be late',
+  ],
   ['a stage is queued twice', `${copy('queued')} from pipeline.attempts where state = 'queued'`, once],
   [
     'a stage is completed twice',

@@ -53,6 +53,8 @@ const ending = {
   onFailure: z.enum(['fail_run', 'continue']).optional(),
   /** A function of yours, schema.name(jsonb), called with [{ attempt, run, entity_id, result }] in the completion's transaction. */
   apply: qualified('schema.function').optional(),
+  /** How long after it became ready the stage should be done, waits and retries included; an alert tells of one that is not. */
+  slaSeconds: seconds.min(1).max(31_536_000).optional(),
   /** Left out, a stage stays switched on or off as it was. */
   enabled: z.boolean().optional(),
   resultLimitBytes: whole.max(10_485_760).default(1_048_576),

@@ -1,0 +1,407 @@
+import { describe, expect } from 'vitest';
+import { endSheets, fold, waitingAtlas } from '../support/children.ts';
+import { toReview } from '../support/decisions.ts';
+import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
+import { begin, openTransaction } from '../support/sessions.ts';
+import { completed, failed, released, runStage, Worker, waiting } from '../support/worker.ts';
+
+const bound = { sla_seconds: 600 };
+const retry = { max_attempts: 5, backoff: { kind: 'list', seconds: [60] } };
+
+const sweep = (engine: Engine) =>
+  engine.value<{ alerts: number; resolved: number; leases: number }>('select pipeline.sweep()');
+const alerts = (engine: Engine) => engine.rows<Row & { message: string }>('select * from pipeline.alerts order by id');
+const open = (engine: Engine) =>
+  engine.value<number>('select count(*)::int from pipeline.alerts where resolved_at is null');
+const late = (engine: Engine, stage = 'only') =>
+  engine.value<number>('select sum(late)::int from pipeline.stage_health where stage = $1', [stage]);
+
+/** Defines `flow` with one stage that has a bound of ten minutes, and queues items at it. */
+async function bounded(engine: Engine, count = 1, more: Row = {}): Promise<string[]> {
+  await engine.pipeline([{ name: 'only', ...bound, ...more }]);
+  return engine.queued('only', count);
+}
+
+/** Claims one attempt of a stage and reports this outcome. */
+async function report(engine: Engine, outcome: (item: { attempt: number; token: string }) => Row): Promise<void> {
+  const worker = await Worker.of(engine, 'only');
+  expect(await worker.report(outcome(await worker.takeOne()))).toEqual(['accepted']);
+  await worker.leave();
+}
+
+test('a stage past its bound raises one alert, at the next sweep, that says what, where and since when', async ({
+  engine,
+}) => {
+  const [id] = await bounded(engine);
+  await engine.advance('9 minutes 59 seconds');
+  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  expect(await late(engine)).toBe(0);
+  await engine.advance('2 minutes 1 second');
+  expect(await late(engine), 'before it is reported').toBe(1);
+  expect(await sweep(engine)).toMatchObject({ alerts: 1, resolved: 0 });
+  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 0 });
+  expect(await late(engine), 'after it was reported').toBe(1);
+  expect(await alerts(engine)).toMatchObject([
+    {
+      kind: 'sla',
+      pipeline: 'flow',
+      stage: 'only',
+      run_id: (await engine.run(id)).id,
+      entity_id: id,
+      message: `only of flow ${id} is 12 minutes old, its bound is 10 minutes`,
+      raised_at: await engine.now(),
+      resolved_at: null,
+    },
+  ]);
+});
+
+test('it is resolved when the stage is done, and the next stage has a bound of its own', async ({ engine }) => {
+  await engine.pipeline(chain(['only', 'next'], bound));
+  await engine.queued('only', 2);
+  await engine.advance('11 minutes');
+  await sweep(engine);
+  await report(engine, completed);
+  expect([await late(engine), await late(engine, 'next')]).toEqual([1, 0]);
+  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+  await runStage(engine, 'only');
+  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+  await engine.advance('9 minutes');
+  await runStage(engine, 'next');
+  await engine.advance('1 hour');
+  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+});
+
+test('a stage without a bound is never late', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only');
+  await engine.advance('300 days');
+  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  expect(await late(engine)).toBe(0);
+});
+
+describe('the time of a stage goes on', () => {
+  test('over its retries, which raise no second alert', async ({ engine }) => {
+    await bounded(engine, 1, { retry });
+    await engine.advance('8 minutes');
+    await report(engine, failed);
+    await engine.advance('2 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    await report(engine, failed);
+    await engine.advance('1 hour');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 0 });
+    expect(await late(engine)).toBe(1);
+    await report(engine, completed);
+    expect(await sweep(engine)).toMatchObject({ resolved: 1 });
+    expect(await alerts(engine)).toHaveLength(1);
+  });
+
+  test('while its attempt is retried after a lost lease, and in the sweep that notices both', async ({ engine }) => {
+    await bounded(engine, 1, { retry });
+    await (await Worker.of(engine, 'only')).takeOne();
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ leases: 1, alerts: 1 });
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 0 });
+  });
+
+  test('when its worker hands it back', async ({ engine }) => {
+    await bounded(engine);
+    await engine.advance('9 minutes');
+    await report(engine, released);
+    await engine.advance('1 minute');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+  });
+
+  test('while an external job is under way', async ({ engine }) => {
+    await bounded(engine, 1, { kind: 'external', completion: { callback: true, deadline_seconds: 86_400 } });
+    await report(engine, (item) => waiting(item, 'job-1'));
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+  });
+
+  test('while children run', async ({ engine }) => {
+    const { fanOut } = await waitingAtlas(engine, 2, { split: bound });
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    await endSheets(engine);
+    await fold(engine, [fanOut]);
+    expect(await sweep(engine)).toMatchObject({ resolved: 1 });
+  });
+
+  test('while a child run is under way, and anew when a person retries it', async ({ engine }) => {
+    await engine.pipeline([{ name: 'inner' }], {}, 'inside');
+    await engine.pipeline([{ name: 'only', kind: 'pipeline', child: { pipeline: 'inside' }, ...bound }]);
+    await engine.queued('only');
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    const parent = await engine.value(
+      `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'flow'`,
+    );
+    await engine.rows('select pipeline.cancel($1)', [parent]);
+    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+    await engine.rows('select pipeline.retry($1)', [parent]);
+    await engine.advance('599 seconds');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    await engine.advance('1 second');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+  });
+
+  test('while a person is asked', async ({ engine }) => {
+    await toReview(engine, 1, bound);
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await late(engine, 'review')).toBe(1);
+  });
+
+  test('while the stage is paused', async ({ engine }) => {
+    await bounded(engine);
+    await engine.rows(`select pipeline.pause('flow')`);
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+  });
+});
+
+describe('it begins', () => {
+  test('when the stage is ready, not with the run: after its needs, its condition and its threshold', async ({
+    engine,
+  }) => {
+    const held: StageDefinition[] = [
+      { name: 'first' },
+      { name: 'only', needs: ['first'], when: '$.entity.label != "none"', ...bound },
+    ];
+    await engine.pipeline(held);
+    await engine.queued('first');
+    await engine.advance('1 hour');
+    await runStage(engine, 'first');
+    await engine.advance('599 seconds');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    await engine.advance('1 second');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+  });
+
+  test('anew when the stage starts over: the alert is resolved, and the new passage may raise another', async ({
+    engine,
+  }) => {
+    const [id] = await bounded(engine);
+    await engine.advance('10 minutes');
+    await sweep(engine);
+    await (await Worker.of(engine, 'only')).takeOne();
+    await engine.queue('only', [id as string]);
+    expect(await late(engine)).toBe(0);
+    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect((await alerts(engine)).map((alert) => alert.passage)).toEqual([1, 2]);
+  });
+
+  test('anew when a person retries a dead letter, though the sweep has not come by in between', async ({ engine }) => {
+    const [id] = await bounded(engine);
+    await engine.advance('10 minutes');
+    await sweep(engine);
+    await report(engine, (item) => failed(item, { permanent: true }));
+    await engine.rows('select pipeline.retry($1)', [(await engine.run(id)).id]);
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1, resolved: 1 });
+    expect(await open(engine)).toBe(1);
+  });
+});
+
+describe('an alert ends', () => {
+  test('with a run that is cancelled', async ({ engine }) => {
+    const [id] = await bounded(engine);
+    await engine.advance('10 minutes');
+    await sweep(engine);
+    await engine.rows('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    expect(await late(engine)).toBe(0);
+    expect(await sweep(engine)).toMatchObject({ resolved: 1 });
+  });
+
+  test('with an entity that is deleted, which takes it along', async ({ engine }) => {
+    const [id] = await bounded(engine, 2);
+    await engine.advance('10 minutes');
+    await sweep(engine);
+    await engine.rows('delete from public.items where id = $1', [id]);
+    expect(await alerts(engine)).toHaveLength(1);
+    expect(await sweep(engine)).toMatchObject({ resolved: 0 });
+  });
+
+  test('as history, which is pruned with the runs or after the same time', async ({ engine }) => {
+    await engine.pipeline(chain(['only', 'next'], { sla_seconds: 600 }));
+    await engine.queued('only');
+    await engine.advance('10 minutes');
+    await sweep(engine);
+    await runStage(engine, 'only');
+    await sweep(engine);
+    await engine.advance('89 days');
+    await engine.rows('select pipeline.prune()');
+    expect(await alerts(engine)).toHaveLength(1);
+    await engine.advance('2 days');
+    await engine.rows('select pipeline.prune()');
+    expect(await alerts(engine)).toEqual([]);
+    await sweep(engine);
+    await runStage(engine, 'next');
+    await sweep(engine);
+    await engine.advance('89 days');
+    await engine.rows(`update pipeline.runs set finished_at = finished_at - interval '1 year'`);
+    await engine.rows('select pipeline.prune()');
+    expect(await alerts(engine)).toEqual([]);
+  });
+});
+
+describe('a definition that changes the bound', () => {
+  const withBound = (sla_seconds?: number) => [{ name: 'only', ...(sla_seconds && { sla_seconds }), retry }];
+
+  test('gives one to what is queued, started, waiting or in backoff already', async ({ engine }) => {
+    await engine.pipeline([{ name: 'only', kind: 'external', completion: { callback: true }, retry }]);
+    await engine.queued('only', 4);
+    const worker = await Worker.of(engine, 'only');
+    const [gone, again] = await worker.take(3);
+    if (!gone || !again) throw new Error('four items were queued');
+    await engine.advance('5 minutes');
+    await worker.report(waiting(gone, 'job-1'), failed(again));
+    await engine.pipeline([{ name: 'only', kind: 'external', completion: { callback: true }, retry, ...bound }]);
+    await sweep(engine);
+    await engine.advance('4 minutes 59 seconds');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    await engine.advance('1 second');
+    expect(await sweep(engine)).toMatchObject({ alerts: 4 });
+  });
+
+  test('to a shorter one makes late what was not, and to a longer one takes back what was', async ({ engine }) => {
+    await engine.pipeline(withBound(600));
+    await engine.queued('only');
+    await engine.advance('5 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    await engine.pipeline(withBound(300));
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    await engine.pipeline(withBound(900));
+    expect(await late(engine)).toBe(0);
+    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    await engine.pipeline(withBound(1200));
+    await engine.pipeline(withBound(900));
+    expect(await sweep(engine), 'it was told already').toMatchObject({ alerts: 0, resolved: 0 });
+  });
+
+  test('drops it for what is under way too', async ({ engine }) => {
+    await engine.pipeline(withBound(600));
+    await engine.queued('only');
+    await engine.advance('10 minutes');
+    await sweep(engine);
+    await engine.queued('only');
+    await engine.pipeline(withBound());
+    await engine.advance('1 hour');
+    expect(await late(engine)).toBe(0);
+    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+    expect(await engine.value('select count(*)::int from pipeline.attempts where late_at is not null')).toBe(0);
+  });
+
+  test('reaches what was queued under the former one while it was being committed', async ({ engine }) => {
+    await engine.pipeline(chain(['first', 'only']), { projection: 'none' });
+    await engine.insert();
+    await engine.rows(`select pipeline.start('flow', '1')`);
+    const worker = await Worker.of(engine, 'first');
+    const item = await worker.takeOne();
+    await worker.client.query('begin');
+    await worker.report(completed(item));
+    await engine.pipeline([{ name: 'first' }, { name: 'only', needs: ['first'], ...bound }], { projection: 'none' });
+    await sweep(engine);
+    await worker.client.query('commit');
+    await engine.advance('1 minute');
+    await sweep(engine);
+    await engine.advance('9 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await engine.value('select count(*)::int from pipeline.stages where sla_changed_at is not null')).toBe(0);
+  });
+
+  test('passes over an attempt that somebody holds, and reaches it the next time', async ({ engine }) => {
+    await engine.pipeline(withBound());
+    const [id] = await engine.queued('only');
+    const user = await openTransaction(engine);
+    await user.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    await engine.rows(`update pipeline.stages set sla = interval '10 minutes', sla_changed_at = pipeline.now()`);
+    await engine.advance('10 minutes');
+    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    await user.query('rollback');
+    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+  });
+});
+
+test('five thousand late rows take five sweeps, each is reported once and each is resolved', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 10, ...bound }], { projection: 'none' });
+  await engine.insert(5000);
+  await engine.rows(`select pipeline.queue_stage(s.pipeline_id, s.id, array(select i.id::text from public.items i), '{}')
+    from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name = 'flow'`);
+  await engine.advance('10 minutes');
+  expect(await late(engine)).toBe(5000);
+  for (let n = 0; n < 5; n++) expect(await sweep(engine)).toMatchObject({ alerts: 1000 });
+  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  expect(await late(engine)).toBe(5000);
+  expect(await engine.value('select count(distinct run_id)::int from pipeline.alerts')).toBe(5000);
+  for (let n = 0; n < 5; n++) await runStage(engine, 'only');
+  for (let n = 0; n < 6; n++) await sweep(engine);
+  expect(await open(engine)).toBe(0);
+});
+
+test('two sweeps at once raise one alert', async ({ engine }) => {
+  await bounded(engine, 3);
+  await engine.advance('10 minutes');
+  const [one, two] = [await openTransaction(engine), await engine.database.connect()];
+  await one.query('select pipeline.sweep()');
+  const second = await two.query('select pipeline.sweep() as swept');
+  await one.query('commit');
+  expect(second.rows[0].swept).toMatchObject({ alerts: 0 });
+  await sweep(engine);
+  expect(await alerts(engine)).toHaveLength(3);
+});
+
+test('an attempt that fails while the sweep reports it is not reported again through its retry', async ({ engine }) => {
+  await bounded(engine, 1, { retry });
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  await engine.advance('10 minutes');
+  await worker.renew();
+  const sweeper = await openTransaction(engine);
+  await sweeper.query('select pipeline.raise_alerts(10)');
+  const failing = begin(worker.report(failed(item)));
+  await sweeper.query('commit');
+  expect(await failing).toEqual(['accepted']);
+  await sweep(engine);
+  await engine.advance('1 hour');
+  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  expect(await alerts(engine)).toHaveLength(1);
+  expect(await late(engine)).toBe(1);
+});
+
+test('alerts that cannot be raised do not end the rest of the sweep', async ({ engine }) => {
+  await bounded(engine);
+  await (await Worker.of(engine, 'only')).takeOne();
+  await engine.sql.query(`
+    create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'no alerts here'; end $$;
+    create trigger refuse before insert on pipeline.alerts for each row execute function public.refuse()`);
+  await engine.advance('10 minutes');
+  expect(await sweep(engine)).toMatchObject({ leases: 1 });
+  expect(await engine.value(`select message from pipeline.log where code = 'sweep_failed'`)).toContain(
+    'no alerts here',
+  );
+});
+
+test('doctor tells of stages that are later than their bound', async ({ engine }) => {
+  await bounded(engine, 2);
+  const line = () =>
+    engine.rows(`select ok, detail from pipeline.doctor() where what = 'no stage is later than its bound'`);
+  expect(await line()).toEqual([{ ok: true, detail: 'none' }]);
+  await engine.advance('10 minutes');
+  const told = 'only of flow: 2: select * from pipeline.alerts where resolved_at is null';
+  expect(await line()).toEqual([{ ok: false, detail: told }]);
+});
+
+test('an interval is told in its two largest units', async ({ engine }) => {
+  const words = (interval: string) => engine.value('select pipeline.in_words($1)', [interval]);
+  expect(await words('1 second')).toBe('1 second');
+  expect(await words('90 seconds')).toBe('1 minute 30 seconds');
+  expect(await words('2 hours')).toBe('2 hours');
+  expect(await words('1 day 3 minutes 5 seconds')).toBe('1 day 3 minutes');
+  expect(await words('0.4 seconds')).toBe('0 seconds');
+});
