@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { definePipeline } from '../../supabase/functions/_shared/define-pipeline.ts';
 import type { PipelineInput, StageInput } from '../../supabase/functions/_shared/definition-schema.ts';
 import { defineStage } from '../../supabase/functions/_shared/stage.ts';
-import { test as engineTest } from '../support/engine.ts';
+import { test as engineTest, type Row } from '../support/engine.ts';
 
 const worked = {
   function: 'p-a',
@@ -49,21 +49,25 @@ const everything: Record<string, StageInput> = {
       priority: true,
       backPressure: { stage: 'assemble', backlog: 100 },
     },
+    slaSeconds: 3600,
   },
   metadata: {
     ...plain,
     after: [{ map: 'split', stage: 'blend', count: 20 }],
     onFailure: 'continue',
+    slaSeconds: 60,
   },
   outline: {
     kind: 'pipeline',
     child: { pipeline: 'outline' },
     after: [{ map: 'split', stage: 'blend', consecutive: 10 }],
+    slaSeconds: 31_536_000,
   },
   find: {
     kind: 'agent',
     ...worked,
     agent: { maxTurns: 9, maxTokens: 5000, maxCostUsd: 0.5, maxSeconds: 60, debug: true },
+    slaSeconds: 1,
   },
   analysis: { ...plain, after: [{ map: 'split', stage: 'blend', all: true }] },
   review: {
@@ -72,6 +76,7 @@ const everything: Record<string, StageInput> = {
     when: '$.needs.analysis.confidence < 0.6',
     otherwise: 'skip',
     decision: { schema: verdict, deadlineSeconds: 86_400 },
+    slaSeconds: 7200,
   },
   assemble: {
     ...plain,
@@ -117,6 +122,19 @@ describe('patterns are written in the keys the database reads', () => {
     expect(jsonOf(everything).find).toMatchObject({ kind: 'agent', agent });
   });
 
+  test('of every kind of stage: how long it should take', () => {
+    const bounds = Object.entries(jsonOf(everything)).map(([name, stage]) => [name, (stage as Row).sla_seconds]);
+    expect(Object.fromEntries(bounds)).toEqual({
+      split: 3600,
+      metadata: 60,
+      outline: 31_536_000,
+      find: 1,
+      analysis: undefined,
+      review: 7200,
+      assemble: undefined,
+    });
+  });
+
   test('a stage that no function runs says nothing of functions', () => {
     expect(jsonOf({ outline: { kind: 'pipeline', child: { pipeline: 'outline' } } }).outline).toEqual({
       kind: 'pipeline',
@@ -159,18 +177,33 @@ engineTest(
     await child('outline', 'public.tomes', { find: plain });
     expect(await engine.define(define(everything).toJson())).toBe(1);
     const stages = await engine.rows(
-      `select s.name, s.kind, s.function_name, s.on_failure, v.otherwise, jsonb_array_length(v.after) as thresholds, v.child_pipeline_id is not null as children
+      `select s.name, s.kind, s.function_name, s.on_failure, v.otherwise, jsonb_array_length(v.after) as thresholds, v.child_pipeline_id is not null as children, extract(epoch from s.sla)::int as bound
      from pipeline.stages s join pipeline.version_stages v on v.stage_id = s.id join pipeline.pipelines p on p.id = s.pipeline_id
      where p.name = 'book' order by s.id`,
     );
-    const common = { function_name: 'p-a', on_failure: 'fail_run', otherwise: null, thresholds: 0, children: false };
+    const common = {
+      function_name: 'p-a',
+      on_failure: 'fail_run',
+      otherwise: null,
+      thresholds: 0,
+      children: false,
+      bound: null,
+    };
     expect(stages).toEqual([
-      { ...common, name: 'split', kind: 'map', children: true },
-      { ...common, name: 'metadata', kind: 'function', on_failure: 'continue', thresholds: 1 },
-      { ...common, name: 'outline', kind: 'pipeline', function_name: null, thresholds: 1, children: true },
-      { ...common, name: 'find', kind: 'agent' },
+      { ...common, name: 'split', kind: 'map', children: true, bound: 3600 },
+      { ...common, name: 'metadata', kind: 'function', on_failure: 'continue', thresholds: 1, bound: 60 },
+      {
+        ...common,
+        name: 'outline',
+        kind: 'pipeline',
+        function_name: null,
+        thresholds: 1,
+        children: true,
+        bound: 31_536_000,
+      },
+      { ...common, name: 'find', kind: 'agent', bound: 1 },
       { ...common, name: 'analysis', kind: 'function', thresholds: 1 },
-      { ...common, name: 'review', kind: 'manual', function_name: null, otherwise: 'skip' },
+      { ...common, name: 'review', kind: 'manual', function_name: null, otherwise: 'skip', bound: 7200 },
       { ...common, name: 'assemble', kind: 'function', otherwise: 'skip_dependents' },
     ]);
   },
@@ -252,6 +285,9 @@ describe('a bad pattern is refused with the field, what was found and the remedy
       { a: { ...split, fanIn: { rule: 'share' } } },
       /stages\.a\.fanIn\.share: .*found: nothing/,
     ],
+    ['a bound of no time', { a: { ...plain, slaSeconds: 0 } }, /stages\.a\.slaSeconds: .*>=1.*found: 0/],
+    ['a bound of years', { a: { ...manual, slaSeconds: 31_536_001 } }, /stages\.a\.slaSeconds.*found: 31536001/],
+    ['a bound in words', { a: { ...split, slaSeconds: '10m' } }, /stages\.a\.slaSeconds.*found: "10m"/],
     ['no limit', { a: { ...plain, limits: {} } }, /stages\.a\.limits: must name at least one limit/],
     [
       'back-pressure by an earlier stage',
