@@ -65,9 +65,11 @@ export async function finishAll(engine: Engine): Promise<void> {
   );
 }
 
-/** Nothing is live any more, and what was accepted is what is recorded. */
+/** Nothing is live any more, no alert is left open, and what was accepted is what is recorded. */
 export async function expectOver(engine: Engine, accepted: Map<number, unknown>): Promise<void> {
   await engine.expectSound();
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.rows('select message from pipeline.alerts where resolved_at is null')).toEqual([]);
   const live = `select a.id, a.state from pipeline.attempts a where a.state in ('queued', 'started', 'waiting')`;
   expect(await engine.rows(live)).toEqual([]);
   expect(await engine.rows(`select id, state from pipeline.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);

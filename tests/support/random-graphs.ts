@@ -18,6 +18,7 @@ const settings = fc.record({
     max_attempts: fc.integer({ min: 1, max: 3 }),
     backoff: fc.constant({ kind: 'list', seconds: [0, 10] }),
   }),
+  sla_seconds: fc.option(fc.constantFrom(5, 60), { nil: undefined }),
 });
 
 const limits = fc.option(
