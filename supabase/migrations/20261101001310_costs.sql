@@ -1,0 +1,61 @@
+-- Chapter ?: what it costs
+--
+-- An attempt's result keeps what it used, failed attempts included; usage.cost_usd is its price in US dollars. What a run
+-- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A
+-- result taken over from an earlier run brings no usage along, so that it is paid for once.
+
+-- Index look-ups alone: it is asked for one run as for ten thousand.
+create function pipeline.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, of_child boolean, cost_usd numeric)
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+as $$
+  with recursive family as (
+    select r.id as root_id, null::int as stage_id, r.id from unnest(p_runs) r(id)
+    union all
+    select m.root_id, coalesce(m.stage_id, f.stage_id), c.id
+    from family m join pipeline.fan_outs f on f.run_id = m.id join pipeline.runs c on c.fan_out_id = f.id
+  )
+  select m.root_id, coalesce(m.stage_id, a.stage_id), a.id, m.stage_id is not null, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
+  from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id
+$$;
+comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants, with its cost, under the run and the stage of it that it was for.';
+
+create function pipeline.cost_of(p_run bigint) returns numeric
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select sum(c.cost_usd) from pipeline.attempt_costs(array[p_run]) c $$;
+comment on function pipeline.cost_of(bigint) is 'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its descendants. Null where none named a price.';
+
+create function pipeline.stage_costs(p_run bigint) returns table (stage text, attempts int, cost_usd numeric)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select s.name, count(c.attempt_id) filter (where not c.of_child)::int, sum(c.cost_usd)
+  from pipeline.runs r
+  join pipeline.version_stages vs on vs.version_id = r.version_id
+  join pipeline.stages s on s.id = vs.stage_id
+  left join pipeline.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
+  where r.id = p_run group by s.id, s.name, vs.position order by vs.position
+$$;
+comment on function pipeline.stage_costs(bigint) is 'What each stage of a run has cost so far in US dollars, its children counted to it, and how many attempts of its own it has.';
+
+create view pipeline.cut_over_report as
+with run as materialized (
+  select n.name as pipeline, w.way, w.place, r.id, r.status, extract(epoch from r.finished_at - r.created_at) as seconds
+  from pipeline.pipelines n
+  cross join lateral (values ('new', 1, n.id), ('old', 2, n.replaces_id)) w(way, place, pipeline_id)
+  left join pipeline.runs r on r.pipeline_id = w.pipeline_id
+  where n.replaces_id is not null
+), cost as materialized (
+  select c.run_id, sum(c.cost_usd) as cost_usd from pipeline.attempt_costs(array(select r.id from run r where r.id is not null)) c group by c.run_id
+)
+select r.pipeline, r.way, count(r.id) as runs,
+  count(*) filter (where r.status = 'running') as running,
+  count(*) filter (where r.status = 'completed') as completed,
+  count(*) filter (where r.status = 'failed') as failed,
+  round(count(*) filter (where r.status = 'completed')::numeric / nullif(count(*) filter (where r.status in ('completed', 'failed')), 0), 4) as success_share,
+  round((percentile_cont(0.5) within group (order by r.seconds) filter (where r.status = 'completed'))::numeric, 3) as median_seconds,
+  round((percentile_cont(0.95) within group (order by r.seconds) filter (where r.status = 'completed'))::numeric, 3) as p95_seconds,
+  sum(c.cost_usd) as cost_usd, round(sum(c.cost_usd) / nullif(count(r.id), 0), 6) as cost_per_run
+from run r left join cost c on c.run_id = r.id
+group by r.pipeline, r.way, r.place order by r.pipeline, r.place;
+comment on view pipeline.cut_over_report is 'Both ways of each cut-over side by side, over all runs that are kept: how many, how they ended, how long the completed ones took from start to end, what they cost with all their descendants.';
+
+revoke all on all functions in schema pipeline from public;

@@ -1,0 +1,177 @@
+import { expect } from 'vitest';
+import { defineFamily, numbers, Spawner, startAtlases } from '../support/children.ts';
+import { defineCutOver, turn } from '../support/cut-over.ts';
+import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { type Claimed, completed, failed, Worker } from '../support/worker.ts';
+
+/** Ends what is due at a stage, each attempt at this price. */
+async function work(
+  engine: Engine,
+  stage: string,
+  cost: unknown,
+  pipeline = 'flow',
+  end: (item: Claimed) => Row = (item) => completed(item),
+): Promise<void> {
+  const worker = await Worker.of(engine, stage, pipeline);
+  const items = await worker.take(1000);
+  expect(items.length).toBeGreaterThan(0);
+  await worker.complete(
+    items.map((item) => ({ ...end(item), ...(cost === undefined ? {} : { usage: { cost_usd: cost } }) })),
+  );
+  await worker.leave();
+}
+
+const costOf = (engine: Engine, run: unknown) =>
+  engine.value<number | null>('select pipeline.cost_of($1)::float8', [run]);
+const stageCosts = (engine: Engine, run: unknown) =>
+  engine.rows('select stage, attempts, cost_usd::float8 from pipeline.stage_costs($1)', [run]);
+
+test('a run costs what its attempts cost, failed ones too', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two', 'three']));
+  const [id] = await engine.queued('one');
+  const { id: run } = await engine.run(id);
+  await work(engine, 'one', 0.25, 'flow', (item) => failed(item));
+  await engine.advance('1 hour');
+  await work(engine, 'one', 0.5);
+  await work(engine, 'two', undefined);
+  expect(await costOf(engine, run)).toBe(0.75);
+  expect(await stageCosts(engine, run)).toEqual([
+    { stage: 'one', attempts: 2, cost_usd: 0.75 },
+    { stage: 'two', attempts: 1, cost_usd: null },
+    { stage: 'three', attempts: 1, cost_usd: null },
+  ]);
+});
+
+test('a cost is 0 only where somebody named that price, else null', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const { id: run } = await engine.run(id);
+  await work(engine, 'one', null);
+  expect(await costOf(engine, run)).toBeNull();
+  await work(engine, 'two', 0);
+  expect(await costOf(engine, run)).toBe(0);
+  expect(await costOf(engine, 999)).toBeNull();
+});
+
+test('a result taken over from an earlier run is not paid for again', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const { id: first } = await engine.run(id);
+  await work(engine, 'one', 2);
+  await work(engine, 'two', 1);
+  await engine.queue('two', [id as string]);
+  const { id: second } = await engine.run(id);
+  expect(await costOf(engine, second)).toBeNull();
+  await work(engine, 'two', 4);
+  expect([await costOf(engine, first), await costOf(engine, second)]).toEqual([3, 4]);
+});
+
+test('an attempt that was started over since has been paid for', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  await work(engine, 'one', 2);
+  await engine.queue('one', [id as string]);
+  await work(engine, 'one', 4);
+  expect(await costOf(engine, (await engine.run(id)).id)).toBe(6);
+});
+
+test('children are counted to the stage they are for, however deep', async ({ engine }) => {
+  await engine.pipeline(chain(['ink']), {}, 'inks');
+  await engine.sql.query('alter table public.items add column if not exists atlas text');
+  await defineFamily(engine, {
+    sheets: [{ name: 'scan' }, { name: 'print', kind: 'pipeline', child: { pipeline: 'inks' }, needs: ['scan'] }],
+    beside: [{ name: 'publish' }],
+  });
+  const [atlas] = await startAtlases(engine);
+  await work(engine, 'publish', 10, 'atlas');
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, 3), true);
+  await spawner.wait();
+  await work(engine, 'scan', 1, 'sheets');
+  await work(engine, 'ink', 0.5, 'inks');
+  const run = await engine.value('select id from pipeline.runs where fan_out_id is null and entity_id = $1', [atlas]);
+  expect(await costOf(engine, run)).toBe(14.5);
+  expect(await stageCosts(engine, run)).toEqual([
+    { stage: 'split', attempts: 1, cost_usd: 4.5 },
+    { stage: 'publish', attempts: 1, cost_usd: 10 },
+  ]);
+  const sheet = await engine.value('select min(id) from pipeline.runs where fan_out_id = $1', [spawner.fanOut]);
+  expect(await stageCosts(engine, sheet)).toEqual([
+    { stage: 'scan', attempts: 1, cost_usd: 1 },
+    { stage: 'print', attempts: 1, cost_usd: 0.5 },
+  ]);
+});
+
+test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
+  await defineCutOver(engine);
+  const report = () =>
+    engine.rows(
+      `select pipeline, way, runs::int, running::int, completed::int, failed::int, success_share::float8, median_seconds::float8,
+         p95_seconds::float8, cost_usd::float8, cost_per_run::float8 from pipeline.cut_over_report`,
+    );
+  const none = { pipeline: 'phases', runs: 0, running: 0, completed: 0, failed: 0, success_share: null };
+  const nothing = { median_seconds: null, p95_seconds: null, cost_usd: null, cost_per_run: null };
+  expect(await report()).toEqual([
+    { ...none, way: 'new', ...nothing },
+    { ...none, way: 'old', ...nothing },
+  ]);
+
+  await engine.queued('first', 3);
+  await engine.advance('10 seconds');
+  await work(engine, 'whole', 3, 'monolith');
+  await engine.queued('first');
+  await work(engine, 'whole', 1, 'monolith', (item) => failed(item, { permanent: true }));
+  await turn(engine, 'on');
+  await engine.queued('first', 2);
+  await engine.advance('2 seconds');
+  const worker = await Worker.of(engine, 'first', 'phases');
+  await worker.report({ ...completed(await worker.takeOne()), usage: { cost_usd: 0.5 } });
+  await engine.advance('2 seconds');
+  await work(engine, 'second', 1.5, 'phases');
+  expect(await report()).toEqual([
+    {
+      pipeline: 'phases',
+      way: 'new',
+      runs: 2,
+      running: 1,
+      completed: 1,
+      failed: 0,
+      success_share: 1,
+      median_seconds: 4,
+      p95_seconds: 4,
+      cost_usd: 2,
+      cost_per_run: 1,
+    },
+    {
+      pipeline: 'phases',
+      way: 'old',
+      runs: 4,
+      running: 0,
+      completed: 3,
+      failed: 1,
+      success_share: 0.75,
+      median_seconds: 10,
+      p95_seconds: 10,
+      cost_usd: 10,
+      cost_per_run: 2.5,
+    },
+  ]);
+});
+
+test('the report of ten thousand runs takes seconds', { timeout: 120_000 }, async ({ engine }) => {
+  await defineCutOver(engine);
+  await turn(engine, 'share', { share: 0.5 });
+  await engine.insert(10_000);
+  await engine.sql.query(`update public.items set first_status = 'queued'`);
+  await engine.sql.query(`
+    insert into pipeline.results (attempt_id, usage) select a.id, '{"cost_usd": 0.25}' from pipeline.attempts a;
+    update pipeline.attempts set state = 'completed', queue_at = null;
+    update pipeline.runs set status = 'completed', finished_at = created_at + interval '5 seconds'`);
+  await engine.sql.query(`set statement_timeout = '10s'`);
+  const [row] = await engine.rows(
+    'select sum(runs)::int as runs, sum(cost_usd)::float8 as cost from pipeline.cut_over_report',
+  );
+  expect(row).toEqual({ runs: 10_000, cost: 2500 });
+  await engine.sql.query('reset statement_timeout');
+  await engine.sql.query('truncate public.items');
+});
