@@ -315,6 +315,7 @@ declare
 begin
   perform pipeline.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
+  perform pipeline.hold_gates(p_definition ->> 'pipeline');
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
   -- Without a projection, who begins a run has only locked its row.
   execute format('lock table %s in %s mode', v_table,
@@ -333,6 +334,7 @@ begin
   perform pipeline.check_changed_kinds(v_pipeline_id, p_definition);
   perform pipeline.check_changed_children(v_pipeline_id, p_definition);
   perform pipeline.save_cut_over(v_pipeline_id, p_definition);
+  perform pipeline.forget_lanes(v_pipeline_id, p_definition);
   perform pipeline.save_stages(v_pipeline_id, p_definition);
   v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
   perform pipeline.attach(p_definition ->> 'pipeline');

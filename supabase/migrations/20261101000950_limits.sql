@@ -33,13 +33,15 @@ create table pipeline.in_flight (
   token uuid not null,
   stage_id int not null,
   key text not null,
-  worker_id uuid not null,
+  worker_id uuid,
   constraint in_flight_pkey primary key (attempt_id, token)
 );
 create index in_flight_by_key on pipeline.in_flight (stage_id, key);
 create index in_flight_by_attempt on pipeline.in_flight (stage_id, attempt_id);
 create index in_flight_by_worker on pipeline.in_flight (worker_id);
 comment on table pipeline.in_flight is 'Attempts that count against max_in_flight or concurrency. A row is never changed: once its attempt is no longer started or waiting under this token, anybody may delete it.';
+
+comment on column pipeline.in_flight.worker_id is 'Whose claim took it; null where that was over already when the limit was defined.';
 
 create function pipeline.free_slots(p_attempt_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -205,6 +207,47 @@ end
 $$;
 comment on function pipeline.note_in_flight(pipeline.stages, bigint[], text[], uuid, uuid) is 'Counts attempts just taken against max_in_flight and their keys.';
 
+-- What a worker took who did not know of the limit, mostly before it was defined.
+create function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit int) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select a.id from (
+      (select r.id from pipeline.runs r where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
+      union
+      select h.run_id from (
+        select q.run_id from pipeline.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit) h) r(id)
+    join pipeline.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('started', 'waiting') and a.token is not null
+    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+      and not exists (select from pipeline.in_flight f where f.attempt_id = a.id and f.token = a.token));
+end
+$$;
+comment on function pipeline.uncounted_attempts(pipeline.stages, int) is 'Attempts in work that count against max_in_flight or concurrency and are not counted: of all live runs, or of so many oldest in the queue.';
+
+create function pipeline.count_attempts(p_attempt_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pipeline.in_flight (attempt_id, token, stage_id, key, worker_id)
+  select a.id, a.token, a.stage_id, coalesce(substr(a.lane, 2), ''), c.worker_id
+  from unnest(p_attempt_ids) i join pipeline.attempts a on a.id = i left join pipeline.claims c on c.token = a.token
+  where a.state in ('started', 'waiting') and a.token is not null;
+end
+$$;
+comment on function pipeline.count_attempts(bigint[]) is 'Counts uncounted attempts in work against the limits of their stage. The caller holds its gate.';
+
+-- Before the table's lock, which a claim that holds a gate may be waiting for.
+create function pipeline.hold_gates(p_pipeline text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('pipeline.gate'), s.id)
+  from (select s.id from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name = p_pipeline and s.limits is not null order by s.id) s;
+end
+$$;
+comment on function pipeline.hold_gates(text) is 'Waits for the claims under way at a pipeline''s stages with limits, and keeps others out until the transaction ends.';
+
 -- Deletes from in_flight what this worker has ended, and what has ended among the next few hundred of the stage.
 create function pipeline.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -237,6 +280,8 @@ begin
     wait_ms := 50;
     return;
   end if;
+  -- A definition that this claim waited for may have changed the limits.
+  select s.* into p_stage from pipeline.stages s where s.id = p_stage.id;
   v_gate.checked_to := pipeline.check_slots(p_stage.id, p_worker_id, v_gate.checked_to);
   v_room := pipeline.room_at(p_stage, v_gate, p_limit);
   wait_ms := v_room.wait_ms;
@@ -266,15 +311,20 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage pipeline.stages;
+  v_uncounted bigint[];
 begin
   for v_stage in select s.* from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.limits is not null order by s.id loop
     perform pipeline.free_slots(array(select f.attempt_id from pipeline.in_flight f where f.stage_id = v_stage.id order by f.attempt_id limit 5000));
     if v_stage.laned then
       perform pipeline.adopt_attempts(v_stage, 1000);
     end if;
+    v_uncounted := pipeline.uncounted_attempts(v_stage, 1000);
+    if cardinality(v_uncounted) > 0 and pg_try_advisory_xact_lock(hashtext('pipeline.gate'), v_stage.id) then
+      perform pipeline.count_attempts(v_uncounted);
+    end if;
   end loop;
 end
 $$;
-comment on function pipeline.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, and sorts what was queued without a lane.';
+comment on function pipeline.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, sorts what was queued without a lane, and counts what was taken without a limit.';
 
 revoke all on all functions in schema pipeline from public;

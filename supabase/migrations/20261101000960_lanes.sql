@@ -102,34 +102,59 @@ create function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit int) re
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ids bigint[] := array(
+  v_ids bigint[];
+begin
+  v_ids := array(
     select a.id from (
-      select q.id from pipeline.attempts q where q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit) q
+      (select a.id from pipeline.runs r join pipeline.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('queued', 'started', 'waiting')
+       where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
+      union all
+      (select q.id from pipeline.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit)) q
     join pipeline.attempts a on a.id = q.id
     where a.lane is null for update of a skip locked);
-begin
   if cardinality(v_ids) > 0 then
     perform pipeline.place_attempts(p_stage, v_ids);
   end if;
 end
 $$;
-comment on function pipeline.adopt_attempts(pipeline.stages, int) is 'Sorts those of a stage''s oldest attempts into lanes that have none.';
+comment on function pipeline.adopt_attempts(pipeline.stages, int) is 'Sorts those attempts of a stage that have no lane into lanes: so many of the oldest in its queue, or all that are live.';
 
-create function pipeline.clear_lanes(p_stage pipeline.stages) returns void
+create function pipeline.lanes_sorted_by(p_limits jsonb) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_array(p_limits #> '{concurrency,column}', case when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value') end, coalesce((p_limits ->> 'priority')::boolean, false))
+$$;
+comment on function pipeline.lanes_sorted_by(jsonb) is 'What a stage with these limits sorts its queue by.';
+
+-- Called by define() before it saves the stages. What is left out here, since somebody holds it, is about to end.
+create function pipeline.forget_lanes(p_pipeline_id int, p_definition jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_stage record;
 begin
-  if not p_stage.laned and exists (select from pipeline.lanes l where l.stage_id = p_stage.id) then
-    perform pg_advisory_xact_lock(hashtext('pipeline.gate'), p_stage.id);
-    delete from pipeline.lanes l where l.stage_id = p_stage.id;
-    delete from pipeline.arrivals a where a.stage_id = p_stage.id;
-  end if;
-  if coalesce(not p_stage.limits ?| array['max_in_flight', 'concurrency'], true) then
-    delete from pipeline.in_flight f where f.stage_id = p_stage.id;
-  end if;
+  for v_stage in
+    select t.id, pipeline.lanes_sorted_by(t.limits) <> pipeline.lanes_sorted_by(s -> 'limits') as sorted_anew,
+      coalesce(s -> 'limits' ?| array['max_in_flight', 'concurrency'], false) as counted
+    from pipeline.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+    where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
+  loop
+    if v_stage.sorted_anew or not v_stage.counted then
+      delete from pipeline.in_flight f using (select o.attempt_id, o.token from pipeline.in_flight o where o.stage_id = v_stage.id for update skip locked) o
+      where f.attempt_id = o.attempt_id and f.token = o.token;
+    end if;
+    if v_stage.sorted_anew then
+      delete from pipeline.lanes l where l.stage_id = v_stage.id;
+      delete from pipeline.arrivals a where a.stage_id = v_stage.id;
+      update pipeline.attempts a set lane = null from (
+        select t.id from pipeline.runs r join pipeline.attempts t on t.run_id = r.id and t.stage_id = v_stage.id and t.state in ('queued', 'started', 'waiting') and t.lane is not null
+        where r.pipeline_id = p_pipeline_id and r.status = 'running' for update of t skip locked) t
+      where a.id = t.id;
+    end if;
+  end loop;
 end
 $$;
-comment on function pipeline.clear_lanes(pipeline.stages) is 'Forgets what limits that a stage no longer has have left behind.';
+comment on function pipeline.forget_lanes(int, jsonb) is 'Forgets the lanes of stages that a definition no longer sorts, or sorts by something else, and what it no longer counts.';
 
 -- Called by attach(): the static way from entities to their keys, and what is queued already.
 create function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void
@@ -172,17 +197,18 @@ comment on function pipeline.keys_of_entities(int, text, text[]) is 'Written by 
      from pipeline.pipelines p join pipeline.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
   revoke all on function pipeline.keys_of_entities(int, text, text[]) from public;
   for v_stage in select s.* from pipeline.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
-    perform pipeline.clear_lanes(v_stage);
-    continue when not v_stage.laned;
-    perform pipeline.adopt_attempts(v_stage, null);
-    -- Every lane is looked at anew, since a limit may have been raised.
-    insert into pipeline.arrivals (stage_id, lane, due_at)
-    select v_stage.id, a.lane, min(a.queue_at) from pipeline.attempts a
-    where a.stage_id = v_stage.id and a.lane is not null and a.queue_at is not null and a.state = 'queued' group by a.lane;
+    if v_stage.laned then
+      perform pipeline.adopt_attempts(v_stage, null);
+      -- Every lane is looked at anew, since a limit may have been raised.
+      insert into pipeline.arrivals (stage_id, lane, due_at)
+      select v_stage.id, a.lane, min(a.queue_at) from pipeline.attempts a
+      where a.stage_id = v_stage.id and a.lane is not null and a.queue_at is not null and a.state = 'queued' group by a.lane;
+    end if;
+    perform pipeline.count_attempts(pipeline.uncounted_attempts(v_stage, null));
   end loop;
 end
 $write$;
-comment on function pipeline.attach_lanes(pipeline.pipelines, text) is 'Writes a pipeline''s __keys function, and sorts what is queued at its stages with lanes.';
+comment on function pipeline.attach_lanes(pipeline.pipelines, text) is 'Writes a pipeline''s __keys function, sorts what is queued at its stages with lanes, and counts what is in work at those with limits.';
 
 -- The lanes that have news, each once however many there are, by a loose scan from one lane to the next.
 create function pipeline.lanes_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]

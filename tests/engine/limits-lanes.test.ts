@@ -6,7 +6,7 @@ import { type Claimed, completed, failed, released, resume, Worker, waiting } fr
 
 const perKey = (limit: number, more: Row = {}) => ({ concurrency: { column: 'key', limit }, ...more });
 
-async function laned(engine: Engine, limits: Row, options: Row = {}): Promise<Definition> {
+async function laned(engine: Engine, limits: Row | undefined, options: Row = {}): Promise<Definition> {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   return engine.pipeline([{ name: 'only', limits, max_workers: 20, ...options }]);
 }
@@ -251,7 +251,7 @@ test('a stage that starts over, and a run that is retried, wait in their lanes a
   expect(await engine.attempts(id)).toEqual(['only 1 cancelled superseded', 'only 2 failed', 'only 3 started']);
 });
 
-test('a stage that is given lanes sorts what is queued and in work already', async ({ engine }) => {
+test('a stage that is given lanes sorts what is queued and in work already, and counts it', async ({ engine }) => {
   const definition = await laned(
     engine,
     { max_in_flight: 100 },
@@ -262,8 +262,9 @@ test('a stage that is given lanes sorts what is queued and in work already', asy
   const item = await worker.takeOne();
   definition.stages = [{ ...definition.stages[0], name: 'only', limits: perKey(1) }];
   await engine.define(definition);
-  expect(keysOf(await worker.take())).toEqual(['a', 'b']);
+  expect(keysOf(await worker.take())).toEqual(['b']);
   await worker.report(failed(item));
+  expect(keysOf(await worker.take())).toEqual(['a']);
   expect(await engine.value('select lane from pipeline.attempts where parent_id = $1', [item.attempt])).toBe('0a');
 });
 
@@ -303,7 +304,59 @@ test('limits that are taken away leave nothing behind, and may come back', async
   await queueKeys(engine, 'b');
   definition.stages = [{ name: 'only', limits: perKey(1) }];
   await engine.define(definition);
-  expect(keysOf(await worker.take())).toEqual(['a', 'b']);
+  expect(keysOf(await worker.take())).toEqual(['b']);
+});
+
+test('a limit for each key that is added counts what is started and what waits, under its key', async ({ engine }) => {
+  const job = { kind: 'external', completion: { callback: true } };
+  const definition = await laned(engine, undefined, job);
+  await queueKeys(engine, 'a', 'b', 'a', 'b', 'c');
+  const worker = await Worker.of(engine, 'only');
+  const [started, waits] = (await worker.take(2)) as [Claimed, Claimed];
+  await worker.report(waiting(waits, 'job-1'));
+  definition.stages = [{ name: 'only', ...job, limits: perKey(1) }];
+  await engine.define(definition);
+  expect(keysOf(await worker.take())).toEqual(['c']);
+  await resume(engine, [jobEnd(waits, 'job-1')]);
+  expect(keysOf(await worker.take())).toEqual(['b']);
+  await worker.report(completed(started));
+  expect(keysOf(await worker.take())).toEqual(['a']);
+});
+
+test('a stage that goes on without its keys, or by another column, sorts its queue anew', async ({ engine }) => {
+  const definition = await laned(engine, perKey(1, { priority: true }));
+  await engine.sql.query('alter table public.items add column other text');
+  await queueKeys(engine, 'a', 'a', 'a', 'b');
+  await engine.sql.query(`update public.items set other = id % 2`);
+  const worker = await Worker.of(engine, 'only');
+  expect(keysOf(await worker.take(2))).toEqual(['a', 'b']);
+  expect(await worker.take()).toEqual([]);
+  definition.stages = [{ name: 'only', limits: { priority: true } }];
+  await engine.define(definition);
+  await engine.expectSound();
+  expect(await worker.take(1)).toHaveLength(1);
+  definition.stages = [{ name: 'only', limits: { concurrency: { column: 'other', limit: 2 }, priority: true } }];
+  await engine.define(definition);
+  const keys = await engine.rows('select key, count(*)::int from pipeline.in_flight group by key order by key');
+  expect(keys).toEqual([
+    { key: '0', count: 2 },
+    { key: '1', count: 1 },
+  ]);
+  expect(await worker.take()).toHaveLength(1);
+});
+
+test('a lane that is parked, and whose attempts are cancelled, is no fault once the limit is gone', async ({
+  engine,
+}) => {
+  const definition = await laned(engine, perKey(1, { priority: true }));
+  const [, second] = await queueKeys(engine, 'a', 'a');
+  const worker = await Worker.of(engine, 'only');
+  await worker.takeOne();
+  expect(await worker.take()).toEqual([]);
+  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(second)).id]);
+  definition.stages = [{ name: 'only', limits: { priority: true } }];
+  await engine.define(definition);
+  expect(await lanes(engine)).toEqual([]);
 });
 
 test('a column that changes later does not move what is queued', async ({ engine }) => {

@@ -194,3 +194,21 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
   }
   expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
 });
+
+test('a definition that takes a limit away waits for a claim under way, which can show what it took', async ({
+  engine,
+}) => {
+  await keyed(engine, perKey(1));
+  await engine.sql.query(insert, [['a', 'b']]);
+  await (await Worker.of(engine, 'only')).takeOne();
+  const claim = await openTransaction(engine);
+  await claim.query(`select pipeline.pass_gate(id, true) from pipeline.stages where name = 'only'`);
+  const other = await engine.database.connect();
+  const without = { pipeline: 'flow', entity: { table: 'public.items' }, stages: [{ name: 'only' }] };
+  const defining = begin(other.query('select pipeline.define($1)', [JSON.stringify(without)]));
+  await untilBlocked(engine, other);
+  await claim.query(`update public.items set label = 'shown'`);
+  await claim.query('commit');
+  await defining;
+  expect(await engine.value('select count(*)::int from pipeline.in_flight')).toBe(0);
+});

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd, rungStages } from '../support/sessions.ts';
-import { completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
+import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
 
 const only = (engine: Engine, limits: Row, options: Row = {}) =>
   engine.pipeline([{ name: 'only', limits, max_workers: 10, ...options }]);
@@ -112,6 +112,32 @@ test('the end of a job rings nothing where a worker of its stage is live, or not
   await worker.report(completed(third));
   await worker.leave();
   expect((await resume(engine, [jobEnd(second, 'job-1')])).ring).toEqual([]);
+});
+
+test('a limit that is added counts what is in work and what waits already', async ({ engine }) => {
+  const definition = await engine.pipeline([{ name: 'only', ...external }]);
+  await engine.queued('only', 5);
+  const worker = await Worker.of(engine, 'only');
+  const [started, job] = (await worker.take(2)) as [Claimed, Claimed];
+  await worker.report(waiting(job, 'job-1'));
+  definition.stages = [{ name: 'only', ...external, limits: { max_in_flight: 3 } }];
+  await engine.define(definition);
+  await engine.define(definition);
+  expect(await slots(engine)).toBe(2);
+  const [third] = (await worker.take()) as [Claimed];
+  expect(await worker.take()).toEqual([]);
+  await resume(engine, [jobEnd(job, 'job-1')]);
+  const answer = await worker.complete([completed(started), completed(third)], 10);
+  expect(answer.batch).toHaveLength(2);
+});
+
+test('the sweep counts what was claimed by somebody who did not know of the limit yet', async ({ engine }) => {
+  await only(engine, { max_in_flight: 1 });
+  await engine.queued('only', 2);
+  await (await Worker.of(engine, 'only')).takeOne();
+  await engine.sql.query('delete from pipeline.in_flight');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
 });
 
 test('a rate hands out its burst, then as many as fit into the time, and says how long to wait', async ({ engine }) => {
