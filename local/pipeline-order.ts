@@ -17,6 +17,26 @@ export function referenceFaults(pipelines: DefinitionJson[]): string[] {
   ];
 }
 
+/**
+ * Stages that a pipeline drops while the migrations still define a parent that waits until children have done them, one
+ * sentence each with the remedy: children are defined before their parents, and the database refuses to drop such a stage.
+ */
+export function droppedFaults(pipelines: DefinitionJson[], defined: Map<string, DefinitionJson>): string[] {
+  return [...defined.values()].flatMap((parent) =>
+    parent.stages.flatMap((stage) =>
+      (stage.after ?? []).flatMap(({ map, stage: counted }) => {
+        const name = parent.stages.find((other) => other.name === map)?.child?.pipeline;
+        const child = pipelines.find(({ pipeline }) => pipeline === name);
+        if (!child || child.stages.some((other) => other.name === counted)) return [];
+        return [
+          `Pipeline ${name} drops stage ${counted}, which stage ${stage.name} of pipeline ${parent.pipeline} counts in the ` +
+            `migrations: keep it for now, change ${parent.pipeline} and run this, then drop it and run this again.`,
+        ];
+      }),
+    ),
+  );
+}
+
 /** The pipelines, each after those it starts runs of, those whose backlog holds it back and the one it replaces. */
 export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
-import { childrenFirst, referenceFaults } from './pipeline-order.ts';
+import { childrenFirst, droppedFaults, referenceFaults } from './pipeline-order.ts';
 
 const usage = `npm run pipelines:sync -- [--check]
   --check  write nothing, fail when a migration is missing`;
@@ -59,6 +59,7 @@ async function sync(check: boolean): Promise<void> {
     .filter((name) => name.endsWith('.sql'))
     .sort();
   const defined = definitionsIn(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
+  faults.push(...droppedFaults(pipelines, defined));
   const changed = childrenFirst(pipelines).filter(
     (pipeline) => JSON.stringify(defined.get(pipeline.pipeline)) !== JSON.stringify(pipeline),
   );

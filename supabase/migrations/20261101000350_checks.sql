@@ -65,6 +65,29 @@ end
 $$;
 comment on function pipeline.check_keys(jsonb, text[], text[]) is 'Raises MR001 when an object of a stage''s definition has a field that nobody reads.';
 
+-- With too many dots, or brackets, Postgres raises an error of its own that names no field.
+create function pipeline.table_named(p_name text) returns regclass
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return to_regclass(p_name);
+exception when syntax_error or feature_not_supported or invalid_name then
+  return null;
+end
+$$;
+comment on function pipeline.table_named(text) is 'The table with this name; null when there is none, or this is no name.';
+
+create function pipeline.function_named(p_name text, p_arguments text) returns regprocedure
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return to_regprocedure(format('%s(%s)', p_name, p_arguments));
+exception when syntax_error or feature_not_supported or invalid_name then
+  return null;
+end
+$$;
+comment on function pipeline.function_named(text, text) is 'The function with this name and these arguments; null when there is none, or this is no name.';
+
 create function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -175,7 +198,7 @@ begin
     perform pipeline.refuse_value(p_stage, '{timeout_seconds}', format('at most %s, the seconds that a worker may run: no worker could ever claim it', pipeline.setting('worker_seconds')),
       'Lower the timeout, or raise worker_seconds in pipeline.settings (paid plans allow about 190) together with WORKER_SECONDS of the functions.');
   end if;
-  if p_stage ->> 'apply' is not null and to_regprocedure((p_stage ->> 'apply') || '(jsonb)') is null then
+  if p_stage ->> 'apply' is not null and pipeline.function_named(p_stage ->> 'apply', 'jsonb') is null then
     perform pipeline.refuse_value(p_stage, '{apply}', 'a function that takes one jsonb', 'Create the function in an earlier migration and name it with its schema.');
   end if;
   perform pipeline.check_patterns(p_stage, p_definition);
@@ -185,7 +208,7 @@ comment on function pipeline.check_stage(jsonb, text[], jsonb) is 'Raises MR001 
 
 create function pipeline.edges_to(p_stage jsonb) returns text[]
 language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select array(select n from jsonb_array_elements_text(p_stage -> 'needs') n union select a ->> 'map' from jsonb_array_elements(p_stage -> 'after') a) $$;
+as $$ select array(select n #>> '{}' from jsonb_path_query(p_stage, '$.needs[*]') n union select m #>> '{}' from jsonb_path_query(p_stage, '$.after[*].map') m) $$;
 comment on function pipeline.edges_to(jsonb) is 'The stages that come right before a stage: its needs, and the map stages whose thresholds it awaits.';
 
 -- Topological positions by Kahn's method; what never becomes free is part of a cycle.
@@ -250,7 +273,7 @@ begin
     raise exception 'pipeline is %, but must be a lower-case name', coalesce(p_definition -> 'pipeline', 'null')
       using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
   end if;
-  if to_regclass(p_definition #>> '{entity,table}') is null then
+  if pipeline.table_named(p_definition #>> '{entity,table}') is null then
     raise exception 'entity.table is %, which is no table', coalesce(p_definition #> '{entity,table}', 'null')
       using errcode = 'MR001', hint = 'Create the table in an earlier migration and name it with its schema.';
   end if;

@@ -227,6 +227,25 @@ end
 $$;
 comment on function pipeline.check_dropped_stages(int, jsonb) is 'Raises MR001 with the number of live runs when a definition drops a stage that they still need.';
 
+create function pipeline.check_counted_stages(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_counted record;
+begin
+  select c.name, s.name as awaiting, p.name as parent into v_counted
+  from pipeline.stages c
+  join pipeline.version_stages vs on vs.after @> jsonb_build_array(jsonb_build_object('stage', c.id))
+  join pipeline.pipelines p on p.current_version_id = vs.version_id join pipeline.stages s on s.id = vs.stage_id
+  where c.pipeline_id = p_pipeline_id and not pipeline.graph_of(p_definition) ? c.name order by c.name, p.name, s.name limit 1;
+  if found then
+    raise exception 'stage % is dropped, but stage % of pipeline % waits until children have done it', v_counted.name, v_counted.awaiting, v_counted.parent
+      using errcode = 'MR001', hint = format('Keep stage %s until pipeline %s is defined without that threshold, then drop it. A stage of another name is added first, to be counted instead.', v_counted.name, v_counted.parent);
+  end if;
+end
+$$;
+comment on function pipeline.check_counted_stages(int, jsonb) is 'Raises MR001 when a definition drops a stage that a threshold of a parent pipeline counts.';
+
 create function pipeline.check_moved(p_pipeline text, p_table regclass, p_key text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -331,6 +350,7 @@ begin
         enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id into v_pipeline_id;
   perform pipeline.check_dropped_stages(v_pipeline_id, p_definition);
+  perform pipeline.check_counted_stages(v_pipeline_id, p_definition);
   perform pipeline.check_changed_kinds(v_pipeline_id, p_definition);
   perform pipeline.check_changed_children(v_pipeline_id, p_definition);
   perform pipeline.save_cut_over(v_pipeline_id, p_definition);

@@ -60,16 +60,55 @@ begin
   exception when singleton_sql_json_item_required then
     perform pipeline.refuse_value(p_stage, '{when}', 'a jsonpath predicate, which is true or false', 'Compare it with something: "$.entity.urgent == true", "exists($.entity.tags[*] ? (@ == \"new\"))".');
   end;
-  -- A name that is misspelt would skip the stage without a word.
-  for v_name in select m[1] from regexp_matches(p_stage ->> 'when', '\$\s*\.\s*"?needs"?\s*\.\s*"?([A-Za-z0-9_]+)', 'g') m loop
-    if not coalesce(p_stage -> 'needs', '[]') ? v_name then
-      raise exception 'stage %: when asks for the result of %, which it does not need', p_stage ->> 'name', v_name
-        using errcode = 'MR001', hint = format('Add %s to its needs.', v_name);
+  if regexp_replace((p_stage ->> 'when')::jsonpath::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
+    perform pipeline.refuse_value(p_stage, '{when}', 'a jsonpath predicate without a name in brackets, where only places of a list are', 'Write $.needs.count, or $.needs."count".');
+  end if;
+end
+$$;
+comment on function pipeline.check_condition_path(jsonb) is 'Raises MR001 unless the condition of a stage is a jsonpath predicate.';
+
+-- By the canonical form, in which each name is quoted and follows a dot. Text in quotes without a dot is passed over.
+create function pipeline.paths_of(p_condition jsonpath) returns table (names text[])
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select array(select (n.found[1])::jsonb #>> '{}' from regexp_matches(m.found[1], '\.("(?:\\.|[^"\\])*")', 'g') with ordinality n(found, place) order by n.place)
+  from regexp_matches(p_condition::text, '\$((?:\."(?:\\.|[^"\\])*")+)|"(?:\\.|[^"\\])*"', 'g') m(found) where m.found[1] is not null
+$$;
+comment on function pipeline.paths_of(jsonpath) is 'The names that follow each $ of a condition, up to the first that is none.';
+
+-- A name that is misspelt would skip the stage without a word.
+create function pipeline.check_condition_names(p_stage jsonb, p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table text := p_definition #>> '{entity,table}';
+  v_names text[];
+  v_kept_for text;
+begin
+  for v_names in select p.names from pipeline.paths_of((p_stage ->> 'when')::jsonpath) p loop
+    if v_names[1] not in ('entity', 'needs') then
+      raise exception 'stage %: when asks for $.%, but there are only $.entity and $.needs', p_stage ->> 'name', v_names[1]
+        using errcode = 'MR001', hint = 'Begin each path with $.entity, the row, or $.needs, the results of its needs.';
+    elsif v_names[1] = 'needs' and not coalesce(p_stage -> 'needs', '[]') ? v_names[2] then
+      raise exception 'stage %: when asks for the result of %, which it does not need', p_stage ->> 'name', v_names[2]
+        using errcode = 'MR001', hint = format('Add %s to its needs.', v_names[2]);
+    elsif v_names[1] = 'entity' and v_names[2] is not null and not exists (
+      select from pg_attribute a where a.attrelid = to_regclass(v_table) and a.attnum > 0 and not a.attisdropped and a.attname = v_names[2]) then
+      raise exception 'stage %: when asks for $.entity.%, but table % has no such column', p_stage ->> 'name', v_names[2], v_table
+        using errcode = 'MR001', hint = 'Correct the name, or add the column in an earlier migration.';
+    end if;
+    select s.name into v_kept_for from (
+      select s ->> 'name' as name from jsonb_array_elements(p_definition -> 'stages') s
+      union select t.name from pipeline.stages t join pipeline.pipelines p on p.id = t.pipeline_id where p.name = p_definition ->> 'pipeline') s
+    where v_names[1] = 'entity' and coalesce(p_definition #>> '{entity,projection}', 'columns') = 'columns' and v_names[2] = any (pipeline.stage_columns(s.name)) limit 1;
+    if found then
+      raise exception 'stage %: when asks for $.entity.%, which the engine keeps for stage % and which no condition sees', p_stage ->> 'name', v_names[2], v_kept_for
+        using errcode = 'MR001', hint = 'Ask for the result of a stage it needs, under $.needs, or for a column of your own.';
     end if;
   end loop;
 end
 $$;
-comment on function pipeline.check_condition_path(jsonb) is 'Raises MR001 unless the condition of a stage is a jsonpath over its entity and its needs.';
+comment on function pipeline.check_condition_names(jsonb, jsonb) is 'Raises MR001 when a condition asks for what is neither a column of the entity nor the result of a need.';
 
 create function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -150,13 +189,42 @@ begin
     perform pipeline.refuse_value(p_stage, '{child,pipeline}', format('a pipeline over the same table and key (this one is over %s.%s)', v_child.entity_table, v_child.entity_key),
       'A stage of kind pipeline runs over the same row; for rows of another table use the kind map.');
   end if;
-  if p_stage #>> '{child,insert}' is not null and to_regprocedure((p_stage #>> '{child,insert}') || '(text,jsonb)') is null then
+  if p_stage #>> '{child,insert}' is not null and pipeline.function_named(p_stage #>> '{child,insert}', 'text,jsonb') is null then
     perform pipeline.refuse_value(p_stage, '{child,insert}', 'a function (p_parent text, p_items jsonb) returns table (item_key text, entity_id text)',
       'Create the function in an earlier migration and name it with its schema; without it an item''s key is the id of a row that exists.');
   end if;
 end
 $$;
 comment on function pipeline.check_child(jsonb, jsonb) is 'Raises MR001 unless the child pipeline of a map or pipeline stage exists and fits.';
+
+create function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  with recursive reach(name) as (
+    select s ->> 'name' from jsonb_array_elements(p_stages) s where p_stage = any (pipeline.edges_to(s))
+    union select s ->> 'name' from reach r join jsonb_array_elements(p_stages) s on r.name = any (pipeline.edges_to(s)))
+  select array(select r.name from reach r)
+$$;
+comment on function pipeline.stages_after(text, jsonb) is 'All stages of a definition that come after one, by needs and thresholds.';
+
+-- Two that each have a condition may be alternatives, of which a run takes one.
+create function pipeline.check_rival(p_stage jsonb, p_stages jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rival text;
+begin
+  select s ->> 'name' into v_rival from jsonb_array_elements(p_stages) s
+  where pipeline.is_kind(p_stage, array['pipeline']) and pipeline.is_kind(s, array['pipeline']) and s ->> 'name' <> p_stage ->> 'name'
+    and s #>> '{child,pipeline}' = p_stage #>> '{child,pipeline}' and (s ->> 'when' is null or p_stage ->> 'when' is null)
+    and s ->> 'name' <> all (pipeline.stages_after(p_stage ->> 'name', p_stages)) and p_stage ->> 'name' <> all (pipeline.stages_after(s ->> 'name', p_stages)) limit 1;
+  if found then
+    perform pipeline.refuse_value(p_stage, '{child,pipeline}', format('a pipeline that stage %s beside it does not start too', v_rival),
+      format('A row has one live run a pipeline: let one of %s and %s need the other, or give them child pipelines of their own.', p_stage ->> 'name', v_rival));
+  end if;
+end
+$$;
+comment on function pipeline.check_rival(jsonb, jsonb) is 'Raises MR001 when two stages side by side would start a run of one pipeline on the same row.';
 
 create function pipeline.check_fan_in(p_stage jsonb) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
@@ -221,11 +289,13 @@ as $$
 begin
   perform pipeline.check_kind(p_stage);
   perform pipeline.check_condition_path(p_stage);
+  perform pipeline.check_condition_names(p_stage, p_definition);
   if coalesce(p_stage ->> 'on_failure', 'fail_run') not in ('fail_run', 'continue') then
     perform pipeline.refuse_value(p_stage, '{on_failure}', 'fail_run or continue', 'fail_run ends the run, continue goes on without the stage''s result.');
   end if;
   perform pipeline.check_after(p_stage, p_definition -> 'stages');
   perform pipeline.check_child(p_stage, p_definition);
+  perform pipeline.check_rival(p_stage, p_definition -> 'stages');
   perform pipeline.check_fan_in(p_stage);
   perform pipeline.check_agent(p_stage);
   perform pipeline.check_decision(p_stage);

@@ -25,11 +25,7 @@ begin
     end if;
     return;
   end if;
-  v_later := array(
-    with recursive reach(name) as (
-      select p_stage ->> 'name'
-      union select s ->> 'name' from reach r join jsonb_array_elements(p_definition -> 'stages') s on r.name = any (pipeline.edges_to(s)))
-    select r.name from reach r where r.name <> p_stage ->> 'name');
+  v_later := pipeline.stages_after(p_stage ->> 'name', p_definition -> 'stages');
   if not regexp_replace(v_target, '^.*\.', '') = any (v_later) then
     perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that comes after this one',
       case when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.' else 'After this stage come: ' || array_to_string(v_later, ', ') || '.' end);

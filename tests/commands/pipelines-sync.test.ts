@@ -193,6 +193,38 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
   expect(readMigrations()).toEqual(before);
 });
 
+it('asks for two steps when a stage is to go that a parent counted so far', async () => {
+  const outer = (counted: string): [string, string] => [
+    'outer',
+    `split: { ...map, child: { pipeline: 'inner' } }, late: { kind: 'manual', after: [{ map: 'split', stage: '${counted}', all: true }] }`,
+  ];
+  const tell = "tell: { kind: 'manual' }";
+  addPipelines('family.ts', [['inner', ask], outer('ask')]);
+  expect(await sync()).toMatchObject({ code: 0 });
+  const before = readMigrations();
+  addPipelines('family.ts', [['inner', tell], outer('tell')]);
+  expect(await sync()).toMatchObject({
+    code: 1,
+    stderr:
+      'Pipeline inner drops stage ask, which stage late of pipeline outer counts in the migrations: ' +
+      'keep it for now, change outer and run this, then drop it and run this again.\n',
+  });
+  expect(readMigrations()).toEqual(before);
+  for (const stages of [`${ask}, ${tell}`, tell]) {
+    addPipelines('family.ts', [['inner', stages], outer('tell')]);
+    expect(await sync()).toMatchObject({ code: 0 });
+  }
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    const defined = readMigrations().filter(({ name }) => /_pipeline_(inner|outer)\.sql$/.test(name));
+    expect(defined).toHaveLength(5);
+    for (const { text } of defined) await client.query(text);
+  } finally {
+    await database.drop();
+  }
+});
+
 it('says what is wrong with a definition in one sentence that names its file', async () => {
   addStage('stratgy');
   const { code, stdout, stderr } = await sync('--check');

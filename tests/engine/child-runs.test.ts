@@ -393,3 +393,18 @@ test('pipelines that contain themselves or one another are refused when they are
     hint: expect.stringContaining('map'),
   });
 });
+
+test('two stages side by side cannot start runs of one pipeline on the same row', async ({ engine }) => {
+  await define(engine);
+  const beside = (first: Row, second: Row) =>
+    engine.pipeline([{ name: 'scan' }, contents({ name: 'left', ...first }), contents({ name: 'right', ...second })]);
+  await expect(beside({ needs: ['scan'] }, { needs: ['scan'], when: '$.entity.id > 1' })).rejects.toMatchObject({
+    code: 'MR001',
+    message:
+      'stage left: child.pipeline is "index", but must be a pipeline that stage right beside it does not start too',
+    hint: expect.stringMatching(/one of left and right need the other, or give them child pipelines of their own/),
+  });
+  await beside({ needs: ['scan'] }, { needs: ['left'] });
+  // Of alternatives a run takes one.
+  await beside({ when: '$.entity.id == 1' }, { when: '$.entity.id != 1' });
+});

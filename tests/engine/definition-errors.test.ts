@@ -34,6 +34,8 @@ const faults: [string, unknown, RegExp][] = [
   ['a pipeline without a name', definition({ pipeline: undefined }), /pipeline is null/],
   ['a table that is none', entity({ table: 'public.nothing' }), /entity\.table is "public\.nothing"/],
   ['a table name that is no name', entity({ table: 'a b; drop table x' }), /entity\.table/],
+  ['a table name with too many dots', entity({ table: 'a.b.c.d' }), /entity\.table is "a\.b\.c\.d"/],
+  ['a table of another database', entity({ table: 'other.public.items' }), /entity\.table is "other/],
   ['a table left out', definition({ entity: {} }), /entity\.table is null/],
   ['a projection nobody knows', entity({ projection: 'stars' }), /entity\.projection is "stars"/],
   ['a key that is no column', entity({ key: 'nothing' }), /entity\.key is nothing/],
@@ -116,6 +118,13 @@ const faults: [string, unknown, RegExp][] = [
   ],
   ['enabled that is neither true nor false', definition({}, { enabled: 'perhaps' }), /one: enabled/],
   ['an apply function that does not exist', definition({}, { apply: 'public.nothing' }), /one: apply.*public\.nothing/],
+  ['an apply function with too many dots', definition({}, { apply: 'a.b.c.d' }), /one: apply is "a\.b\.c\.d"/],
+  ['an apply function with arguments', definition({}, { apply: 'public.f(int)' }), /one: apply is "public\.f\(int\)"/],
+  [
+    'an insert function with too many dots',
+    definition({}, { kind: 'map', child: { pipeline: 'flow', insert: 'a.b.c.d' } }),
+    /one: child\.insert is "a\.b\.c\.d"/,
+  ],
 ];
 
 describe('define() refuses, naming the field, what it found and the remedy,', () => {

@@ -205,3 +205,22 @@ test('a column of a wrong type is refused, with the columns as they should be', 
     hint: expect.stringMatching(/a_result jsonb/),
   });
 });
+
+test('a child pipeline keeps the stage that a threshold of its parent counts', async ({ engine }) => {
+  const beside = [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 1 }] }];
+  await defineFamily(engine, { beside });
+  const entity = { table: 'public.items', key: 'id', projection: 'columns' };
+  const sheets = { pipeline: 'sheets', entity, stages: chain(['scan', 'mix']) };
+  for (const stage of ['mix', 'blend']) await engine.addColumns(stage);
+  expect(await refusal(engine, sheets)).toEqual({
+    code: 'MR001',
+    message: 'stage blend is dropped, but stage peek of pipeline atlas waits until children have done it',
+    hint: expect.stringMatching(/^Keep stage blend until pipeline atlas is defined without that threshold/),
+  });
+  await engine.define({ ...sheets, stages: chain(['scan', 'mix', 'blend']) });
+  await defineFamily(engine, {
+    sheets: chain(['scan', 'mix', 'blend']),
+    beside: [{ name: 'peek', after: [{ map: 'split', stage: 'mix', count: 1 }] }],
+  });
+  expect(await engine.define(sheets)).toBe(3);
+});

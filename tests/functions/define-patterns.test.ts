@@ -15,7 +15,7 @@ const worked = {
   retry: { maxAttempts: 3, backoff: { kind: 'list' as const, seconds: [1, 2] } },
 };
 const plain = { kind: 'function' as const, ...worked };
-const split = { kind: 'map' as const, ...worked, child: { pipeline: 'pages', insert: 'public.insert_leaves' } };
+const split = { kind: 'map' as const, ...worked, child: { pipeline: 'leaves', insert: 'public.insert_leaves' } };
 const entity = { table: 'public.tomes', key: 'id', projection: 'none' as const };
 const define = (stages: Record<string, unknown>) =>
   definePipeline({ name: 'book', entity, stages: stages as PipelineInput['stages'] });
@@ -90,7 +90,7 @@ describe('patterns are written in the keys the database reads', () => {
   test('of a map: its children, its fan-in rule and its limits', () => {
     expect(jsonOf(everything).split).toMatchObject({
       kind: 'map',
-      child: { pipeline: 'pages', insert: 'public.insert_leaves' },
+      child: { pipeline: 'leaves', insert: 'public.insert_leaves' },
       fan_in: {
         rule: 'share',
         share: 0.9,
@@ -173,7 +173,7 @@ engineTest(
     language sql as $$ select p_parent, p_items ->> 0 $$`);
     const child = (name: string, table: string, stages: Record<string, StageInput>) =>
       engine.define(definePipeline({ name, entity: { ...entity, table }, stages }).toJson());
-    await child('pages', 'public.leaves', { blend: plain });
+    await child('leaves', 'public.leaves', { blend: plain });
     await child('outline', 'public.tomes', { find: plain });
     expect(await engine.define(define(everything).toJson())).toBe(1);
     const stages = await engine.rows(
@@ -265,6 +265,29 @@ describe('a bad pattern is refused with the field, what was found and the remedy
       /stages\.a\.when asks for the result of b.*add it/,
     ],
     [
+      'a condition on what it does not need, in another spelling',
+      { b: plain, a: { ...plain, when: 'exists($ . "needs" /* of */ . "\\u0062".pages)' } },
+      /stages\.a\.when asks for the result of b.*add it/,
+    ],
+    [
+      'a condition with a name in brackets',
+      { b: plain, a: { ...plain, needs: ['b'], when: '$.needs[ "b"].pages > 2' } },
+      /stages\.a\.when has the name "b" in brackets.*put a dot before it/,
+    ],
+    [
+      'a condition on neither entity nor needs',
+      { a: { ...plain, when: '$.row.pages > 2' } },
+      /stages\.a\.when asks for \$\.row: begin each path with \$\.entity or \$\.needs/,
+    ],
+    [
+      'two runs of one pipeline side by side',
+      {
+        a: { kind: 'pipeline', child: { pipeline: 'p' } },
+        b: { kind: 'pipeline', child: { pipeline: 'p' }, when: '$.entity.id > 1' },
+      },
+      /stages\.a\.child\.pipeline is p, which b beside it starts too.*let one of them need the other/,
+    ],
+    [
       'otherwise without a condition',
       { a: { ...plain, otherwise: 'skip' } },
       /stages\.a\.otherwise is skip, but there is no when/,
@@ -318,9 +341,28 @@ describe('a bad pattern is refused with the field, what was found and the remedy
     expect(() => define(stages)).toThrow(expected);
   });
 
+  test('runs of one pipeline that follow one another, or are alternatives, are none', () => {
+    const inner = { kind: 'pipeline', child: { pipeline: 'p' } };
+    const stages = {
+      a: { ...inner, when: '$.entity.id > 1' },
+      b: { ...inner, when: '$.entity.id <= 1' },
+      c: { ...plain, needs: ['a', 'b'] },
+      d: { ...inner, needs: ['c'] },
+    };
+    expect(() => define(stages)).not.toThrow();
+  });
+
+  test.each([
+    '$.needs.b.pages > 2 && $.entity."odd name".size() > 0.5',
+    '$.entity.label == "$.needs.c [" || exists($.needs.*.pages)',
+    '$.needs.keyvalue().value.pages > 1 && $.needs.b[0].pages == 1',
+  ])('a condition on its needs and its row is none: %s', (when) => {
+    expect(() => define({ b: plain, a: { ...plain, needs: ['b'], when } })).not.toThrow();
+  });
+
   test('a stage of another pipeline may hold one back: only the database knows it', () => {
     expect(() =>
-      define({ a: { ...plain, limits: { backPressure: { stage: 'pages.blend', backlog: 1 } } } }),
+      define({ a: { ...plain, limits: { backPressure: { stage: 'leaves.blend', backlog: 1 } } } }),
     ).not.toThrow();
   });
 

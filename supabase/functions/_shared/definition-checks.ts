@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { pathsOf } from './condition-paths.ts';
 import { optionsOf, type PipelineOptions, type StageDefinition } from './definition-schema.ts';
 
 type Stages = Record<string, StageDefinition>;
@@ -43,7 +44,10 @@ export function checkGraph(pipeline: string, stages: Stages): void {
     checkCondition(name, stage);
   }
   checkCycles(pipeline, stages);
-  for (const [name, stage] of Object.entries(stages)) checkBackPressure(pipeline, name, stage, stages);
+  for (const [name, stage] of Object.entries(stages)) {
+    checkRivals(name, stage, stages);
+    checkBackPressure(pipeline, name, stage, stages);
+  }
 }
 
 function checkNeeds(pipeline: string, name: string, stages: Stages): void {
@@ -69,9 +73,18 @@ function checkCondition(name: string, { when, otherwise, needs }: StageDefinitio
   if (otherwise && when === undefined) {
     throw new Error(`stages.${name}.otherwise is ${otherwise}, but there is no when: add a condition, or remove it.`);
   }
-  // A name that is misspelt would skip the stage without a word.
-  for (const [, asked] of (when ?? '').matchAll(/\$\s*\.\s*"?needs"?\s*\.\s*"?([A-Za-z0-9_]+)/g)) {
-    if (asked && !needs.includes(asked)) {
+  const { paths, inBrackets } = pathsOf(when ?? '');
+  if (inBrackets) {
+    throw new Error(
+      `stages.${name}.when has the name ${inBrackets} in brackets, where only places of a list are: put a dot before it.`,
+    );
+  }
+  // A name that is misspelt would skip the stage without a word. The columns are known to the database.
+  for (const [root, asked] of paths) {
+    if (root !== undefined && root !== 'entity' && root !== 'needs') {
+      throw new Error(`stages.${name}.when asks for $.${root}: begin each path with $.entity or $.needs.`);
+    }
+    if (root === 'needs' && asked !== undefined && !needs.includes(asked)) {
       throw new Error(`stages.${name}.when asks for the result of ${asked}, which is none of its needs: add it there.`);
     }
   }
@@ -96,19 +109,34 @@ function checkCycles(pipeline: string, stages: Stages): void {
   for (const stage of Object.keys(stages)) visit(stage, []);
 }
 
+/** Two that start runs of one pipeline on the same row. Where both have a condition a run may take only one of them. */
+function checkRivals(name: string, stage: StageDefinition, stages: Stages): void {
+  if (stage.kind !== 'pipeline') return;
+  const child = stage.child.pipeline;
+  for (const [other, rival] of Object.entries(stages)) {
+    if (other === name || rival.kind !== 'pipeline' || rival.child.pipeline !== child) continue;
+    if ((stage.when && rival.when) || comesAfter(name, other, stages) || comesAfter(other, name, stages)) continue;
+    throw new Error(
+      `stages.${name}.child.pipeline is ${child}, which ${other} beside it starts too, but a row has one live run a ` +
+        `pipeline: let one of them need the other, or give them child pipelines of their own.`,
+    );
+  }
+}
+
 /** A stage held back by one that does not follow it might never be let go. A stage of another pipeline is not known here. */
 function checkBackPressure(pipeline: string, name: string, stage: StageDefinition, stages: Stages): void {
   const target = 'limits' in stage ? stage.limits?.backPressure?.stage : undefined;
   if (!target || (target.includes('.') && !target.startsWith(`${pipeline}.`))) return;
-  const wanted = target.slice(target.indexOf('.') + 1);
-  const later = (from: string): boolean => {
-    const next = Object.keys(stages).filter((other) => before(stages[other]).includes(from));
-    return next.includes(wanted) || next.some(later);
-  };
-  if (later(name)) return;
+  if (comesAfter(name, target.slice(target.indexOf('.') + 1), stages)) return;
   throw new Error(
     `stages.${name}.limits.backPressure.stage names ${target}, which does not come after ${name}: name a later stage.`,
   );
+}
+
+/** Whether a stage comes after another, by needs and thresholds, which are known to have no cycle. */
+function comesAfter(first: string, wanted: string, stages: Stages): boolean {
+  const next = Object.keys(stages).filter((other) => before(stages[other]).includes(first));
+  return next.includes(wanted) || next.some((other) => comesAfter(other, wanted, stages));
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

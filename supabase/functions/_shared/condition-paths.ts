@@ -1,0 +1,26 @@
+// Blanks and comments are passed over; each name, text and sign is a token of its own.
+const tokens = /\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\])*"|[^\s?%$.[\]{}()|&!=<>@#,*:\-+/"]+|\S/g;
+
+/** What a jsonpath condition asks for: the names that follow each `$`, and a name that stands in brackets if any does. */
+export function pathsOf(condition: string): { paths: string[][]; inBrackets: string | undefined } {
+  const found = (condition.match(tokens) ?? []).filter((token) => !token.startsWith('/*'));
+  const paths = found.flatMap((token, place) => (token === '$' ? [namesFrom(found, place + 1)] : []));
+  const inBrackets = found.find((token, place) => token.startsWith('"') && found[place - 1] === '[');
+  return { paths, inBrackets };
+}
+
+/** The names that stand behind dots from here on; what is called, such as `.size()`, is no name. */
+function namesFrom(found: string[], place: number): string[] {
+  const name = found[place + 1];
+  if (found[place] !== '.' || !name || !/^[^*]/.test(name) || found[place + 2] === '(') return [];
+  return [unquoted(name), ...namesFrom(found, place + 2)];
+}
+
+/** A name as Postgres reads it; it may spell a letter as in JSON, quoted or not. */
+function unquoted(name: string): string {
+  try {
+    return JSON.parse(name.startsWith('"') ? name : `"${name}"`);
+  } catch {
+    return name;
+  }
+}
