@@ -5,19 +5,19 @@
 -- result taken over from an earlier run brings no usage along, so that it is paid for once.
 
 -- Index look-ups alone: it is asked for one run as for ten thousand.
-create function pipeline.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, of_child boolean, cost_usd numeric)
+create function pipeline.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
 as $$
   with recursive family as (
-    select r.id as root_id, null::int as stage_id, r.id from unnest(p_runs) r(id)
+    select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id from unnest(p_runs) r(id)
     union all
-    select m.root_id, coalesce(m.stage_id, f.stage_id), c.id
+    select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), c.id
     from family m join pipeline.fan_outs f on f.run_id = m.id join pipeline.runs c on c.fan_out_id = f.id
   )
-  select m.root_id, coalesce(m.stage_id, a.stage_id), a.id, m.stage_id is not null, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
+  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
   from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id
 $$;
-comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants, with its cost, under the run and the stage of it that it was for.';
+comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for.';
 
 create function pipeline.cost_of(p_run bigint) returns numeric
 language sql stable set search_path = pg_catalog, pg_temp
@@ -27,7 +27,7 @@ comment on function pipeline.cost_of(bigint) is 'What a run has cost so far in U
 create function pipeline.stage_costs(p_run bigint) returns table (stage text, attempts int, cost_usd numeric)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-  select s.name, count(c.attempt_id) filter (where not c.of_child)::int, sum(c.cost_usd)
+  select s.name, count(c.attempt_id) filter (where c.paid_by = c.attempt_id)::int, sum(c.cost_usd)
   from pipeline.runs r
   join pipeline.version_stages vs on vs.version_id = r.version_id
   join pipeline.stages s on s.id = vs.stage_id
