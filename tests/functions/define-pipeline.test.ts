@@ -64,6 +64,24 @@ describe('leads', () => {
   });
 });
 
+describe('what a pipeline says of its rows and of the one it replaces', () => {
+  const entity = { table: 'public.things', key: 'id', projection: 'columns', metadata: 'metadata' } as const;
+
+  test('is written in the keys the database reads', () => {
+    const json = define({ a: stage }, { entity, replaces: { pipeline: 'old', groupBy: 'orgId' } }).toJson();
+    expect(json).toMatchObject({ entity, replaces: { pipeline: 'old', group_by: 'orgId' } });
+    expect(define({ a: stage }, { entity, replaces: { pipeline: 'old' } }).toJson().replaces).toEqual({
+      pipeline: 'old',
+    });
+  });
+
+  test('is left out where nothing is said', () => {
+    const json = define({ a: stage }).toJson();
+    expect(Object.keys(json)).toEqual(['pipeline', 'entity', 'stages']);
+    expect(JSON.stringify(json.entity)).not.toContain('metadata');
+  });
+});
+
 describe('a bad definition is refused with the field named', () => {
   test.each<[string, () => unknown, RegExp]>([
     ['negative limit', () => define({ a: { ...stage, batchSize: -1 } }), /stages\.a\.batchSize/],
@@ -73,6 +91,17 @@ describe('a bad definition is refused with the field named', () => {
     ['unknown need', () => define({ a: { ...stage, needs: ['b'] } }), /stages\.a\.needs names b/],
     ['bad table', () => define({ a: stage }, { entity: { table: 'things', key: 'id', projection: 'none' } }), /table/],
     ['no stages', () => define({}), /at least one stage/],
+    [
+      'replacing itself',
+      () => define({ a: stage }, { replaces: { pipeline: 'p' } }),
+      /replaces\.pipeline names itself/,
+    ],
+    [
+      'groups without metadata',
+      () => define({ a: stage }, { replaces: { pipeline: 'old', groupBy: 'org' } }),
+      /replaces\.groupBy is org.* no entity\.metadata: name the jsonb column/,
+    ],
+    ['replacing a bad name', () => define({ a: stage }, { replaces: { pipeline: 'Old' } }), /replaces\.pipeline/],
     [
       'cycle',
       () => define({ a: { ...stage, needs: ['c'] }, b: { ...stage, needs: ['a'] }, c: { ...stage, needs: ['b'] } }),

@@ -48,6 +48,32 @@ describe('startStack', () => {
     await expect(startStack({ services: false, migrations, functionsDir })).rejects.toThrow(/permission denied/);
   });
 
+  it('copies USE_NEW_PIPELINE into the database, where it stays until another is given', async () => {
+    const options = {
+      services: false,
+      migrations: false as const,
+      functionsDir,
+      dataDir: path.join(temporaryFolder(), 'data'),
+    };
+    const kept = async (env?: Record<string, string>) => {
+      const stack = await startStack({ ...options, ...(env && { env }) });
+      const statement = `select decrypted_secret as value from vault.decrypted_secrets where name = 'pipeline_use_new_pipeline'`;
+      const { rows } = await query(stack.superDbUrl, statement);
+      await stack.stop();
+      return rows;
+    };
+    expect(await kept()).toEqual([]);
+    expect(await kept({ USE_NEW_PIPELINE: 'true' })).toEqual([{ value: 'true' }]);
+    expect(await kept()).toEqual([{ value: 'true' }]);
+    expect(await kept({ USE_NEW_PIPELINE: 'false' })).toEqual([{ value: 'false' }]);
+  });
+
+  it('says at once when USE_NEW_PIPELINE is neither true nor false', async () => {
+    await expect(startStack({ services: false, functionsDir, env: { USE_NEW_PIPELINE: 'yes' } })).rejects.toThrow(
+      'USE_NEW_PIPELINE is "yes", but must be true or false: correct it, or leave it out.',
+    );
+  });
+
   it('finds data, keys and objects again in a data folder, and applies migrations that are new', async () => {
     const dataDir = path.join(temporaryFolder(), 'data');
     const migrations = temporaryFolder();
