@@ -1,7 +1,8 @@
 -- Chapter 14: folding: what children came to, thresholds and joins
 --
--- fold(), in a transaction of its own, takes the parent alone, adds the tallies of its children up and looks at thresholds
--- and at the fan-in rule. The worker whose call left tallies asks for it after its commit; the sweep folds whatever is left.
+-- fold(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
+-- up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for it after its commit; the
+-- sweep folds whatever is left.
 --
 -- Lock order: a fold takes its fan-out's advisory lock (it waits for other folds only), then the parent's entity and run
 -- and the fan-out's row with skip locked: who holds one of them is answered busy, and it is tried again.

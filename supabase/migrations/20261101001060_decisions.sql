@@ -9,8 +9,8 @@
 --     using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
 -- A policy's own functions must name their tables with the schema: pipeline_decide() sets its search_path.
 --
--- A person decides by public.pipeline_decide(), or by writing the column `decision`. Two triggers do the rest: one checks
--- the payload, the other completes the waiting attempt in the same transaction.
+-- A person decides by public.pipeline_decide(), or by writing the column `decision`. Three triggers do the rest: one checks
+-- the payload, one completes the waiting attempt in the same transaction, and at the commit one folds the parent of a child.
 --
 -- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that holds a run ever waits for
 -- a decision's row: what ended otherwise (cancelled, started over, too late, deleted) is refused by the attempt's state, and
@@ -152,6 +152,43 @@ comment on function pipeline.take_answers() is 'Trigger: completes the attempts 
 create trigger pipeline_decisions_check before update of decision on public.pipeline_decisions for each row execute function pipeline.check_answer();
 create trigger pipeline_decisions_take after update on public.pipeline_decisions referencing old table as old_rows new table as new_rows
   for each statement execute function pipeline.take_answers();
+
+-- At the commit, so that nobody holds a parent for as long as a person's transaction lasts, and without waiting for anybody:
+-- what is left out here the sweep does.
+create function pipeline.fold_decided() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_run_id bigint := new.run_id;
+  v_fan_out pipeline.fan_outs;
+  v_done record;
+begin
+  -- Above read committed it would not see what other children have reported.
+  while current_setting('transaction_isolation') = 'read committed' loop
+    select f.* into v_fan_out from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id where r.id = v_run_id;
+    exit when not found or not exists (select from pipeline.tallies t where t.fan_out_id = v_fan_out.id)
+      or not pg_try_advisory_xact_lock(hashtextextended('pipeline.fold', v_fan_out.id));
+    v_done := pipeline.fold(v_fan_out.id);
+    exit when v_done.busy;
+    perform pipeline.ring(v_done.ring);
+    -- The parent may be a child itself, whose run has ended with it.
+    v_run_id := v_fan_out.run_id;
+  end loop;
+  return null;
+exception
+  when query_canceled then
+    raise;
+  when lock_not_available or deadlock_detected then
+    return null;
+  when others then
+    perform pipeline.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+    return null;
+end
+$$;
+comment on function pipeline.fold_decided() is 'Trigger: adds up at once, for the parents, what a decision has come to in a child run.';
+
+create constraint trigger pipeline_decisions_fold after update on public.pipeline_decisions deferrable initially deferred
+  for each row when (old.decided_at is null and new.decided_at is not null) execute function pipeline.fold_decided();
 
 create function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp
