@@ -1,10 +1,18 @@
 import { z } from 'zod';
 import type { Reading } from '../_pipelines/pages-results.ts';
 import { decodeText } from '../_shared/decode-text.ts';
-import { PermanentError, RetriableError } from '../_shared/errors.ts';
+import { PermanentError } from '../_shared/errors.ts';
 import { openPdf, type Pdf, sniffDocument } from '../_shared/pdf.ts';
-import { projectClient, projectError, storageStatus } from '../_shared/project-client.ts';
+import { projectClient, projectError } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
+import {
+  checkFileSize,
+  fetchFile,
+  findFile,
+  isInFolder,
+  type StoragePlace,
+  signedUrl,
+} from '../_shared/storage-files.ts';
 import { textQuality } from '../_shared/text-quality.ts';
 import { plainLines, splitPages } from './plain-pages.ts';
 
@@ -65,11 +73,9 @@ export async function withBookFile<T>(bookId: string, env: Env, work: (file: Boo
   }
 }
 
-/** A URL under which an outside service may fetch the file for the next `seconds`. Throws a StageError. */
-export async function signedUrl(path: string, env: Env, seconds: number): Promise<string> {
-  const { data, error } = await projectClient(env).storage.from(BUCKET).createSignedUrl(path, seconds);
-  if (error) throw projectError(storageStatus(error), error, `Signing a URL for ${path}`);
-  return data.signedUrl;
+/** A URL under which an outside service may fetch a book's file for the next `seconds`. Throws a StageError. */
+export function bookFileUrl(path: string, env: Env, seconds: number): Promise<string> {
+  return signedUrl(placeOf(path), env, seconds);
 }
 
 function opened(bookId: string, env: Env): Promise<OpenFile> {
@@ -113,37 +119,21 @@ async function closeUnused(file: OpenFile): Promise<void> {
 }
 
 async function reopen(bookId: string, env: Env, before: Promise<OpenFile> | undefined): Promise<OpenFile> {
-  const client = projectClient(env);
-  const source = await findSource(client, bookId);
-  const { data: info, error } = await client.storage.from(BUCKET).info(source.source_path);
-  if (error) throw fileError(storageStatus(error), error, source);
-  const size = info.size ?? 0;
-  if (size > MAX_FILE_BYTES) {
-    throw new PermanentError(
-      'file_too_large',
-      `The file has ${megabytes(size)} MB, and at most ${megabytes(MAX_FILE_BYTES)} MB can be read: split it into volumes.`,
-    );
-  }
-  const version = [source.source_path, source.media_type, info.etag, info.lastModified].join(' ');
+  const source = await findSource(projectClient(env), bookId);
+  const place = placeOf(source.source_path);
+  const found = await findFile(place, env);
+  checkFileSize(found.bytes, MAX_FILE_BYTES, 'split it into volumes');
+  const version = [source.source_path, source.media_type, found.version].join(' ');
   const old = await before?.catch(() => undefined);
   if (old?.version === version) return old;
   if (old) await markEvicted(old);
-  const { data, error: lost } = await client.storage.from(BUCKET).download(source.source_path).asStream();
-  if (lost) throw fileError(storageStatus(lost), lost, source);
-  const contents = await readContents(await readBytes(data, size), source);
-  return { ...contents, path: source.source_path, version, bytes: size, users: 0, evicted: false };
+  const contents = await readContents(await fetchFile(place, found, env), source);
+  return { ...contents, path: source.source_path, version, bytes: found.bytes, users: 0, evicted: false };
 }
 
-/** All bytes of a stream, without a second copy of them, which a large file leaves no room for. */
-async function readBytes(stream: ReadableStream<Uint8Array>, size: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(size);
-  let length = 0;
-  for await (const chunk of stream) {
-    if (length + chunk.length <= size) bytes.set(chunk, length);
-    length += chunk.length;
-  }
-  if (length !== size) throw new RetriableError('file_changed', 'The file was replaced while it was read.');
-  return bytes;
+function placeOf(path: string): StoragePlace {
+  const remedy = 'upload it there, or correct source_path, and queue split again';
+  return { bucket: BUCKET, path, missing: { code: 'file_not_found', remedy } };
 }
 
 async function findSource(client: ReturnType<typeof projectClient>, bookId: string): Promise<Source> {
@@ -155,32 +145,13 @@ async function findSource(client: ReturnType<typeof projectClient>, bookId: stri
   if (error) throw projectError(status, error, `Reading book ${bookId}`);
   if (!data) throw new PermanentError('no_such_book', `There is no book ${bookId} any more.`);
   const source = sourceRow.parse(data);
-  if (!isInOwnFolder(source)) {
+  if (!isInFolder(source.account_id, source.source_path)) {
     throw new PermanentError(
       'strange_path',
       `source_path is ${JSON.stringify(source.source_path)}, but must lie under ${source.account_id}/ and have no part that a URL reads otherwise: correct it.`,
     );
   }
   return source;
-}
-
-/** The table has the same rule: what these functions may read, the account may not. */
-function isInOwnFolder({ account_id: account, source_path: path }: Source): boolean {
-  const parts = path.split('/');
-  return (
-    parts[0] === account &&
-    parts.length > 1 &&
-    /^[\w/!.*'() &$=@;:+,-]+$/.test(path) &&
-    !parts.some((part) => /^\.{1,2}$/.test(part))
-  );
-}
-
-function fileError(status: number, error: { message: string }, { source_path: path }: Source): Error {
-  if (status !== 404) return projectError(status, error, `Reading ${path}`);
-  return new PermanentError(
-    'file_not_found',
-    `There is no file ${path} in the bucket ${BUCKET}: upload it there, or correct source_path, and queue split again.`,
-  );
 }
 
 async function readContents(
@@ -243,8 +214,4 @@ function textContents(text: string): Pick<OpenFile, 'pageCount' | 'page' | 'clos
     },
     close: async () => {},
   };
-}
-
-function megabytes(bytes: number): number {
-  return Math.round(bytes / 1024 / 1024);
 }

@@ -4,9 +4,10 @@ import { BUCKET } from '../_books/book-file.ts';
 import { readBook } from '../_books/read-book.ts';
 import { books } from '../_pipelines/books.ts';
 import { assembleResult, metadataResult, reviewResult, structureResult } from '../_pipelines/books-results.ts';
-import { projectClient, projectError, storageStatus } from '../_shared/project-client.ts';
-import type { Env } from '../_shared/settings.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
+import { uploadFile } from '../_shared/storage-files.ts';
+
+const encoder = new TextEncoder();
 
 const input = z.object({
   entity: z.object({ id: z.string(), account_id: z.string(), title: z.string() }),
@@ -32,16 +33,17 @@ export async function assembleBook(
     outline_reviewed: review !== null,
     outline,
   });
-  const json = JSON.stringify(document);
   const path = `${entity.account_id}/${entity.id}.json`;
   const markdownPath = `${entity.account_id}/${entity.id}.md`;
-  await upload(markdownPath, toMarkdown(document), 'text/markdown', env);
-  await upload(path, json, 'application/json', env);
+  const markdown = encoder.encode(toMarkdown(document));
+  const bytes = encoder.encode(JSON.stringify(document));
+  await uploadFile({ bucket: BUCKET, path: markdownPath }, markdown, 'text/markdown', env);
+  await uploadFile({ bucket: BUCKET, path }, bytes, 'application/json', env);
   return {
     bucket: BUCKET,
     path,
     markdown_path: markdownPath,
-    bytes: new TextEncoder().encode(json).length,
+    bytes: bytes.length,
     pages: pages.length,
     missing_pages: document.pages.filter(({ read }) => !read).map(({ number }) => number),
     sections: outline.length,
@@ -55,9 +57,3 @@ export const assemble = defineStage({
   output: assembleResult,
   handler: assembleBook,
 });
-
-async function upload(path: string, text: string, contentType: string, env: Env): Promise<void> {
-  const storage = projectClient(env).storage.from(BUCKET);
-  const { error } = await storage.upload(path, new Blob([text], { type: contentType }), { contentType, upsert: true });
-  if (error) throw projectError(storageStatus(error), error, `Writing ${path}`);
-}

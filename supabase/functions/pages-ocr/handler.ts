@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { signedUrl, withBookFile } from '../_books/book-file.ts';
+import { bookFileUrl, withBookFile } from '../_books/book-file.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { ocrResult, type Reading } from '../_pipelines/pages-results.ts';
 import { jobOrigin } from '../_shared/job-client.ts';
@@ -25,7 +25,7 @@ export function readPage(
     if (!hasPicture || reading.confidence >= (coveredByImage ? goodLayer : readableLayer)) return reading;
     const jobId = await submitPage({
       env,
-      documentUrl: await signedUrl(file.path, env, urlSeconds),
+      documentUrl: await bookFileUrl(file.path, env, urlSeconds),
       page: number,
       callbackUrl,
       idempotencyKey,
