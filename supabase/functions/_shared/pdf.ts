@@ -1,5 +1,6 @@
 import { fileTypeFromBuffer } from 'file-type';
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
+import { utf16Mark } from './decode-text.ts';
 import { messageOf, PermanentError, storableText } from './errors.ts';
 import { coversPage } from './pdf-images.ts';
 import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
@@ -20,6 +21,8 @@ export interface Pdf {
   pageCount: number;
   /** Reads the text layer of page `number`, from 1. Throws a PermanentError: no_such_page or damaged_document. */
   pageText(number: number): Promise<PdfPage>;
+  /** Only the lines of page `number`, from 1, for a third of the work. Throws as pageText does. */
+  pageLines(number: number): Promise<PdfLine[]>;
   /** Frees the memory. */
   close(): Promise<void>;
 }
@@ -34,10 +37,18 @@ const escapeByte = 27;
 
 /** Tells what a file is by its bytes, whatever its name says. */
 export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
-  if (latin1(bytes.subarray(0, headerBytes)).includes('%PDF-')) return 'pdf';
+  const type = await sniffMediaType(bytes);
+  if (type === 'application/pdf') return 'pdf';
+  if (type === 'text/plain') return 'text';
+  return type?.startsWith('image/') ? 'image' : 'unknown';
+}
+
+/** The same as a media type: text/plain for any text that says of itself nothing more, null for what nobody knows. */
+export async function sniffMediaType(bytes: Uint8Array): Promise<string | null> {
+  if (latin1(bytes.subarray(0, headerBytes)).includes('%PDF-')) return 'application/pdf';
   const known = await fileTypeFromBuffer(bytes);
-  if (known) return known.mime.startsWith('image/') ? 'image' : 'unknown';
-  return isText(bytes.subarray(0, textProbeBytes)) ? 'text' : 'unknown';
+  if (known) return known.mime;
+  return isText(bytes.subarray(0, textProbeBytes)) ? 'text/plain' : null;
 }
 
 /**
@@ -57,12 +68,14 @@ export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
   const document = await open(bytes);
   return {
     pageCount: document.numPages,
-    pageText: (number) => readPage(document, number),
+    pageText: (number) => withPage(document, number, readPage),
+    pageLines: (number) => withPage(document, number, readPageLines),
     close: () => document.destroy(),
   };
 }
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
+type Page = Awaited<ReturnType<Document['getPage']>>;
 
 const described: Record<Exclude<DocumentKind, 'pdf'>, string> = {
   image: 'an image',
@@ -82,7 +95,7 @@ async function open(bytes: Uint8Array): Promise<Document> {
   }
 }
 
-async function readPage(document: Document, number: number): Promise<PdfPage> {
+async function withPage<T>(document: Document, number: number, read: (page: Page) => Promise<T>): Promise<T> {
   if (!Number.isInteger(number) || number < 1 || number > document.numPages) {
     throw new PermanentError(
       'no_such_page',
@@ -91,16 +104,26 @@ async function readPage(document: Document, number: number): Promise<PdfPage> {
   }
   try {
     const page = await document.getPage(number);
-    const { width, height, transform } = page.getViewport({ scale: 1 });
-    const { items } = await page.getTextContent();
-    const lines = readLines(items, transform).map((line) => ({ ...line, text: storableText(line.text) }));
-    const steps = await page.getOperatorList();
-    const coversPageByImage = coversPage(steps, page.view, (await getResolvedPDFJS()).OPS);
+    const result = await read(page);
     page.cleanup();
-    return { text: joinLines(lines), lines, width, height, coversPageByImage };
+    return result;
   } catch (error) {
     throw damaged(error);
   }
+}
+
+async function readPage(page: Page): Promise<PdfPage> {
+  const { width, height } = page.getViewport({ scale: 1 });
+  const lines = await readPageLines(page);
+  const steps = await page.getOperatorList();
+  const coversPageByImage = coversPage(steps, page.view, (await getResolvedPDFJS()).OPS);
+  return { text: joinLines(lines), lines, width, height, coversPageByImage };
+}
+
+async function readPageLines(page: Page): Promise<PdfLine[]> {
+  const { items } = await page.getTextContent();
+  const lines = readLines(items, page.getViewport({ scale: 1 }).transform);
+  return lines.map((line) => ({ ...line, text: storableText(line.text) }));
 }
 
 function damaged(error: unknown): PermanentError {
@@ -108,6 +131,8 @@ function damaged(error: unknown): PermanentError {
 }
 
 function isText(bytes: Uint8Array): boolean {
+  const utf16 = utf16Mark(bytes);
+  if (utf16) return !new TextDecoder(utf16).decode(bytes).includes('\u0000');
   if (bytes.length === 0 || bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== escapeByte)))
     return false;
   try {

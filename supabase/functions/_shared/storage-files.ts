@@ -23,7 +23,7 @@ export interface FoundFile {
 export interface BegunFile {
   head: Uint8Array;
   /** The whole file. Throws a StageError, an UnavailableError when it was replaced meanwhile. */
-  all(): Promise<Uint8Array>;
+  all(): Promise<Uint8Array<ArrayBuffer>>;
   /** Gives up the rest. */
   cancel(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export async function beginFile(
 }
 
 /** All bytes of a file that has been looked up. Throws a StageError. */
-export async function fetchFile(place: StoragePlace, found: FoundFile, env: Env): Promise<Uint8Array> {
+export async function fetchFile(place: StoragePlace, found: FoundFile, env: Env): Promise<Uint8Array<ArrayBuffer>> {
   return (await beginFile(place, found, 0, env)).all();
 }
 
@@ -128,7 +128,7 @@ function fileError(error: { message: string; status?: number; statusCode?: strin
   return new PermanentError(missing.code, `There is no file ${path} in the bucket ${bucket}: ${missing.remedy}.`);
 }
 
-function join(chunks: readonly Uint8Array[], size: number): Uint8Array {
+function join(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size);
   let at = 0;
   for (const chunk of chunks) {

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { PermanentError } from '../_shared/errors.ts';
+import type { Env } from '../_shared/settings.ts';
+import { beginFile, checkFileSize, findFile, isInFolder, type StoragePlace } from '../_shared/storage-files.ts';
+import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
+import { HEAD_BYTES, routeFile } from './media-types.ts';
+
+/** What of a document's row says where its file lies. */
+export const sourceDocument = z.object({ id: z.string(), source_path: z.string(), clerk_org_id: z.string() });
+export type SourceDocument = z.output<typeof sourceDocument>;
+
+interface SourceBytes {
+  sourceBytes: number;
+}
+
+/**
+ * Fetches a document's file and reads its text, or says which service is to read it, for which only the file's beginning
+ * is fetched. Throws a PermanentError that says what is wrong with the file, or a RetriableError when Storage does not
+ * answer.
+ */
+export async function extractDocument(
+  document: SourceDocument,
+  env: Env,
+): Promise<(ExtractedText | ExternalSource) & SourceBytes> {
+  const place = placeOf(document);
+  const found = await findFile(place, env);
+  if (found.bytes === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
+  const file = await beginFile(place, found, HEAD_BYTES, env);
+  try {
+    const { mediaType, route } = await routeFile(file.head);
+    if ('external' in route) return { external: route.external, mediaType, sourceBytes: found.bytes };
+    checkFileSize(found.bytes, mostBytes[route.reader], 'split it');
+    return { ...(await extractText(await file.all())), sourceBytes: found.bytes };
+  } finally {
+    await file.cancel();
+  }
+}
+
+/** Where the document's file lies in Storage. Throws the PermanentError `strange_path`. */
+export function placeOf({ source_path: path, clerk_org_id: organisation }: SourceDocument): StoragePlace {
+  if (!isInFolder(organisation, path)) {
+    throw new PermanentError(
+      'strange_path',
+      `source_path is ${JSON.stringify(path)}, but must lie under ${organisation}/ and have no part that a URL reads otherwise: correct it.`,
+    );
+  }
+  const remedy = 'upload it there, or correct source_path, and queue extraction again';
+  return { bucket: 'documents', path, missing: { code: 'file_not_found', remedy } };
+}

@@ -1,0 +1,69 @@
+import type { Extractor } from '../_pipelines/documents-results.ts';
+import { decodeText } from '../_shared/decode-text.ts';
+import { PermanentError } from '../_shared/errors.ts';
+import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';
+import { htmlToMarkdown } from './html-markdown.ts';
+import { decodeHtml } from './html-text.ts';
+import { hasMarkdownMarks, withMarkedHeadings } from './markdown-text.ts';
+import { type Route, routeFile } from './media-types.ts';
+import { MAX_PDF_BYTES, readPdfText } from './pdf-text.ts';
+import { tidyText } from './tidy-text.ts';
+
+/** TODO measure */
+export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
+export const MAX_HTML_BYTES = 5 * 1024 * 1024;
+
+/** How large a file may be for its reader. */
+export const mostBytes = { pdf: MAX_PDF_BYTES, docx: MAX_DOCX_BYTES, html: MAX_HTML_BYTES, text: MAX_TEXT_BYTES };
+
+type Reader = keyof typeof mostBytes;
+
+/** A file's text: headings are those of Markdown, pages are parted by \f. */
+export interface ExtractedText {
+  by: Extractor;
+  mediaType: string;
+  /** Null where the source has none. */
+  pages: number | null;
+  text: string;
+}
+
+/** Says that a service elsewhere is to read the file. */
+export interface ExternalSource {
+  external: Extract<Route, { external: string }>['external'];
+  mediaType: string;
+}
+
+/**
+ * Reads the text of a file, by its content and not by its name. The bytes are handed over and cannot be read
+ * afterwards. Throws a PermanentError that says what is wrong with the file and what to do about it.
+ */
+export async function extractText(bytes: Uint8Array): Promise<ExtractedText | ExternalSource> {
+  if (bytes.length === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
+  const { mediaType, route } = await routeFile(bytes);
+  if ('external' in route) return { external: route.external, mediaType };
+  const { by, mediaType: told = mediaType, pages, text } = await readers[route.reader](bytes);
+  const tidy = tidyText(text);
+  if (tidy.trim() === '') {
+    throw new PermanentError('no_text', 'The file has no text in it that a reader would see: upload another.');
+  }
+  return { by, mediaType: told, pages, text: tidy };
+}
+
+type Read = Omit<ExtractedText, 'mediaType'> & { mediaType?: string };
+
+const readers: Record<Reader, (bytes: Uint8Array) => Promise<Read>> = {
+  pdf: async (bytes) => ({ by: 'pdf', ...(await readPdfText(bytes)) }),
+  docx: async (bytes) => ({ by: 'docx', pages: null, text: withoutPages(await readDocxText(bytes)) }),
+  html: async (bytes) => ({ by: 'html', pages: null, text: withoutPages(htmlToMarkdown(decodeHtml(bytes))) }),
+  text: async (bytes) => readText(decodeText(bytes)),
+};
+
+function readText(text: string): Read {
+  const pages = text.includes('\f') ? text.trimEnd().split('\f').length : null;
+  if (!hasMarkdownMarks(text)) return { by: 'plain_text', pages, text };
+  return { by: 'markdown', mediaType: 'text/markdown', pages, text: withMarkedHeadings(text.replace(/\r\n?/g, '\n')) };
+}
+
+function withoutPages(text: string): string {
+  return text.replaceAll('\f', '\n');
+}

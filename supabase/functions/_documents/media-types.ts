@@ -1,0 +1,64 @@
+import { PermanentError } from '../_shared/errors.ts';
+import { sniffMediaType } from '../_shared/pdf.ts';
+import { isHtml } from './html-text.ts';
+
+/** What reads a file of some type: a reader here, or a service elsewhere. */
+export type Route = { reader: 'pdf' | 'docx' | 'html' | 'text' } | { external: 'transcription' | 'ocr' };
+
+/** Enough of a file's beginning to tell its type. */
+export const HEAD_BYTES = 64 * 1024;
+
+const docx = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+const routes: Record<string, Route> = {
+  'application/pdf': { reader: 'pdf' },
+  [docx]: { reader: 'docx' },
+  'application/vnd.ms-word.document.macroenabled.12': { reader: 'docx' },
+  'text/html': { reader: 'html' },
+  'text/plain': { reader: 'text' },
+  'text/vtt': { reader: 'text' },
+  'image/png': { external: 'ocr' },
+  'image/jpeg': { external: 'ocr' },
+  'application/ogg': { external: 'transcription' },
+  'application/vnd.ms-asf': { external: 'transcription' },
+};
+// Notes, and no sound.
+const silent = ['audio/midi'];
+
+const remedies: [RegExp, string][] = [
+  [/^image\//, 'save it as PNG or JPEG'],
+  [/x-cfb$/, 'an old .doc is to be saved as .docx, and a document with a password without it'],
+  [/rtf$|opendocument\.text/, 'save it as .docx or as PDF'],
+];
+const accepted =
+  'a PDF, a Word document (.docx), HTML, Markdown, plain text, a picture (PNG or JPEG), audio or video can be read';
+
+/**
+ * Tells the type of a file by its beginning, whatever its name says, and what reads it. Throws the PermanentError
+ * `unsupported_type` where nothing does.
+ */
+export async function routeFile(head: Uint8Array): Promise<{ mediaType: string; route: Route }> {
+  const mediaType = await sniff(head);
+  if (mediaType === null) throw unsupported('of a type that nobody knows');
+  const route = routes[mediaType];
+  if (route) return { mediaType, route };
+  if (/^(audio|video)\//.test(mediaType) && !silent.includes(mediaType)) {
+    return { mediaType, route: { external: 'transcription' } };
+  }
+  throw unsupported(mediaType);
+}
+
+/** The PermanentError for a file that is `what`, with what can be done about it. */
+export function unsupported(what: string): PermanentError {
+  const remedy = remedies.find(([type]) => type.test(what))?.[1];
+  return new PermanentError('unsupported_type', `The file is ${what}: ${remedy ? `${remedy}; ` : ''}${accepted}.`);
+}
+
+async function sniff(head: Uint8Array): Promise<string | null> {
+  const type = await sniffMediaType(head);
+  // A tag may be longer than the beginning, with the cover's picture in it.
+  if (type === null && new TextDecoder('latin1').decode(head.subarray(0, 3)) === 'ID3') return 'audio/mpeg';
+  // The part that says what an archive holds may come last.
+  if (type === 'application/zip') return docx;
+  if (type === 'application/xml' || type === 'text/plain') return isHtml(head) ? 'text/html' : type;
+  return type;
+}

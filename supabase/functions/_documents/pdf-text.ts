@@ -1,0 +1,83 @@
+import { PermanentError } from '../_shared/errors.ts';
+import { openPdf } from '../_shared/pdf.ts';
+import { joinLines, type PdfLine } from '../_shared/pdf-lines.ts';
+
+/** TODO measure */
+export const MAX_PDF_BYTES = 50 * 1024 * 1024;
+export const MAX_PDF_PAGES = 500;
+
+// Letters that are so much larger than most are a heading's, unless there are too many of them.
+const headingSize = 1.15;
+const longestHeading = 160;
+const mostLevels = 4;
+// Lines of one heading stand closer than this, in sizes of its letters.
+const headingLeading = 1.7;
+
+/** The text of a PDF, whose pages are parted by \f. Headings are told by their letters' size. Throws a PermanentError. */
+export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pages: number }> {
+  const pdf = await openPdf(bytes);
+  try {
+    const { pageCount } = pdf;
+    if (pageCount > MAX_PDF_PAGES) {
+      throw new PermanentError(
+        'too_many_pages',
+        `The PDF has ${pageCount} pages, and at most ${MAX_PDF_PAGES} can be read: split it.`,
+      );
+    }
+    const pages: PdfLine[][] = [];
+    for (let number = 1; number <= pageCount; number++) pages.push(await pdf.pageLines(number));
+    if (pages.every((lines) => lines.length === 0)) {
+      throw new PermanentError(
+        'no_text_layer',
+        'The PDF has pictures of pages and no text: run OCR over it, or upload each page as PNG or JPEG.',
+      );
+    }
+    const levels = headingLevels(pages.flat());
+    return { text: pages.map((lines) => pageText(lines, levels)).join('\f'), pages: pageCount };
+  } finally {
+    await pdf.close();
+  }
+}
+
+/** Which size of letters is which level of headings, the largest the first. */
+function headingLevels(lines: readonly PdfLine[]): Map<number, number> {
+  const lettersBySize = new Map<number, number>();
+  for (const { size, text } of lines) {
+    lettersBySize.set(roundSize(size), (lettersBySize.get(roundSize(size)) ?? 0) + text.length);
+  }
+  const [usual = 0] = [...lettersBySize].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, 0]);
+  const sizes = new Set(
+    lines.filter(({ size, text }) => size >= usual * headingSize && isHeading(text)).map(({ size }) => roundSize(size)),
+  );
+  const sorted = [...sizes].sort((one, other) => other - one);
+  return new Map(sorted.map((size, index) => [size, Math.min(index + 1, mostLevels)]));
+}
+
+function pageText(lines: readonly PdfLine[], levels: Map<number, number>): string {
+  const marked: PdfLine[] = [];
+  let heading: PdfLine | undefined;
+  let headingLevel: number | undefined;
+  for (const line of lines) {
+    const level = isHeading(line.text) ? levels.get(roundSize(line.size)) : undefined;
+    const isNext = heading && level === headingLevel && line.y - heading.y < line.size * headingLeading;
+    if (level && heading && isNext && heading.text.length + line.text.length < longestHeading) {
+      heading = { ...line, text: `${heading.text} ${line.text}` };
+      marked[marked.length - 1] = heading;
+    } else {
+      heading = level ? { ...line, text: `${'#'.repeat(level)} ${line.text}` } : undefined;
+      headingLevel = level;
+      marked.push(heading ?? line);
+    }
+  }
+  return joinLines(marked)
+    .replace(/\n*^(#{1,4} .*)$\n*/gm, '\n\n$1\n\n')
+    .trim();
+}
+
+function isHeading(text: string): boolean {
+  return text.length <= longestHeading && /\p{L}{2}/u.test(text);
+}
+
+function roundSize(size: number): number {
+  return Math.round(size * 2) / 2;
+}
