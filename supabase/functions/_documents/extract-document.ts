@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { PermanentError } from '../_shared/errors.ts';
+import { projectClient, projectError } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
-import { beginFile, checkFileSize, findFile, isInFolder, type StoragePlace } from '../_shared/storage-files.ts';
+import {
+  type BegunFile,
+  beginFile,
+  checkFileSize,
+  findFile,
+  isInFolder,
+  type StoragePlace,
+} from '../_shared/storage-files.ts';
 import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';
 
@@ -22,15 +30,39 @@ export async function extractDocument(
   document: SourceDocument,
   env: Env,
 ): Promise<(ExtractedText | ExternalSource) & SourceBytes> {
+  return withBegunFile(document, env, async (file, sourceBytes) => {
+    const { mediaType, route } = await routeFile(file.head);
+    if ('external' in route) return { external: route.external, mediaType, sourceBytes };
+    checkFileSize(sourceBytes, mostBytes[route.reader], 'split it');
+    return { ...(await extractText(await file.all())), sourceBytes };
+  });
+}
+
+/** The type and the size of a document's file as it is now. Throws a StageError as extractDocument does. */
+export async function findSource(documentId: string, env: Env): Promise<{ mediaType: string } & SourceBytes> {
+  const { data, error, status } = await projectClient(env)
+    .rows.from('document')
+    .select('id, source_path, clerk_org_id')
+    .eq('id', documentId)
+    .maybeSingle();
+  if (error) throw projectError(status, error, `Reading document ${documentId}`);
+  if (!data) throw new PermanentError('no_such_document', `There is no document ${documentId} any more.`);
+  return withBegunFile(sourceDocument.parse(data), env, async (file, sourceBytes) => {
+    return { mediaType: (await routeFile(file.head)).mediaType, sourceBytes };
+  });
+}
+
+async function withBegunFile<T>(
+  document: SourceDocument,
+  env: Env,
+  work: (file: BegunFile, bytes: number) => Promise<T>,
+): Promise<T> {
   const place = placeOf(document);
   const found = await findFile(place, env);
   if (found.bytes === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
   const file = await beginFile(place, found, HEAD_BYTES, env);
   try {
-    const { mediaType, route } = await routeFile(file.head);
-    if ('external' in route) return { external: route.external, mediaType, sourceBytes: found.bytes };
-    checkFileSize(found.bytes, mostBytes[route.reader], 'split it');
-    return { ...(await extractText(await file.all())), sourceBytes: found.bytes };
+    return await work(file, found.bytes);
   } finally {
     await file.cancel();
   }
