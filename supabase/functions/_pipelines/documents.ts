@@ -13,8 +13,15 @@ export const documents = definePipeline({
       kind: 'external',
       function: 'documents-extraction',
       completion: { callback: true, pollSeconds: 5, deadlineSeconds: 3600 },
+      slaSeconds: 15 * 60,
     },
-    chunking: { ...ownWork, function: 'documents-chunking', needs: ['extraction'], apply: 'public.apply_chunks' },
+    chunking: {
+      ...ownWork,
+      function: 'documents-chunking',
+      needs: ['extraction'],
+      apply: 'public.apply_chunks',
+      slaSeconds: 5 * 60,
+    },
     kg_ingest: {
       ...ownWork,
       kind: 'map',
@@ -23,6 +30,7 @@ export const documents = definePipeline({
       child: { pipeline: 'chunks' },
       // A graph with a hole in it that nobody knows of is worse than none: retry() asks for the failed chunks alone.
       fanIn: { rule: 'all', failedChildren: 'fail' },
+      slaSeconds: 60 * 60,
     },
   },
 });
