@@ -1,18 +1,11 @@
 import { z } from 'zod';
 import { signedCallbackUrl } from './callback-url.ts';
 import type { JobOrigin, Usage } from './engine-contract.ts';
-import {
-  errorFromStatus,
-  MisconfiguredError,
-  messageOf,
-  PermanentError,
-  RetriableError,
-  type StageError,
-  storableText,
-} from './errors.ts';
+import { messageOf, PermanentError, RetriableError, storableText } from './errors.ts';
 import { parseJson } from './parse-json.ts';
 import { type Env, readSettings } from './settings.ts';
 import type { FinishContext } from './stage.ts';
+import { readRefusal, refusalError } from './transcription-errors.ts';
 
 /** The name under which waiting attempts know this service. */
 export const TRANSCRIPTION_SERVICE = 'transcription';
@@ -75,9 +68,6 @@ const transcriptionSchema = z.object({
 });
 type Transcription = z.output<typeof transcriptionSchema>;
 
-const refusalSchema = z.object({ err_code: z.string(), err_msg: z.string() });
-type Refusal = z.output<typeof refusalSchema>;
-
 // Deepgram's pre-recorded API, https://developers.deepgram.com/docs/pre-recorded-audio. Its SDK brings far more than this
 // one request, and retries where the engine should.
 
@@ -110,8 +100,8 @@ export async function transcribeNow(
  * speech (`no_speech`), which is paid for all the same, and for a body of another form.
  */
 export function transcriptOfJob(job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>): Transcript {
-  const refusal = refusalSchema.safeParse(job);
-  if (refusal.success) throw refusalError(400, refusal.data);
+  const refusal = readRefusal(job);
+  if (refusal) throw refusalError(400, refusal);
   const parsed = transcriptionSchema.safeParse(job);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -184,8 +174,7 @@ async function listen(request: TranscriptionRequest, more: Record<string, string
     });
     const text = await answer.text();
     if (answer.ok) return parseJson(text);
-    const refusal = refusalSchema.safeParse(parseJson(text));
-    throw refusalError(answer.status, refusal.data, answer.headers);
+    throw refusalError(answer.status, readRefusal(parseJson(text)), answer.headers);
   } catch (error) {
     if (request.signal.aborted || error instanceof RetriableError || error instanceof PermanentError) throw error;
     // An outage of the service says nothing about what it was to hear: always worth another try.
@@ -194,22 +183,4 @@ async function listen(request: TranscriptionRequest, more: Record<string, string
       `The transcription service at DEEPGRAM_URL cannot be reached: ${messageOf(error)}`,
     );
   }
-}
-
-/** Sorts a refusal: https://developers.deepgram.com/docs/errors. */
-function refusalError(status: number, refusal?: Refusal, headers = new Headers()): StageError {
-  const reason = storableText(refusal ? `${refusal.err_code}: ${refusal.err_msg}` : 'it gave no reason');
-  const said = `The transcription service answered ${status} (${reason})`;
-  if (status === 401 || status === 403) {
-    return new MisconfiguredError(`${said}: correct DEEPGRAM_API_KEY, or DEEPGRAM_MODEL if the key may not use it.`);
-  }
-  if (status === 404) return new MisconfiguredError(`${said}: correct DEEPGRAM_URL, which has no /v1/listen.`);
-  if (status === 402) return new RetriableError('payment_required', `${said}: top up the account's balance.`);
-  // The file was there when its URL was signed.
-  if (refusal?.err_code === 'REMOTE_CONTENT_ERROR') return new RetriableError('source_unreachable', said);
-  // An upload that broke off.
-  if (status === 422) return new RetriableError('incomplete_audio', said);
-  if (status !== 400) return errorFromStatus(status, headers, `The transcription service (${reason})`);
-  if (/\bmodel\b/i.test(reason)) return new MisconfiguredError(`${said}: correct DEEPGRAM_MODEL.`);
-  return new PermanentError('unreadable_audio', `${said}: upload a recording that plays.`);
 }
