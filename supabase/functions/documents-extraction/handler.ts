@@ -6,11 +6,10 @@ import {
   type SourceDocument,
   sourceDocument,
 } from '../_documents/extract-document.ts';
+import { pictureText, spokenText } from '../_documents/read-elsewhere.ts';
 import { storeText } from '../_documents/stored-text.ts';
-import { tidyText } from '../_documents/tidy-text.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ExtractionResult, extractionResult } from '../_pipelines/documents-results.ts';
-import { PermanentError } from '../_shared/errors.ts';
 import { jobOrigin } from '../_shared/job-client.ts';
 import { OCR_SERVICE, pageOfJob, submitPage } from '../_shared/ocr-client.ts';
 import { defineStage, type FinishContext, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
@@ -44,12 +43,12 @@ export async function extract(
 
 /** Stores the text that the job of either service has read. Throws what the job failed of, or a StageError. */
 export async function finishExtraction(job: unknown, context: FinishContext): Promise<ExtractionResult> {
-  const read = isOcrJob(job) ? pageText(job) : spokenText(job, context);
+  const { text, ...read } = isOcrJob(job) ? pictureText(pageOfJob(job)) : spokenText(transcriptOfJob(job, context));
   const { env, entityId } = context;
   const { mediaType, sourceBytes } = await findSource(entityId, env);
   return {
-    ...(await storeText(entityId, read.text, env)),
-    ...read.about,
+    ...(await storeText(entityId, text, env)),
+    ...read,
     media_type: mediaType,
     source_bytes: sourceBytes,
   };
@@ -82,18 +81,4 @@ async function submit(
 /** The OCR service's jobs have an id and a status; a transcription is an answer alone. */
 function isOcrJob(job: unknown): boolean {
   return z.object({ job_id: z.string(), status: z.string() }).safeParse(job).success;
-}
-
-function pageText(job: unknown) {
-  const text = tidyText(pageOfJob(job).text);
-  if (text === '') {
-    throw new PermanentError('no_text', 'The OCR service found no text in the picture: upload a sharper one.');
-  }
-  return { text, about: { by: 'ocr' as const, pages: 1, duration_seconds: null } };
-}
-
-function spokenText(job: unknown, context: FinishContext) {
-  const { text, durationSeconds } = transcriptOfJob(job, context);
-  const about = { by: 'transcription' as const, pages: null, duration_seconds: durationSeconds };
-  return { text: tidyText(text), about };
 }
