@@ -111,6 +111,7 @@ export async function spawnAll(engine: Engine, items: Row[]): Promise<number> {
   const spawner = await Spawner.of(engine);
   await spawner.spawn(items, true);
   await spawner.wait();
+  engine.database.giveBack(spawner.worker.client);
   return spawner.fanOut;
 }
 
@@ -134,6 +135,7 @@ export async function fold(engine: Engine, fanOuts?: number[], client?: pg.Clien
       Number(row.id),
     );
   const { rows } = await session.query('select public.pipeline_fold($1) as answer', [ids]);
+  if (!client) engine.database.giveBack(session);
   return rows[0].answer;
 }
 
@@ -156,6 +158,7 @@ export async function runSheets(engine: Engine, stage: string, keys?: (number | 
   await worker.complete(rest.map((item) => ({ attempt: item.attempt, token: item.token, outcome: 'released' })));
   await engine.sql.query('update pipeline.attempts set releases = 0 where releases > 0');
   await worker.leave(true);
+  engine.database.giveBack(worker.client);
 }
 
 async function sheetNumbers(engine: Engine, runs: number[]): Promise<Map<number, string>> {

@@ -16,6 +16,11 @@ export interface TestDatabase {
    * authenticated and service_role it logs in as authenticator and sets the role, as the Data API does.
    */
   connect(role?: string, claims?: Record<string, unknown>): Promise<pg.Client>;
+  /**
+   * Hands a session of connect() back that is between transactions and as connect() made it: the next connect() for
+   * that role gets it, spared the work of loading and planning the engine's functions anew.
+   */
+  giveBack(client: pg.Client): void;
   /** Ends its sessions and removes it. */
   drop(): Promise<void>;
 }
@@ -27,12 +32,18 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const url = (role: string, database: string) =>
     `postgresql://${role}:postgres@127.0.0.1:${inject('postgresPort')}/${database}`;
-  await administer(url('supabase_admin', 'template1'), `create database ${name} template postgres owner postgres`);
+  // Copying files costs a third less than the default, which writes every page to the log as well.
+  const create = `create database ${name} template postgres owner postgres strategy file_copy`;
+  await administer(url('supabase_admin', 'template1'), create);
   const clients: pg.Client[] = [];
+  const roles = new Map<pg.Client, string>();
+  const idle: pg.Client[] = [];
   return {
     url: url('postgres', name),
     superUrl: url('supabase_admin', name),
     async connect(role = 'postgres', claims) {
+      const kept = claims ? -1 : idle.findIndex((client) => roles.get(client) === role);
+      if (kept >= 0) return idle.splice(kept, 1)[0] as pg.Client;
       const login = loginRoles.includes(role) ? role : 'authenticator';
       const client = new pg.Client({ connectionString: url(login, name) });
       client.on('error', () => {});
@@ -41,8 +52,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       if (login !== role) await client.query(`set role ${pg.escapeIdentifier(role)}`);
       if (claims) {
         await client.query(`select set_config('request.jwt.claims', $1, false)`, [JSON.stringify({ role, ...claims })]);
+      } else {
+        roles.set(client, role);
       }
       return client;
+    },
+    giveBack(client) {
+      if (client.getTransactionStatus() !== 'I') throw new Error('a session in a transaction cannot be handed back');
+      if (roles.has(client)) idle.push(client);
     },
     async drop() {
       await Promise.all(clients.map((client) => client.end().catch(() => {})));

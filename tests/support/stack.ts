@@ -67,7 +67,7 @@ export class LeadsStack {
       const allowed = allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url));
       const env = { ...allowed, ...options.env };
       const services = detours ? keep(await startDetouredServices(env, scraperLimits)) : undefined;
-      const stack = keep(await startStack({ ...options, env: { ...services?.env, ...env } }));
+      const stack = keep(await startStack({ fsync: false, ...options, env: { ...services?.env, ...env } }));
       services?.connect(stack.apiUrl);
       const leads = new LeadsStack(stack, samples, site, services);
       await leads.#takeClock();

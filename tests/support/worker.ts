@@ -142,6 +142,7 @@ export class Worker {
 export async function resume(engine: Engine, items: unknown): Promise<{ items: Verdict[]; ring: Ring[] }> {
   const client = await engine.database.connect('service_role');
   const { rows } = await client.query('select public.pipeline_resume($1) as answer', [JSON.stringify(items)]);
+  engine.database.giveBack(client);
   return rows[0].answer;
 }
 
@@ -151,5 +152,6 @@ export async function runStage(engine: Engine, stage: string, pipeline = 'flow')
   const batch = await worker.take(1000);
   await worker.complete(batch.map((item) => completed(item, { stage, entity: item.entity_id })));
   await worker.leave();
+  engine.database.giveBack(worker.client);
   return batch;
 }
