@@ -78,7 +78,7 @@ comment on function pipeline.check_columns(pipeline.pipelines, text[]) is 'Raise
 create function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-  select 7 = (select count(*) from pg_attribute a where a.attrelid = p_pipeline.entity_table and not a.attisdropped and a.attname = any (pipeline.stage_columns(p_stage)))
+  select 7 = (select count(*) from pg_attribute a where a.attrelid = p_pipeline.entity_table and not a.attisdropped and a.attname = any ((select pipeline.stage_columns(p_stage))::name[]))
 $$;
 comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether the entity table has the seven columns of a stage.';
 
@@ -143,7 +143,7 @@ as $$
     from unnest(p_changes) c where e.%11$I = c.entity_id::%12$s;$branch$,
     p_stage, p_pipeline.entity_table, p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at',
     (select coalesce(string_agg(distinct format(', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end', n.name || '_status', n.name), ''), '')
-     from pipeline.version_stages vs join pipeline.stages n on n.id = vs.stage_id where p_stage_id = any (vs.needs) and pipeline.has_columns(p_pipeline, n.name)),
+     from pipeline.version_stages vs join pipeline.stages n on n.id = vs.stage_id where n.pipeline_id = p_pipeline.id and p_stage_id = any (vs.needs) and pipeline.has_columns(p_pipeline, n.name)),
     p_pipeline.entity_key,
     (select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
 $$;
