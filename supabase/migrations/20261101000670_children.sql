@@ -101,9 +101,10 @@ begin
   v_ring := pipeline.begin_roots(v_child.id, v_children);
   v_busy := array(
     select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null, jsonb_build_object('code', 'child_running', 'permanent', true,
-        'message', format('the row has a live run of pipeline %s that was started by itself; let it finish or cancel it, then retry this run', v_child.name)),
+        'message', format('the row has a live run of pipeline %s that %s; let it finish or cancel it, then retry this run', v_child.name, coalesce('is a child of run ' || o.run_id, 'was started by itself'))),
       null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
     from pipeline.fan_outs f join pipeline.attempts a on a.id = f.attempt_id join pipeline.runs r on r.id = a.run_id
+    left join pipeline.runs l on l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running' left join pipeline.fan_outs o on o.id = l.fan_out_id
     where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' and not exists (select from pipeline.runs c where c.fan_out_id = f.id));
   if cardinality(v_busy) > 0 then
     v_ring := v_ring || pipeline.fail(p_stage_id, v_busy);
@@ -150,6 +151,24 @@ end
 $$;
 comment on function pipeline.follow_later_runs(bigint, text[]) is 'Files the latest runs of these items'' rows, which the caller holds, as the children of a fan-out.';
 
+-- A row that another parent has run since: the former run cannot go on behind the later one, so its item gets a new one.
+create function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count int;
+begin
+  update pipeline.runs r set fan_out_id = null, item_key = null
+  where r.fan_out_id = p_fan_out_id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') and not pipeline.is_latest_run(r.id);
+  get diagnostics v_count = row_count;
+  if v_count > 0 then
+    update pipeline.fan_outs f set spawned = f.spawned - v_count where f.id = p_fan_out_id;
+    insert into pipeline.tallies (fan_out_id, recount) values (p_fan_out_id, true);
+  end if;
+end
+$$;
+comment on function pipeline.drop_overtaken(bigint, text[]) is 'Takes runs that ended without success, and whose rows, which the caller holds, have had later runs, out of a fan-out.';
+
 create function pipeline.retry_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -161,7 +180,8 @@ declare
   v_ring int[];
 begin
   perform pipeline.reopen_fan_outs(p_stage_id, p_run_ids);
-  perform pipeline.follow_later_runs(f.id, array['1']) from pipeline.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
+  perform pipeline.follow_later_runs(f.id, array['1']), pipeline.drop_overtaken(f.id, array['1'])
+  from pipeline.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
   v_children := array(
     select r.id from pipeline.fan_outs f join pipeline.runs r on r.fan_out_id = f.id
     where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' order by r.id for no key update of r);

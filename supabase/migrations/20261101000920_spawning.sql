@@ -191,6 +191,7 @@ as $$
 begin
   if p_fan_out.retry_children then
     perform pipeline.follow_later_runs(p_fan_out.id, p_item_keys);
+    perform pipeline.drop_overtaken(p_fan_out.id, p_item_keys);
     perform pipeline.retry_runs(array(
       select r.id from pipeline.runs r where r.fan_out_id = p_fan_out.id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') order by r.id for no key update));
   end if;

@@ -408,3 +408,35 @@ test('two stages side by side cannot start runs of one pipeline on the same row'
   // Of alternatives a run takes one.
   await beside({ when: '$.entity.id == 1' }, { when: '$.entity.id != 1' });
 });
+
+test('a run whose row another pipeline has run the same child on since begins a new one when it is retried', async ({
+  engine,
+}) => {
+  await define(engine);
+  await engine.pipeline([contents({ name: 'other' })], {}, 'second');
+  const [id] = await engine.queued('contents');
+  await failStage(engine, 'find');
+  await fold(engine);
+  const failedRun = await runOf(engine, id);
+  const parent = await runOf(engine, id, 'flow');
+  expect(parent.status).toBe('failed');
+  await engine.queue('other', [id as string]);
+  const retry = () => engine.sql.query('select pipeline.retry($1)', [parent.id]);
+  await retry();
+  expect(await engine.item(id)).toMatchObject({
+    contents_status: 'failed',
+    contents_error: expect.stringContaining(
+      `a live run of pipeline index that is a child of run ${(await runOf(engine, id, 'second')).id}; let it finish`,
+    ),
+  });
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
+  await fold(engine);
+  expect((await runOf(engine, id, 'second')).status).toBe('completed');
+  await retry();
+  expect(Number((await runOf(engine, id)).id)).toBeGreaterThan(Number(failedRun.id) + 1);
+  await runStage(engine, 'find', 'index');
+  await runStage(engine, 'link', 'index');
+  await fold(engine);
+  expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
+});

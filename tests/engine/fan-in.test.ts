@@ -31,7 +31,8 @@ async function joined(engine: Engine, atlas: string): Promise<string | undefined
   return (await atlasStatuses(engine, atlas)).split;
 }
 
-const result = (engine: Engine) => engine.value('select split_result from public.atlases');
+const result = (engine: Engine, atlas?: string) =>
+  engine.value('select split_result from public.atlases where id = coalesce($1, id)', [atlas]);
 const fault = (engine: Engine) => engine.value<string>('select split_error from public.atlases');
 const tallies = (engine: Engine) => engine.value('select count(*)::int from pipeline.tallies');
 
@@ -477,6 +478,40 @@ test('a child that its row queued anew since counts as the child when the parent
   expect((await sheetRun(engine, fanOut, 2)).id).not.toBe(former.id);
   expect(await joined(engine, atlas)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
+});
+
+test('a parent whose rows another parent has run since starts new children when it is retried', async ({ engine }) => {
+  const map = { child: { pipeline: 'sheets' } };
+  await defineFamily(engine, { split: map });
+  await engine.insert(3);
+  const [first, second] = (await startAtlases(engine, 2)) as [string, string];
+  const fanOut = await spawnAll(engine, numbers(1, 3));
+  await runSheets(engine, 'scan', [1]);
+  await runSheets(engine, 'blend', [1]);
+  await failSheets(engine, [2]);
+  expect(await joined(engine, first)).toBe('failed');
+  await sweep(engine);
+  await spawnAll(engine, numbers(2, 3));
+  const retry = async () => engine.sql.query('select pipeline.retry($1)', [(await atlasRun(engine, first)).id]);
+  // While the other parent waits for them, a map that is retried says so at once.
+  await retry();
+  const spawner = await Spawner.of(engine);
+  await expect(spawner.spawn(numbers(1, 3), true)).rejects.toMatchObject({
+    code: 'MR004',
+    message: `row 2 is a child of run ${(await atlasRun(engine, second)).id} already`,
+  });
+  await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed', error: { permanent: true } });
+  await endSheets(engine);
+  expect(await joined(engine, second)).toBe('completed');
+  // The workers so far are not heard of again.
+  await engine.advance('16 seconds');
+  await retry();
+  expect(await spawnAll(engine, numbers(1, 3))).toBe(fanOut);
+  expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 2 });
+  await endSheets(engine);
+  expect(await joined(engine, first)).toBe('completed');
+  expect(await childStatuses(engine, fanOut)).toEqual({ completed: 3 });
+  expect(await result(engine, first)).toEqual({ total: 3, completed: 3, failed: 0, cancelled: 0 });
 });
 
 test('a child of a parent that gave it up cannot be retried alone; the remedy is named', async ({ engine }) => {
