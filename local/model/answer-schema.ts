@@ -28,6 +28,16 @@ export function answerSchema(schema: JsonSchema, material: Material, param: stri
   throw new ApiError(400, message, param, 'unfillable_schema');
 }
 
+/**
+ * The first draft that is a valid answer already: who is shown one can hand it back. None for a schema so loose that other
+ * objects would fit as well. Throws ApiError 400 when it is no schema.
+ */
+export function draftThatFits(schema: JsonSchema, drafts: object[], param: string): object | undefined {
+  if (drafts.length === 0 || schema.additionalProperties !== false || !schema.required?.length) return undefined;
+  const validate = validatorOf(schema, param);
+  return drafts.find((draft) => validate(draft));
+}
+
 /** Refuses what OpenAI's strict mode refuses: open objects and optional properties, by their path. */
 export function checkStrict(schema: unknown, param: string, path = ''): void {
   if (typeof schema !== 'object' || schema === null) return;

@@ -1,10 +1,10 @@
-import { answerSchema } from './answer-schema.ts';
+import { answerSchema, draftThatFits } from './answer-schema.ts';
 import { type Conversation, outputsOf } from './conversation.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { Material } from './material.ts';
 import { pickTool, type Tool, type ToolChoice } from './pick-tool.ts';
 import { wordsOf } from './relevance.ts';
-import { readUnits, requestOf } from './source-text.ts';
+import { objectsIn, readUnits, requestOf } from './source-text.ts';
 
 /** What is asked of the model: the conversation, a form for the answer, tools; `param`s name fields for errors. */
 export interface Task {
@@ -29,7 +29,10 @@ export function answer(task: Task): Answer {
   }
   const material = materialOf(conversation, false);
   if (!task.schema) return { kind: 'text', text: plainAnswer(conversation, material) };
-  return { kind: 'text', text: JSON.stringify(answerSchema(task.schema.schema, material, task.schema.param)) };
+  const { schema, param } = task.schema;
+  const drafts = conversation.user.flatMap(objectsIn);
+  const value = draftThatFits(schema, drafts, param) ?? answerSchema(schema, material, param);
+  return { kind: 'text', text: JSON.stringify(value) };
 }
 
 function materialOf(conversation: Conversation, terse: boolean): Material {

@@ -38,6 +38,13 @@ export function requestOf(text: string): string {
   return outside === '' ? text : outside;
 }
 
+/** The objects that stand in a text as JSON, each alone within tags or fences. */
+export function objectsIn(text: string): object[] {
+  return setOffParts(text.slice(0, longestText))
+    .map(({ body }) => parseJson(body))
+    .filter((value) => typeof value === 'object' && value !== null);
+}
+
 function setOffParts(text: string): { key: string; body: string; start: number; end: number }[] {
   const opening = /<([A-Za-z][\w-]*)(?:\s[^<>]*)?>|```\w*\n/g;
   const unclosed = new Set<string>();

@@ -78,6 +78,7 @@ create table public.chunk (
   end_offset int not null,
   heading text,
   page int,
+  graphiti_posted_at timestamptz,
   constraint chunk_ordinal_key unique (document_id, ordinal) deferrable initially deferred,
   constraint chunk_offsets_in_order check (start_offset >= 0 and end_offset > start_offset)
 );
@@ -85,6 +86,7 @@ comment on table public.chunk is 'A document''s text in pieces. The id comes of 
 comment on column public.chunk.start_offset is 'Its place in the text in Storage, in UTF-16 code units, as JavaScript counts them; end_offset is where it ends.';
 comment on column public.chunk.heading is 'The headings it stands under, parted by " > ".';
 comment on column public.chunk.page is 'Of a paged source, where it begins, from 1.';
+comment on column public.chunk.graphiti_posted_at is 'When a Graphiti server took it, where one is set up. It is not posted again; set null where that server has lost it.';
 
 create table public.chunk_draft (
   attempt_id bigint not null,
@@ -217,6 +219,15 @@ end
 $$;
 comment on function public.apply_facts(jsonb) is 'Writes what chunks say: entities (found again by their key), mentions, and facts between entities of the same chunk. A chunk''s former facts go.';
 
+create function public.apply_graphiti(p_items jsonb) returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+  update public.chunk c set graphiti_posted_at = pipeline.now()
+  from jsonb_array_elements(p_items) i
+  where c.id = (i ->> 'entity_id')::uuid and c.graphiti_posted_at is null and (i #>> '{result,posted}')::boolean
+$$;
+comment on function public.apply_graphiti(jsonb) is 'Remembers which chunks a Graphiti server has taken, so that a replay does not post them again.';
+
 create function public.apply_document(p_items jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -227,7 +238,7 @@ begin
 end
 $$;
 comment on function public.apply_document(jsonb) is 'What the one stage of document_monolith writes: chunks and facts together.';
-revoke all on function public.apply_chunks(jsonb), public.apply_facts(jsonb), public.apply_document(jsonb) from public, anon, authenticated, service_role;
+revoke all on function public.apply_chunks(jsonb), public.apply_facts(jsonb), public.apply_graphiti(jsonb), public.apply_document(jsonb) from public, anon, authenticated, service_role;
 
 alter table public.document enable row level security;
 create policy document_of_own_org on public.document for all to authenticated

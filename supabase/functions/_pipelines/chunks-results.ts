@@ -30,3 +30,4 @@ export const graphitiResult = z.object({
   /** Whether a Graphiti server is set up, and took the chunk. */
   posted: z.boolean(),
 });
+export type GraphitiResult = z.output<typeof graphitiResult>;

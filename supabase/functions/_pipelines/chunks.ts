@@ -8,6 +8,13 @@ export const chunks = definePipeline({
   stages: {
     kg: { ...modelWork, function: 'chunks-kg', batchSize: 10, apply: 'public.apply_facts' },
     // Of its own, so that a Graphiti server that is down costs no second answer of the model.
-    graphiti: { ...ownWork, function: 'chunks-graphiti', needs: ['kg'], batchSize: 20, maxWorkers: 2 },
+    graphiti: {
+      ...ownWork,
+      function: 'chunks-graphiti',
+      needs: ['kg'],
+      batchSize: 20,
+      maxWorkers: 2,
+      apply: 'public.apply_graphiti',
+    },
   },
 });

@@ -1,4 +1,5 @@
 import { metadata } from '../books-metadata/handler.ts';
+import { kg } from '../chunks-kg/handler.ts';
 import { extraction } from '../documents-extraction/handler.ts';
 import { intel } from '../leads-intel/handler.ts';
 import { messaging } from '../leads-messaging/handler.ts';
@@ -21,7 +22,7 @@ import type { FinishContext, Stage } from './stage.ts';
 import { validateResult } from './validate-result.ts';
 
 /** The stages whose attempts an external job may finish. A new one is added here. */
-const stages: Stage[] = [scrape, intel, strategy, subject, messaging, ocr, label, metadata, extract, extraction];
+const stages: Stage[] = [scrape, intel, strategy, subject, messaging, ocr, label, metadata, extract, extraction, kg];
 
 /** The stage of that name that external jobs finish. Throws a permanent error when there is none. */
 export function externalStage(pipeline: string, name: string): Stage {

@@ -42,6 +42,10 @@ const groups = {
     DEEPGRAM_MODEL: z.string().default('nova-3'),
     DEEPGRAM_PRICE_MINUTE: price('a minute of sound', '0.0043'),
   }),
+  graphiti: z.object({
+    GRAPHITI_URL: httpUrl.optional(),
+    GRAPHITI_AUTH_TOKEN: z.string().optional(),
+  }),
   model: z.object({
     LLM_URL: httpUrl,
     LLM_AUTH_TOKEN: z.string().optional(),
@@ -72,6 +76,7 @@ const remedies: Record<string, string> = {
   DEEPGRAM_URL: 'set the base URL of an API that answers as Deepgram’s does, or remove it to use Deepgram’s own',
   DEEPGRAM_API_KEY: 'set a key of the transcription service, from https://console.deepgram.com',
   DEEPGRAM_PRICE_MINUTE: 'set US dollars for a minute of sound, or remove it',
+  GRAPHITI_URL: 'set the base URL of a Graphiti server, such as https://graphiti.example.com, or remove it',
   LLM_URL: 'set the base URL of an OpenAI-compatible API, such as https://api.openai.com/v1',
   LLM_MODEL: 'set the name of a model that the API at LLM_URL offers',
   LLM_MODE: 'set inline (answered in the call) or background (answered by webhook or polling)',

@@ -1,0 +1,55 @@
+import { type KgResult, kgResult } from '../_pipelines/chunks-results.ts';
+import { askModel } from '../_shared/model.ts';
+import { quote } from '../_shared/prompt.ts';
+import { type HandlerContext, Waiting } from '../_shared/stage.ts';
+import { proposeFacts } from './candidate-names.ts';
+import { prompt } from './facts-prompt.ts';
+import type { Chunk } from './split-text.ts';
+
+const MAX_TEXT = 20_000;
+
+/**
+ * Asks the model for the entities that a chunk names and the relations between them, with a proposal. With LLM_MODE
+ * `background` the answer comes later: hand it to tidyFacts() then. Throws a StageError.
+ */
+export async function readFacts(
+  { text, heading }: Pick<Chunk, 'text' | 'heading'>,
+  context: HandlerContext,
+): Promise<KgResult | Waiting> {
+  const question = [
+    ...(heading ? [quote('headings', heading, MAX_TEXT)] : []),
+    quote('proposal', JSON.stringify(proposeFacts(text), null, 2), MAX_TEXT),
+    quote('passage', text, MAX_TEXT),
+  ].join('\n\n');
+  const answered = await askModel({ name: 'facts', schema: kgResult, prompt, input: question }, context);
+  return answered instanceof Waiting ? answered : tidyFacts(answered);
+}
+
+/** What of a model's answer is of use: each entity once, and relations between two of them alone, by the entities' names. */
+export function tidyFacts({ entities, relations }: KgResult): KgResult {
+  const names = new Map<string, string>();
+  const kept = entities.filter(({ name }) => {
+    const key = plainName(name);
+    if (key === '' || names.has(key)) return false;
+    names.set(key, name);
+    return true;
+  });
+  return {
+    entities: kept,
+    relations: relations.flatMap((relation) => {
+      const source = names.get(plainName(relation.source));
+      const target = names.get(plainName(relation.target));
+      return source && target && source !== target ? [{ ...relation, source, target }] : [];
+    }),
+  };
+}
+
+/** A name without case, accents and punctuation; the database resolves names further. */
+function plainName(name: string): string {
+  return name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}+#]+/gu, ' ')
+    .trim();
+}

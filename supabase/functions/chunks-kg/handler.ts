@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { readFacts, tidyFacts } from '../_documents/read-facts.ts';
+import { chunks } from '../_pipelines/chunks.ts';
+import { kgResult } from '../_pipelines/chunks-results.ts';
+import { finishAnswer } from '../_shared/model.ts';
+import { defineStage } from '../_shared/stage.ts';
+
+export const kg = defineStage({
+  pipeline: chunks,
+  stage: 'kg',
+  input: z.object({ entity: z.object({ text: z.string(), heading: z.string().nullable() }) }),
+  output: kgResult,
+  handler: ({ entity }, context) => readFacts(entity, context),
+  finish: async (job, context) => tidyFacts(await finishAnswer(kgResult)(job, context)),
+  settings: ['model'],
+});

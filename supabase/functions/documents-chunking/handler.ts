@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { draftChunks } from '../_documents/chunk-rows.ts';
+import { splitText } from '../_documents/split-text.ts';
+import { loadText } from '../_documents/stored-text.ts';
+import { documents } from '../_pipelines/documents.ts';
+import { type ChunkingResult, chunkingResult, textLocation } from '../_pipelines/documents-results.ts';
+import { defineStage, type HandlerContext } from '../_shared/stage.ts';
+
+const input = z.object({ entity: z.object({ id: z.string() }), needs: z.object({ extraction: textLocation }) });
+
+/** Cuts a document's text into chunks and drafts them; they take effect when the attempt completes. Throws a StageError. */
+export async function chunkDocument(
+  { entity, needs: { extraction } }: z.output<typeof input>,
+  { attempt, env, signal }: HandlerContext,
+): Promise<ChunkingResult> {
+  const chunks = splitText(entity.id, await loadText(extraction, env));
+  await draftChunks(attempt, entity.id, chunks, env, signal);
+  return {
+    chunks: chunks.length,
+    tokens: chunks.reduce((sum, chunk) => sum + chunk.tokens, 0),
+    output_location: `chunk?document_id=eq.${entity.id}`,
+  };
+}
+
+export const chunking = defineStage({
+  pipeline: documents,
+  stage: 'chunking',
+  input,
+  output: chunkingResult,
+  handler: chunkDocument,
+});

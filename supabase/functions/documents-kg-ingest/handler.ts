@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { chunkIds } from '../_documents/chunk-rows.ts';
+import { documents } from '../_pipelines/documents.ts';
+import { defineMap } from '../_shared/map-stage.ts';
+import type { HandlerContext } from '../_shared/stage.ts';
+
+const input = z.object({ entity: z.object({ id: z.string() }) });
+
+/** The document's chunks, in order, one item each. Throws a StageError. */
+export async function* listChunks(
+  { entity }: z.output<typeof input>,
+  { env, signal }: HandlerContext,
+): AsyncGenerator<{ key: string }> {
+  for await (const key of chunkIds(entity.id, env, signal)) yield { key };
+}
+
+export const kgIngest = defineMap({
+  pipeline: documents,
+  stage: 'kg_ingest',
+  input,
+  item: z.object({ key: z.string() }),
+  items: listChunks,
+});
