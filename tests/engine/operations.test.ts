@@ -7,7 +7,7 @@ import {
   operation,
   partRuns,
   refused,
-  spawnAll,
+  spawnParts,
   verb,
 } from '../support/operations.ts';
 import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -91,7 +91,7 @@ test('a stage held back by a threshold starts by hand, once', async ({ engine })
     message: expect.stringMatching(/stage early of run \d+ cannot be started: it is queued/),
     hint: expect.stringMatching(/pending/),
   });
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
@@ -179,7 +179,7 @@ test('completing a map by hand gives its children up, which the sweep cancels', 
   await defineSplit(engine);
   const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await verb(engine, 'complete_stage', id, 'split', '{}');
   await engine.sql.query('select pipeline.sweep()');
   expect(await partRuns(engine, parts[0])).toEqual(['cancelled']);

@@ -2,12 +2,12 @@ import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
 import {
   defineSplit,
+  flowAttempts,
   flowStatus,
   insertParts,
   partRuns,
   refused,
-  spawnAll,
-  stageAttempts,
+  spawnParts,
   verb,
 } from '../support/operations.ts';
 import { begin, diamond, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -151,12 +151,12 @@ test('a map that is reset spawns the same rows anew; the sweep cancels the forme
   await defineSplit(engine);
   const parts = await insertParts(engine, 3);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await runStage(engine, 'scan', 'parts');
   await verb(engine, 'reset', id, 'split');
   // The sweep reaches only two of them before the map spawns again, which meets the third.
   expect(await engine.value('select pipeline.cancel_children(2)')).toBe(2);
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   for (const part of parts) expect(await partRuns(engine, part)).toEqual(['cancelled', 'running']);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
@@ -170,14 +170,14 @@ test('a finished map whose late children still run gives them up when it is rese
   await defineSplit(engine, [], { fan_in: { rule: 'at_least', count: 1 } });
   const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   const worker = await Worker.of(engine, 'scan', 'parts');
   await worker.report(completed(await worker.takeOne()));
   await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
-  expect(await stageAttempts(engine, id, 'split')).toEqual(['1 completed']);
+  expect(await flowAttempts(engine, id, 'split')).toEqual(['1 completed']);
   await verb(engine, 'reset', id, 'split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   expect((await partRuns(engine, parts[1])).toSorted()).toEqual(['cancelled', 'running']);
 });
 
@@ -187,7 +187,7 @@ async function oneFailed(engine: Engine, fanIn: Record<string, unknown>) {
   await defineSplit(engine, [early], { fan_in: fanIn });
   const parts = await insertParts(engine, 3);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await runStage(engine, 'scan', 'parts');
   const worker = await Worker.of(engine, 'read', 'parts');
   const batch = await worker.take();
@@ -203,12 +203,12 @@ test('failed children of a map that is over go on; it waits again and what needs
 }) => {
   const { id, parts } = await oneFailed(engine, { failed_children: 'ignore' });
   await runStage(engine, 'join');
-  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 queued']);
+  expect(await flowAttempts(engine, id, 'early')).toEqual(['1 queued']);
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
-  expect(await stageAttempts(engine, id, 'join')).toEqual(['1 completed superseded']);
+  expect(await flowAttempts(engine, id, 'join')).toEqual(['1 completed superseded']);
   // It had begun by a threshold, and stays.
-  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 queued']);
-  await spawnAll(engine, parts);
+  expect(await flowAttempts(engine, id, 'early')).toEqual(['1 queued']);
+  await spawnParts(engine, parts);
   expect(await runStage(engine, 'scan', 'parts')).toEqual([]);
   expect((await runStage(engine, 'read', 'parts')).map((item) => item.entity_id)).toEqual([parts[1]]);
   await engine.sql.query('select pipeline.sweep()');
@@ -223,22 +223,22 @@ test('failed children of a map that still waits go on, and it goes on waiting', 
   // All are over, too few of them completed: the map has failed, and the run with it.
   expect(await flowStatus(engine, id)).toBe('failed');
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(0);
   await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
-  expect(await stageAttempts(engine, id, 'split')).toEqual(['1 failed superseded', '2 completed']);
+  expect(await flowAttempts(engine, id, 'split')).toEqual(['1 failed superseded', '2 completed']);
 });
 
 test('children that fail while their map waits for others can go on without it', async ({ engine }) => {
   await defineSplit(engine, [], { fan_in: { failed_children: 'ignore' } });
   const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   const worker = await Worker.of(engine, 'scan', 'parts');
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
-  expect(await stageAttempts(engine, id, 'split')).toEqual(['1 waiting']);
+  expect(await flowAttempts(engine, id, 'split')).toEqual(['1 waiting']);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
@@ -249,13 +249,13 @@ test('children that fail while their map waits for others can go on without it',
 test('a threshold is counted anew when its stage is reset with the map', async ({ engine }) => {
   const { id, parts } = await oneFailed(engine, { failed_children: 'ignore' });
   await verb(engine, 'reset', id, 'split');
-  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded']);
-  await spawnAll(engine, parts);
+  expect(await flowAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded']);
+  await spawnParts(engine, parts);
   await engine.sql.query('select pipeline.sweep()');
-  expect(await stageAttempts(engine, id, 'early')).toHaveLength(1);
+  expect(await flowAttempts(engine, id, 'early')).toHaveLength(1);
   await runStage(engine, 'scan', 'parts');
   await engine.sql.query('select pipeline.sweep()');
-  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded', '2 queued']);
+  expect(await flowAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded', '2 queued']);
 });
 
 test('a stage without children has none to reset', async ({ engine }) => {
@@ -272,7 +272,7 @@ test('a child whose parent gave it up cannot be reset by itself', async ({ engin
   await defineSplit(engine);
   const parts = await insertParts(engine, 1);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await verb(engine, 'cancel', id);
   await engine.sql.query('select pipeline.sweep()');
   const child = await engine.value('select id from pipeline.runs where fan_out_id is not null');
@@ -327,7 +327,7 @@ test('a pipeline stage that is reset starts its child run anew at once, before t
   await engine.pipeline([{ name: 'inner', kind: 'pipeline', child: { pipeline: 'sub' } }]);
   const [id] = await engine.queued('inner');
   await verb(engine, 'reset', id, 'inner');
-  expect(await stageAttempts(engine, id, 'inner')).toEqual(['1 cancelled superseded', '2 waiting']);
+  expect(await flowAttempts(engine, id, 'inner')).toEqual(['1 cancelled superseded', '2 waiting']);
   const children = `select r.status from pipeline.runs r where r.fan_out_id is not null order by r.id`;
   expect(await engine.rows(children)).toEqual([{ status: 'cancelled' }, { status: 'running' }]);
   expect(await runStage(engine, 'scan', 'sub')).toHaveLength(1);
@@ -344,11 +344,11 @@ test.for(['retry', 'skip', 'reset'])(
     const other = await engine.value('select pipeline.start($1, $2)', ['sub', id]);
     await engine.queue('inner', [id as string]);
     expect(await flowStatus(engine, id)).toBe('failed');
-    expect(await stageAttempts(engine, id, 'beside')).toEqual([]);
+    expect(await flowAttempts(engine, id, 'beside')).toEqual([]);
     await engine.sql.query('select pipeline.cancel($1)', [other]);
     await verb(engine, name, id, 'inner');
     expect(await flowStatus(engine, id)).toBe('running');
-    expect(await stageAttempts(engine, id, 'beside')).toEqual(['1 queued']);
+    expect(await flowAttempts(engine, id, 'beside')).toEqual(['1 queued']);
   },
 );
 
@@ -368,11 +368,7 @@ test('the failed child of a pipeline stage goes on where it failed, and the stag
   await runStage(engine, 'after');
   expect(await flowStatus(engine, id)).toBe('completed');
   expect(await verb(engine, 'reset_children', id, 'inner')).toBe(1);
-  expect(await stageAttempts(engine, id, 'inner')).toEqual([
-    '1 failed superseded',
-    '2 skipped superseded',
-    '3 waiting',
-  ]);
+  expect(await flowAttempts(engine, id, 'inner')).toEqual(['1 failed superseded', '2 skipped superseded', '3 waiting']);
   await engine.expectSound();
   expect(await runStage(engine, 'scan', 'sub')).toEqual([]);
   await runStage(engine, 'read', 'sub');
@@ -392,6 +388,6 @@ test('a new run that takes a stage over goes on showing it, though the map it aw
   await runStage(engine, 'early');
   await verb(engine, 'cancel', id);
   await engine.queue('other', [id as string]);
-  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 completed']);
+  expect(await flowAttempts(engine, id, 'early')).toEqual(['1 completed']);
   expect(await engine.statuses(id)).toEqual({ split: 'queued', join: 'pending', early: 'completed', other: 'queued' });
 });

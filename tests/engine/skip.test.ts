@@ -2,13 +2,13 @@ import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
 import {
   defineSplit,
+  flowAttempts,
   flowStatus,
   insertParts,
   operation,
   partRuns,
   refused,
-  spawnAll,
-  stageAttempts,
+  spawnParts,
   verb,
 } from '../support/operations.ts';
 import { diamond } from '../support/sessions.ts';
@@ -81,12 +81,12 @@ test('a stage held back by a threshold can be skipped', async ({ engine }) => {
   const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
   await verb(engine, 'skip', id, 'early');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
   await engine.sql.query('select pipeline.sweep()');
   await runStage(engine, 'join');
-  expect(await stageAttempts(engine, id, 'early')).toEqual(['1 skipped']);
+  expect(await flowAttempts(engine, id, 'early')).toEqual(['1 skipped']);
   expect(await flowStatus(engine, id)).toBe('completed');
 });
 
@@ -94,7 +94,7 @@ test('skipping a map cancels its children, and thresholds on it hold', async ({ 
   await defineSplit(engine, [{ name: 'early', after: [{ map: 'split', stage: 'read', count: 2 }] }]);
   const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnAll(engine, parts);
+  await spawnParts(engine, parts);
   await verb(engine, 'skip', id, 'split');
   expect(await operation(engine, id, 'early')).toMatchObject({ state: 'queued' });
   await engine.sql.query('select pipeline.sweep()');

@@ -106,10 +106,14 @@ export class Spawner {
   }
 }
 
-/** Claims the next attempt of atlas.split, spawns these items in one last chunk and waits for them; resolves to the fan-out. */
-export async function spawnAll(engine: Engine, items: Row[]): Promise<number> {
-  const spawner = await Spawner.of(engine);
-  await spawner.spawn(items, true);
+/**
+ * Claims the next attempt of a map stage (of atlas.split unless named otherwise), spawns these items in one last chunk and
+ * waits for them; resolves to the fan-out. Throws when they cannot be spawned at once.
+ */
+export async function spawnAll(engine: Engine, items: Row[], stage = 'split', pipeline = 'atlas'): Promise<number> {
+  const spawner = await Spawner.of(engine, stage, pipeline);
+  const answer = await spawner.spawn(items, true);
+  if (answer.status !== 'spawned') throw new Error(`not spawned: ${JSON.stringify(answer)}`);
   await spawner.wait();
   engine.database.giveBack(spawner.worker.client);
   return spawner.fanOut;
@@ -221,14 +225,19 @@ export async function childStatuses(engine: Engine, fanOut: number): Promise<Rec
   return Object.fromEntries(rows.map((row) => [row.status, row.count]));
 }
 
-/** The attempts of a stage of an atlas, as `number state`. */
-export async function stageAttempts(engine: Engine, atlas: string, stage: string): Promise<string[]> {
+/** The attempts of a stage in the newest run of an entity (of `atlas` unless named otherwise), oldest first, as `number state`. */
+export async function stageAttempts(
+  engine: Engine,
+  entity: string | undefined,
+  stage: string,
+  pipeline = 'atlas',
+): Promise<string[]> {
   const rows = await engine.rows<{ text: string }>(
-    `select a.number || ' ' || a.state || case when a.superseded then ' superseded' else '' end as text
-     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.runs r on r.id = a.run_id
-     join pipeline.pipelines p on p.id = r.pipeline_id
-     where p.name = 'atlas' and r.entity_id = $1 and s.name = $2 order by a.id`,
-    [atlas, stage],
+    `select number || ' ' || state || case when superseded then ' superseded' else '' end as text
+     from pipeline.timeline((
+       select max(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = $1 and r.entity_id = $2))
+     where stage = $3`,
+    [pipeline, entity, stage],
   );
   return rows.map((row) => row.text);
 }

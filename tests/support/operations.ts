@@ -1,6 +1,6 @@
 // What tests of operations share: a stage as pipeline.operations shows it, the verbs, and a map over rows that exist.
+import { spawnAll, stageAttempts } from './children.ts';
 import type { Engine, Row, StageDefinition } from './engine.ts';
-import { type Claimed, Worker } from './worker.ts';
 
 /** The number of an entity's newest run of `flow`. */
 export async function flowRun(engine: Engine, id: string | undefined): Promise<string> {
@@ -16,14 +16,8 @@ export async function flowStatus(engine: Engine, id: string | undefined): Promis
 }
 
 /** The attempts of a stage in an entity's newest run of `flow`, oldest first, as `number state`. */
-export async function stageAttempts(engine: Engine, id: string | undefined, stage: string): Promise<string[]> {
-  const rows = await engine.rows<{ text: string }>(
-    `select number || ' ' || state || case when superseded then ' superseded' else '' end as text
-     from pipeline.timeline($1) where stage = $2`,
-    [await flowRun(engine, id), stage],
-  );
-  return rows.map((row) => row.text);
-}
+export const flowAttempts = (engine: Engine, id: string | undefined, stage: string): Promise<string[]> =>
+  stageAttempts(engine, id, stage, 'flow');
 
 /** What pipeline.operations tells of a stage of an entity's newest run of `flow`. */
 export async function operation(engine: Engine, id: string | undefined, stage: string): Promise<Row> {
@@ -55,30 +49,14 @@ export async function defineSplit(engine: Engine, more: StageDefinition[] = [], 
   await engine.pipeline([map, { name: 'join', needs: ['split'] }, ...more]);
 }
 
-/** Claims a map stage and spawns children for `keys`, which are ids of rows that exist; its attempt waits for them then. */
-export async function spawnAll(engine: Engine, keys: string[], stage = 'split'): Promise<Claimed> {
-  const worker = await Worker.of(engine, stage);
-  const item = await worker.takeOne();
-  const items = JSON.stringify(keys.map((key) => ({ key })));
-  const { rows } = await worker.client.query('select public.pipeline_spawn($1, $2, $3, $4, true) as answer', [
-    worker.id,
-    item.attempt,
-    item.token,
-    items,
-  ]);
-  const { status, fan_out: fanOut } = rows[0].answer;
-  if (status !== 'spawned') throw new Error(`not spawned: ${JSON.stringify(rows[0].answer)}`);
-  const waits = {
-    attempt: item.attempt,
-    token: item.token,
-    outcome: 'waiting',
-    service: 'children',
-    job_id: `${fanOut}`,
-  };
-  await worker.report(waits);
-  await worker.leave();
-  return item;
-}
+/** Claims a map stage of `flow` and spawns children for `keys`, which are ids of rows that exist; its attempt waits for them then. */
+export const spawnParts = (engine: Engine, keys: string[], stage = 'split'): Promise<number> =>
+  spawnAll(
+    engine,
+    keys.map((key) => ({ key })),
+    stage,
+    'flow',
+  );
 
 /** Rows of public.parts, as many as asked for; resolves to their ids. */
 export async function insertParts(engine: Engine, count: number): Promise<string[]> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { presentOrNull } from '../_books/absent-words.ts';
 import { readPages } from '../_books/page-rows.ts';
 import { readTitlePage } from '../_books/title-page.ts';
 import { books } from '../_pipelines/books.ts';
@@ -12,7 +13,6 @@ import { prompt } from './prompt.ts';
 const LAST_PAGE = 20;
 const MAX_TEXT = 16_000;
 
-// Words rather than null, since a model that may leave a field out does so too easily.
 const absent = { subtitle: 'no subtitle', author_name: 'no author', publisher_name: 'no publisher', year: 'no year' };
 const text = (description: string) => z.string().min(1).max(300).describe(description);
 const answer = z.object({
@@ -63,10 +63,7 @@ export const metadata = defineStage({
 });
 
 function toMetadata(given: z.output<typeof answer>): z.input<typeof metadataResult> {
-  const orNull = (field: keyof typeof absent) => {
-    const value = given[field].trim();
-    return value === '' || value.toLowerCase() === absent[field] ? null : value;
-  };
+  const orNull = (field: keyof typeof absent) => presentOrNull(given[field], absent[field]);
   const year = Number(/\b\d{4}\b/.exec(given.year)?.[0]);
   return {
     title: given.title.trim(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { presentOrNull } from '../_books/absent-words.ts';
 import { proposeLabels } from '../_books/page-layout.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { blendResult, type LabelResult, labelResult } from '../_pipelines/pages-results.ts';
@@ -10,7 +11,6 @@ import { prompt } from './prompt.ts';
 const MAX_PAGE_TEXT = 12_000;
 const MAX_TITLES = 12;
 
-// Words rather than null, since a model that may leave a field out does so too easily.
 const absent = {
   running_head_line: 'nothing',
   page_label: 'unnumbered',
@@ -66,10 +66,7 @@ export const label = defineStage({
 });
 
 function toLabels(given: z.output<typeof answer>): LabelResult {
-  const orNull = (field: keyof typeof absent) => {
-    const text = given[field].trim();
-    return text === '' || text.toLowerCase() === absent[field] ? null : text;
-  };
+  const orNull = (field: keyof typeof absent) => presentOrNull(given[field], absent[field]);
   return {
     running_head: orNull('running_head_line'),
     page_label: orNull('page_label'),

@@ -1,16 +1,11 @@
 // How many transitions a second each engine makes: entities through five stages that do nothing but return 500 bytes.
 import type { BenchDatabase } from '../database.ts';
-import { stageNames, type Task } from '../engine.ts';
-import { median, type Result, round } from '../results.ts';
-import { runRound } from './run-round.ts';
+import { stageNames } from '../engine.ts';
+import { type Entry, interleavedRounds } from '../interleaved-rounds.ts';
+import type { Result } from '../results.ts';
 import { singleLead } from './single-lead.ts';
 
-const workers = 4;
-const rounds = 3;
-
-type Entry = Omit<Task, 'urls'>;
-
-// What is compared stands side by side, so that a machine which slows down for a while slows down both.
+// What is compared stands side by side.
 const entries: Entry[] = [
   ...[10, 50, 200].flatMap((batch) => [
     entry('millrace', `projection columns, batch ${batch}`, batch, batch === 10 ? 2000 : 4000),
@@ -32,21 +27,7 @@ export async function chain(
   node: string,
   progress: (message: string) => void,
 ): Promise<Result[]> {
-  const rates = new Map<Entry, number[]>(entries.map((one) => [one, []]));
-  for (let number = 1; number <= rounds; number += 1) {
-    for (const one of entries) {
-      const seconds = await runRound(node, { ...one, urls: database.urls }, workers);
-      const rate = (one.entities * stageNames.length) / seconds;
-      rates.get(one)?.push(rate);
-      progress(`chain ${number}/${rounds}: ${one.engine}, ${one.variant}: ${round(rate)} transitions/s`);
-    }
-  }
-  const results = entries.map((one) => ({
-    work: 'chain',
-    engine: one.engine,
-    variant: one.variant,
-    value: round(median(rates.get(one) as number[])),
-    unit: 'transitions/s',
-  }));
+  const amount = (one: Entry) => one.entities * stageNames.length;
+  const results = await interleavedRounds(entries, { database, node, unit: 'transitions', amount }, progress);
   return [...results, ...(await singleLead(database, progress))];
 }
