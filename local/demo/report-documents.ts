@@ -154,6 +154,14 @@ export async function printCosts(client: pg.Client, print: Print): Promise<void>
     rows.map((row) => [row.clerk_org_id, row.source_platform, row.documents, row.completed, dollars(row.cost_usd)]),
     print,
   );
+  if (rows.every(({ cost_usd: cost }) => !cost)) {
+    print(
+      pc.dim(
+        '  The stand-ins are free. LLM_PRICE_INPUT, LLM_PRICE_OUTPUT and DEEPGRAM_PRICE_MINUTE show what others would',
+      ),
+    );
+    print(pc.dim('  ask for as much: set them, here or in .env.'));
+  }
 }
 
 /** Prints some rows of pipeline_job as they are. */

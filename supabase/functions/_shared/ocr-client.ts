@@ -14,7 +14,8 @@ export interface PageRequest {
   documentUrl: string;
   /** From 1. */
   page: number;
-  callbackUrl: string;
+  /** Where the service reports the job's end; without it nobody is told. */
+  callbackUrl?: string;
   idempotencyKey: string;
   /** Which attempt the job belongs to. */
   metadata: Omit<JobMetadata, 'service'>;

@@ -1,0 +1,143 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { DocumentProgress } from '../../local/demo/document-progress.ts';
+import { readArguments } from '../../local/demo/read-arguments.ts';
+import { demoSettings } from '../../local/demo/settings.ts';
+import { documentsTable } from '../../local/demo/watch-documents.ts';
+import { runNode } from './run-command.ts';
+
+let temporary: string;
+
+beforeEach(() => {
+  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-documents-test-'));
+  // Postgres may run as another user, who must get through to its own folder in here.
+  fs.chmodSync(temporary, 0o711);
+});
+afterEach(() => {
+  fs.rmSync(temporary, { recursive: true, force: true });
+});
+
+/** Runs `npm run demo -- documents` on these files, with no settings but the defaults and those given. */
+function runOn(files: string[], settings: Record<string, string> = {}, timeoutMs = 170_000) {
+  const none = ['LLM_URL', 'LLM_MODEL', 'OCR_URL', 'DEEPGRAM_URL', 'GRAPHITI_URL', 'USE_NEW_PIPELINE'];
+  const env = { TMPDIR: temporary, ...Object.fromEntries(none.map((name) => [name, ''])), ...settings };
+  return runNode(['local/bootstrap.mjs', 'local/demo.ts', 'documents', ...files], { env, timeoutMs });
+}
+
+function write(name: string, content: string): string {
+  const file = path.join(temporary, name);
+  fs.writeFileSync(file, content);
+  return file;
+}
+
+const survey = `# Survey\n\n${'The Hollin Lock was rebuilt by Brackmoor Engineering for the Wendle Canal Trust. '.repeat(6)}\n`;
+
+describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => {
+  it('brings a file of each type to its chunks and facts, names what they share, and says why the broken one failed', async () => {
+    const { code, stdout, stderr } = await runOn([], { LLM_PRICE_INPUT: '1', LLM_PRICE_OUTPUT: '2' });
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toContain("update document set extraction_status = 'queued';");
+    const byReader = {
+      'restoration-report.pdf': /pdf, \d+ pages/,
+      'council-minutes.docx': /docx/,
+      'newsletter.html': /html/,
+      'lock-survey.md': /markdown/,
+      'notice-board.jpg': /ocr, 1 page/,
+      'site-meeting.wav': /transcription, 9 s/,
+    };
+    for (const [name, reader] of Object.entries(byReader)) {
+      expect(stdout).toMatch(new RegExp(`${name} +${reader.source} +[1-9]\\d* +[1-9]\\d* +\\d+ +\\$0\\.\\d{4} `));
+      expect(stdout).toMatch(new RegExp(`s {2}${name} +kg_ingest +completed (\\d+)/\\1`));
+    }
+    expect(stdout).toMatch(/✗ broken-upload\.pdf {2}\(broken on purpose\)\n +extraction: /);
+    const places = [...stdout.matchAll(/^ {2}(?:The )?Pell Aqueduct \(\w+\), in (.*)$/gm)].map(
+      (match) => match[1]?.split(', ').length,
+    );
+    // Of the council, and of the trust.
+    expect(places).toEqual([1, expect.any(Number)]);
+    expect(places[1]).toBeGreaterThanOrEqual(3);
+    expect(stdout).toMatch(/org_ostrey_council +email +1 +1 +\$0\.\d{4}/);
+    expect(stdout).toMatch(/lock-survey\.md +documents +completed +completed/);
+    expect(stdout).toContain('pipeline.check_invariants(): no violation');
+    expect(stdout).not.toContain('\x1b[');
+  }, 180_000);
+
+  it('goes on with the other files where one cannot be read, and ends with 1', async () => {
+    const { code, stdout } = await runOn([write('survey.txt', survey), write('empty.pdf', '')]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/survey\.txt +(markdown|plain text) +1 +[1-9]/);
+    expect(stdout).toMatch(/✗ empty\.pdf\n +extraction: .*empty/);
+    expect(stdout).not.toContain('broken on purpose');
+  }, 180_000);
+
+  it('goes the old way, each document in one call, where USE_NEW_PIPELINE is false', async () => {
+    const { code, stdout, stderr } = await runOn([write('survey.md', survey)], { USE_NEW_PIPELINE: 'false' });
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toMatch(/survey\.md +monolith +completed/);
+    expect(stdout).toMatch(/survey\.md +document_monolith +completed +completed/);
+  }, 180_000);
+});
+
+describe('its arguments', () => {
+  it('are any number of files', () => {
+    expect(readArguments(['documents'])).toMatchObject({ demo: 'documents', files: [] });
+    const given = readArguments(['documents', 'a.pdf', 'b.mp3', '--keep']);
+    expect(given).toMatchObject({ demo: 'documents', files: ['a.pdf', 'b.mp3'], keep: true });
+    expect(() => readArguments(['documents', '--url', 'https://example.com'])).toThrow('--url belongs to the leads');
+  });
+
+  it('are refused before anything is started, with the name of each file that cannot be read', async () => {
+    const { code, stdout, stderr } = await runOn(['/nowhere/a.pdf', write('good.txt', 'Good.'), temporary], {}, 30_000);
+    expect(code).toBe(1);
+    expect(stderr).toContain('/nowhere/a.pdf cannot be read: there is no such file');
+    expect(stderr).toContain(`${temporary} cannot be read: it is a folder`);
+    expect(stderr).not.toContain('good.txt');
+    expect(stdout).not.toContain('Starting the stack');
+  }, 40_000);
+});
+
+describe('its settings', () => {
+  it('pass over services elsewhere, which could not reach this machine’s Storage, and say so', () => {
+    const given = { OCR_URL: 'https://ocr.example', DEEPGRAM_URL: 'https://api.deepgram.com', DEEPGRAM_API_KEY: 'x' };
+    const { env, warnings } = demoSettings(given, 'documents');
+    expect(Object.keys(env).filter((name) => name in given)).toEqual([]);
+    expect(warnings.join()).toMatch(/OCR_URL is ignored.*DEEPGRAM_URL is ignored/);
+  });
+
+  it('send documents the new way and cost nothing, unless the user says otherwise', () => {
+    const free = { USE_NEW_PIPELINE: 'true', LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0', DEEPGRAM_PRICE_MINUTE: '0' };
+    expect(demoSettings({}, 'documents').env).toEqual(free);
+    const given = { USE_NEW_PIPELINE: 'false', LLM_PRICE_INPUT: '0.25' };
+    expect(demoSettings(given, 'documents').env).toEqual({ ...free, ...given });
+  });
+});
+
+describe('its table', () => {
+  const document: DocumentProgress = {
+    name: 'a.pdf',
+    statuses: { extraction: 'completed', chunking: 'completed', kg_ingest: 'started' },
+    chunks: { done: 3, all: 7 },
+    monolith: null,
+  };
+  const table = (documents: DocumentProgress[]) =>
+    documentsTable(documents, 1250).map((line) => stripVTControlCharacters(line).trimEnd());
+
+  it('shows each document’s phases, and how many of its chunks have been read', () => {
+    expect(table([document])).toEqual([
+      '  document  extraction        chunking          kg_ingest',
+      '  a.pdf     completed         completed         started 3/7',
+      '  1.3 s',
+    ]);
+  });
+
+  it('shows what goes the old way, and keeps its width at long names', () => {
+    const pending = { extraction: 'pending', chunking: 'pending', kg_ingest: 'pending' };
+    const name = `${'long-'.repeat(20)}name.pdf`;
+    const [, row = ''] = table([{ name, statuses: pending, chunks: null, monolith: 'started' }]);
+    expect(row).toMatch(/^ {2}(long-)+.*… +started, all in one call$/);
+    expect(row.length).toBeLessThan(80);
+  });
+});
