@@ -104,37 +104,48 @@ interface EntityRow {
   documents: string[];
 }
 
-/** Prints the entities of each organisation that most of its documents name, each with some facts and where they are. */
+/** Prints the entities of each organisation that most of its documents name, each with a fact from some of these. */
 export async function printEntities(client: pg.Client, print: Print): Promise<void> {
   const { rows } = await client.query<EntityRow>(
     `select id, organisation, name, type, documents from (
        select e.id, e.clerk_org_id as organisation, e.name, e.type,
          array_agg(distinct d.metadata ->> 'source_name') as documents,
-         row_number() over (partition by e.clerk_org_id order by count(distinct d.id) desc, count(*) desc, e.name) as place
+         row_number() over (partition by e.clerk_org_id order by count(distinct d.id) desc, count(*) desc, e.name) as place,
+         (select count(*) from public.document o where o.clerk_org_id = e.clerk_org_id) as size
        from public.kg_entity e join public.kg_mention m on m.entity_id = e.id
        join public.chunk c on c.id = m.chunk_id join public.document d on d.id = c.document_id
        group by e.id
-     ) ranked where place <= 4 order by organisation, place`,
+     ) ranked where place <= 4 order by size desc, organisation, place`,
   );
   if (rows.length === 0) print('  none');
   let organisation = '';
   for (const entity of rows) {
     if (entity.organisation !== organisation) print(`  ${pc.dim(`of ${entity.organisation}`)}`);
     organisation = entity.organisation;
-    const documents = entity.documents.join(', ');
-    print(`  ${pc.bold(entity.name)} ${pc.dim(`(${entity.type}), in ${documents}`)}`);
-    const facts = await client.query<{ fact: string; name: string }>(
-      `select distinct on (e.fact) e.fact, d.metadata ->> 'source_name' as name
-       from public.kg_edge e join public.chunk c on c.id = e.chunk_id join public.document d on d.id = c.document_id
-       where $1 in (e.source_id, e.target_id) order by e.fact, d.created_at limit 3`,
-      [entity.id],
-    );
-    for (const { fact, name } of facts.rows) {
-      const [first = '', ...rest] = wrapText(`${fact}  [${name}]`, columns - 8);
+    const { length } = entity.documents;
+    const type = entity.type === 'other' ? '' : `, ${entity.type}`;
+    const where = `in ${length} ${length === 1 ? 'document' : 'documents'}: ${entity.documents.join(', ')}`;
+    print(`  ${pc.bold(entity.name)}${type}`);
+    for (const line of wrapText(where, columns - 6)) print(pc.dim(`      ${line}`));
+    for (const { fact, name } of await readFactsOf(entity.id, client)) {
+      const [first = '', ...rest] = wrapText(`${fact} [${name}]`, columns - 8);
       print(`      – ${first}`);
       for (const line of rest) print(`        ${line}`);
     }
   }
+}
+
+/** Facts about an entity, one from each of three documents. */
+async function readFactsOf(entityId: string, client: pg.Client): Promise<{ fact: string; name: string }[]> {
+  const { rows } = await client.query<{ fact: string; name: string }>(
+    `select fact, name from (
+       select distinct on (d.id) d.id, d.created_at, e.fact, d.metadata ->> 'source_name' as name
+       from public.kg_edge e join public.chunk c on c.id = e.chunk_id join public.document d on d.id = c.document_id
+       where $1 in (e.source_id, e.target_id) order by d.id, c.ordinal, e.fact
+     ) facts order by created_at, id limit 3`,
+    [entityId],
+  );
+  return rows;
 }
 
 /** Prints what was spent for whom and from where, as the view document_costs has it. */

@@ -49,16 +49,15 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
       'site-meeting.wav': /transcription, 9 s/,
     };
     for (const [name, reader] of Object.entries(byReader)) {
-      expect(stdout).toMatch(new RegExp(`${name} +${reader.source} +[1-9]\\d* +[1-9]\\d* +\\d+ +\\$0\\.\\d{4} `));
+      expect(stdout).toMatch(new RegExp(`${name} +${reader.source} +[1-9]\\d* +[1-9]\\d* +[1-9]\\d* +\\$0\\.\\d{4} `));
       expect(stdout).toMatch(new RegExp(`s {2}${name} +kg_ingest +completed (\\d+)/\\1`));
     }
     expect(stdout).toMatch(/✗ broken-upload\.pdf {2}\(broken on purpose\)\n +extraction: /);
-    const places = [...stdout.matchAll(/^ {2}(?:The )?Pell Aqueduct \(\w+\), in (.*)$/gm)].map(
-      (match) => match[1]?.split(', ').length,
+    const places = [...stdout.matchAll(/^ {2}(?:The )?Pell Aqueduct.*\n +in (\d) documents?: /gm)].map(([, n]) =>
+      Number(n),
     );
-    // Of the council, and of the trust.
-    expect(places).toEqual([1, expect.any(Number)]);
-    expect(places[1]).toBeGreaterThanOrEqual(3);
+    expect(Math.max(...places)).toBeGreaterThanOrEqual(5);
+    expect(stdout).toMatch(/^ {6}– .*Hollin Lock/m);
     expect(stdout).toMatch(/org_ostrey_council +email +1 +1 +\$0\.\d{4}/);
     expect(stdout).toMatch(/lock-survey\.md +documents +completed +completed/);
     expect(stdout).toContain('pipeline.check_invariants(): no violation');
