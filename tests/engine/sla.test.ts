@@ -65,10 +65,13 @@ test('it is resolved when the stage is done, and the next stage has a bound of i
   expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
   await runStage(engine, 'only');
   expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
-  await engine.advance('9 minutes');
+  await engine.advance('599 seconds');
+  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  await engine.advance('1 second');
+  expect(await sweep(engine)).toMatchObject({ alerts: 2 });
   await runStage(engine, 'next');
   await engine.advance('1 hour');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 2 });
 });
 
 test('a stage without a bound is never late', async ({ engine }) => {
