@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { endSheets, fold, waitingAtlas } from '../support/children.ts';
 import { toReview } from '../support/decisions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
-import { begin, openTransaction } from '../support/sessions.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, failed, released, runStage, Worker, waiting } from '../support/worker.ts';
 
 const bound = { sla_seconds: 600 };
@@ -280,6 +280,7 @@ describe('a definition that changes the bound', () => {
     await engine.pipeline(withBound(900));
     expect(await late(engine)).toBe(0);
     expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+    expect(await engine.value('select late_at - created_at = $1 from pipeline.attempts', ['15 minutes'])).toBe(true);
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
     await engine.pipeline(withBound(1200));
@@ -368,6 +369,7 @@ test('an attempt that fails while the sweep reports it is not reported again thr
   const sweeper = await openTransaction(engine);
   await sweeper.query('select pipeline.raise_alerts(10)');
   const failing = begin(worker.report(failed(item)));
+  await untilBlocked(engine, worker.client);
   await sweeper.query('commit');
   expect(await failing).toEqual(['accepted']);
   await sweep(engine);
@@ -375,6 +377,18 @@ test('an attempt that fails while the sweep reports it is not reported again thr
   expect(await sweep(engine)).toMatchObject({ alerts: 0 });
   expect(await alerts(engine)).toHaveLength(1);
   expect(await late(engine)).toBe(1);
+});
+
+test('a row that is deleted while the sweep reports it leaves no alert behind', async ({ engine }) => {
+  const [id] = await bounded(engine);
+  await engine.advance('10 minutes');
+  const [sweeper, user] = [await openTransaction(engine), await engine.database.connect()];
+  await sweeper.query('select pipeline.raise_alerts(10)');
+  const deleting = begin(user.query('delete from public.items where id = $1', [id]));
+  await untilBlocked(engine, user);
+  await sweeper.query('commit');
+  await deleting;
+  expect(await alerts(engine)).toEqual([]);
 });
 
 test('alerts that cannot be raised do not end the rest of the sweep', async ({ engine }) => {
