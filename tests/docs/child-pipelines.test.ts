@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
+import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
 import { errorOf, fail, finish, start, states, status, sweep } from './play.ts';
@@ -100,6 +100,10 @@ test('what a definition may not say', async ({ engine }) => {
   await engine.sql.query('create table public.bills (id bigint primary key)');
   const bills = { ...elsewhere, pipeline: 'bills', entity: { table: 'public.bills', key: 'id', projection: 'none' } };
   page.expectPromised(await messageOf(() => engine.define(bills)));
+  const again = { kind: 'pipeline' as const, child: { pipeline: 'checks' } };
+  const entity = { table: 'public.invoices', key: 'id', projection: 'none' as const };
+  const beside = { check: again, again };
+  page.expectPromised(await messageOf(() => definePipeline({ name: 'twice', entity, stages: beside })));
   const child = { pipeline: 'invoices' };
   const round = {
     ...page.exported<PipelineDefinition>('checks').toJson(),

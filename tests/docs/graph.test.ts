@@ -71,6 +71,8 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   page.expectPromised(await messageOf(() => changed(articles, 'fetch', { needs: ['publish'] })));
   const elsewhere = { when: '$.needs.picture.width > 100' };
   page.expectPromised(await messageOf(() => changed(articles, 'translate', elsewhere)));
+  const misspelt = changed(articles, 'translate', { when: '$.entity.lang != "en"' });
+  page.expectPromised(await messageOf(() => engine.define(misspelt)));
   const unreadable = changed(articles, 'translate', { when: '$.needs.fetch.language =' });
   page.expectPromised(await messageOf(() => engine.define(unreadable)));
   page.expectPromised(await messageOf(() => changed(articles, 'publish', { otherwise: 'skip' })));

@@ -76,6 +76,9 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   page.expectPromised(await messageOf(() => after({ map: 'split', stage: 'read', count: 1, all: true })));
   const misspelt = after({ map: 'split', stage: 'reed', count: 1 });
   page.expectPromised(await messageOf(() => engine.define(misspelt)));
+  const cards = page.exported<PipelineDefinition>('cards').toJson();
+  const stages = [{ name: 'file', function: 'cards-file' }];
+  page.expectPromised(await messageOf(() => engine.define({ ...cards, stages })));
   await engine.sql.query('insert into public.catalogues values (1)');
   await start(engine, catalogues, 1);
   page.expectPromised(await messageOf(() => spawn(engine, catalogues, 'split', ['one'])));
