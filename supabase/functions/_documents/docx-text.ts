@@ -1,33 +1,30 @@
 import { Buffer } from 'node:buffer';
-import { Unzip, UnzipInflate, unzipSync, zipSync } from 'fflate';
+import { Unzip, UnzipInflate, unzipSync } from 'fflate';
+import { decodeText } from '../_shared/decode-text.ts';
 import { messageOf, PermanentError } from '../_shared/errors.ts';
-import { htmlToMarkdown } from './html-markdown.ts';
+import { docxToMarkdown } from './docx-markdown.ts';
 import { unsupported } from './media-types.ts';
 
-/** TODO measure. */
-export const MAX_DOCX_BYTES = 20 * 1024 * 1024;
-export const MAX_DOCX_TEXT_BYTES = 3 * 1024 * 1024;
+/** Mostly pictures, which are passed over. */
+export const MAX_DOCX_BYTES = 50 * 1024 * 1024;
+/** Unpacked: takes 0.7 s of CPU, loading included, and 130 MB. A page as Word writes it has some 20 KB. */
+export const MAX_DOCX_TEXT_BYTES = 8 * 1024 * 1024;
 
 // So that what comes out of one step is never much more than allowed: a byte may stand for a thousand.
-const inflateStep = 4096;
-
-// Read as a heading of the first level, which a document's title is.
-const styleMap = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"];
+const inflateStep = 16 * 1024;
 
 /** The text of a Word document as Markdown. Throws a PermanentError. */
-export async function readDocxText(bytes: Uint8Array): Promise<string> {
+export function readDocxText(bytes: Uint8Array): string {
   const parts = readParts(bytes);
-  if (!Object.keys(parts).some((name) => name.startsWith('word/'))) throw unsupported('an archive (ZIP)');
-  try {
-    // From version 1.13 on it sets __proto__, which Deno does not have.
-    const { default: mammoth } = await import('mammoth');
-    const noImage = mammoth.images.imgElement(() => Promise.resolve({ src: '' }));
-    const buffer = Buffer.from(zipSync(parts, { level: 0 }));
-    const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage: noImage });
-    return htmlToMarkdown(value);
-  } catch (error) {
-    throw damaged(error);
-  }
+  const document = Object.keys(parts).find((name) => /document\d*\.xml$/i.test(name));
+  if (document === undefined) throw unsupported('an archive (ZIP)');
+  const part = (name: string) => decodeText(parts[name] ?? new Uint8Array());
+  return docxToMarkdown({
+    document: part(document),
+    styles: part('word/styles.xml'),
+    footnotes: part('word/footnotes.xml'),
+    endnotes: part('word/endnotes.xml'),
+  });
 }
 
 /** The parts that hold text, inflated: pictures stay out. */
@@ -76,7 +73,7 @@ function inflate(bytes: Uint8Array): Record<string, Uint8Array> {
 }
 
 function isText(name: string): boolean {
-  return /\.(xml|rels)$/i.test(name);
+  return /^word\/(document\d*|styles|footnotes|endnotes)\.xml$/i.test(name);
 }
 
 function tooLarge(): PermanentError {

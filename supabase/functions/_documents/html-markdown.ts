@@ -1,16 +1,8 @@
-import { Parser } from 'htmlparser2';
+import { type Block, bodyText, headingText, joinBlocks, MarkdownBlocks } from './markdown-blocks.ts';
+import { type MarkupReader, parseMarkup } from './parse-markup.ts';
 
-/** A paragraph, a heading, an item, or a row of a table. */
-interface Block {
-  text: string;
-  kind: 'text' | 'heading' | 'item' | 'row';
+interface PageBlock extends Block {
   inMain: boolean;
-}
-
-interface Row {
-  /** Where in the list of blocks each cell begins. */
-  cells: number[];
-  isFirst: boolean;
 }
 
 const unread = new Set(
@@ -29,21 +21,16 @@ const blocks = new Set(
 /**
  * What a reader sees on a page, as Markdown with headings, lists and tables; emphasis and links are left as their text.
  * Where a page marks its main part, only that. It reads as it parses: a tree of the page would take ten times as long.
+ * Throws a PermanentError for a page too tangled to be read.
  */
 export function htmlToMarkdown(html: string): string {
   const writer = new MarkdownWriter();
-  const parser = new Parser({
-    onopentag: (name, attributes) => writer.open(name, attributes),
-    ontext: (text) => writer.text(text),
-    onclosetag: (name) => writer.close(name),
-  });
-  parser.write(html);
-  parser.end();
+  parseMarkup(html, 'html', writer);
   return writer.markdown();
 }
 
-class MarkdownWriter {
-  readonly #blocks: Block[] = [];
+class MarkdownWriter implements MarkupReader {
+  readonly #blocks = new MarkdownBlocks<PageBlock>();
   #inline = '';
   #heading = 0;
   #title = '';
@@ -57,7 +44,6 @@ class MarkdownWriter {
   readonly #lists: (number | null)[] = [];
   /** The mark of the item that no text has come to yet. */
   #mark = '';
-  readonly #tables: { rows: number; row: Row | null }[] = [];
 
   open(name: string, attributes: Record<string, string>): void {
     if (this.#unread > 0 || isUnread(name, attributes)) {
@@ -76,9 +62,9 @@ class MarkdownWriter {
     else if (name === 'ul') this.#lists.push(null);
     else if (name === 'ol') this.#lists.push(Number(attributes.start ?? 1) - 1 || 0);
     else if (name === 'li') this.#openItem();
-    else if (name === 'table') this.#tables.push({ rows: 0, row: null });
-    else if (name === 'tr') this.#openRow();
-    else if (name === 'td' || name === 'th') this.#tables.at(-1)?.row?.cells.push(this.#blocks.length);
+    else if (name === 'table') this.#blocks.openTable();
+    else if (name === 'tr') this.#blocks.openRow();
+    else if (name === 'td' || name === 'th') this.#blocks.openCell();
   }
 
   text(text: string): void {
@@ -100,25 +86,18 @@ class MarkdownWriter {
     else if (name === 'pre') this.#pre--;
     else if (name === 'ul' || name === 'ol') this.#lists.pop();
     else if (name === 'li') this.#mark = '';
-    else if (name === 'table') this.#tables.pop();
-    else if (name === 'tr') this.#closeRow();
+    else if (name === 'table') this.#blocks.closeTable();
+    else if (name === 'tr') this.#blocks.closeRow();
   }
 
   markdown(): string {
     this.#flush();
-    const main = this.#blocks.filter(({ inMain }) => inMain);
-    const read = main.length > 0 ? main : this.#blocks;
-    const title = this.#title.replace(/\s+/g, ' ').trim();
+    const { all } = this.#blocks;
+    const main = all.filter(({ inMain }) => inMain);
+    const read: Block[] = main.length > 0 ? main : all;
     const hasTitle = read.some(({ kind, text }) => kind === 'heading' && text.startsWith('# '));
-    const shown: Block[] =
-      hasTitle || !title || read.length === 0 ? read : [{ text: `# ${title}`, kind: 'heading', inMain: true }, ...read];
-    return shown
-      .map(({ text, kind }, index) => {
-        const last = shown[index - 1];
-        if (!last) return text;
-        return `${last.kind === kind && (kind === 'item' || kind === 'row') ? '\n' : '\n\n'}${text}`;
-      })
-      .join('');
+    if (hasTitle || read.length === 0 || this.#title.trim() === '') return joinBlocks(read);
+    return joinBlocks([{ kind: 'heading', text: headingText(1, this.#title) }, ...read]);
   }
 
   #openItem(): void {
@@ -128,43 +107,20 @@ class MarkdownWriter {
     this.#mark = `${'  '.repeat(depth)}${typeof number === 'number' ? `${number + 1}.` : '-'} `;
   }
 
-  #openRow(): void {
-    const table = this.#tables.at(-1);
-    if (table) table.row = { cells: [], isFirst: table.rows++ === 0 };
-  }
-
-  /** Makes one line of a row's cells, unless one of them has several paragraphs, as where a table only places them. */
-  #closeRow(): void {
-    const table = this.#tables.at(-1);
-    const row = table?.row;
-    if (!table || !row) return;
-    table.row = null;
-    const cells = row.cells.map((start, index) => this.#blocks.slice(start, row.cells[index + 1]));
-    if (cells.length < 2 || cells.some((cell) => cell.length > 1 || cell.some(({ kind }) => kind !== 'text'))) return;
-    const inMain = this.#main > 0;
-    this.#blocks.length = row.cells[0] ?? 0;
-    if (cells.every((cell) => cell.length === 0)) return;
-    const texts = cells.map(([cell]) => cell?.text.replace(/\s+/g, ' ').replaceAll('|', '\\|') ?? '');
-    this.#blocks.push({ text: `| ${texts.join(' | ')} |`, kind: 'row', inMain });
-    if (row.isFirst) this.#blocks.push({ text: `|${' --- |'.repeat(texts.length)}`, kind: 'row', inMain });
-  }
-
   #flush(): void {
     const inline = this.#inline;
     this.#inline = '';
     if (inline.trim() === '') return;
     const inMain = this.#main > 0;
     if (this.#heading > 0) {
-      const text = `${'#'.repeat(this.#heading)} ${inline.replace(/\s+/g, ' ').trim()}`;
-      this.#blocks.push({ text, kind: 'heading', inMain });
+      this.#blocks.add({ kind: 'heading', text: headingText(this.#heading, inline), inMain });
       return;
     }
-    const text = this.#pre > 0 ? inline.replace(/^\n+|\s+$/g, '') : tidyLines(inline);
+    const text = this.#pre > 0 ? inline.replace(/^\n+/, '').trimEnd() : tidyLines(inline);
     const mark = this.#mark;
     this.#mark = '';
-    if (mark) this.#blocks.push({ text: `${mark}${text}`, kind: 'item', inMain });
-    // What is no heading must not look like one.
-    else this.#blocks.push({ text: text.replace(/^(?=#{1,6} )/gm, '\\'), kind: 'text', inMain });
+    if (mark) this.#blocks.add({ kind: 'item', text: `${mark}${text}`, inMain });
+    else this.#blocks.add({ kind: 'text', text: bodyText(text), inMain });
   }
 }
 

@@ -4,8 +4,8 @@ import { storableText } from '../_shared/errors.ts';
 export function tidyText(text: string): string {
   const clean = storableText(text.replace(/\r\n?|\u2028|\u2029/g, '\n'))
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to go.
-    .replace(/[\u0001-\u0008\u000b\u000e-\u001f\u007f\ufeff]/g, '')
-    .replace(/([^\S\n\f]+)([\n\f])?/g, (blanks, _, end) => end ?? blanks)
+    .replace(/[\u0001-\u0008\u000b\u000e-\u001f\u007f\u00ad\ufeff]/g, '')
+    .replace(/(?<![^\S\n\f])[^\S\n\f]+(?=[\n\f])/g, '')
     .replace(/\n{3,}/g, '\n\n')
     .replace(/^\n+/, '');
   return clean.trimEnd();
