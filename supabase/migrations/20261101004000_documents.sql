@@ -141,9 +141,10 @@ comment on table public.kg_edge is 'A fact about two entities, and the chunk it 
 create function public.kg_key(p_name text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
-  -- Without accents, case, punctuation, a leading article and what says only that it is a company.
+  -- Without accents, case, punctuation, a leading article and what says only that it is a company. The collation is named, so
+  -- that letters are letters and a key is the same on every server.
   with plain as (
-    select btrim(regexp_replace(regexp_replace(lower(normalize(p_name, nfkd)), '[\u0300-\u036f]', '', 'g'), '[^[:alnum:]+#]+', ' ', 'g')) as name
+    select btrim(regexp_replace(regexp_replace(lower(normalize(p_name collate pg_c_utf8, nfkd)), '[\u0300-\u036f]', '', 'g'), '[^[:alnum:]+#]+', ' ', 'g')) as name
   )
   select coalesce(nullif(btrim(regexp_replace(regexp_replace(p.name, '^(the|a|an) ', ''), '( (inc|incorporated|ltd|limited|llc|plc|corp|corporation|co|company|gmbh|ag))+$', '')), ''), nullif(p.name, ''), p_name)
   from plain p
@@ -157,29 +158,44 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_item record;
-  v_chunks int;
+  v_drafts int;
 begin
   for v_item in
     select (i ->> 'attempt')::bigint as attempt_id, (i ->> 'entity_id')::uuid as document_id, (i #>> '{result,chunks}')::int as chunks
     from jsonb_array_elements(p_items) i order by 2
   loop
+    select count(*) into v_drafts from public.chunk_draft d where d.attempt_id = v_item.attempt_id and d.document_id = v_item.document_id;
+    if v_drafts is distinct from v_item.chunks then
+      raise exception 'attempt % reports % chunks of document %, but has drafted %', v_item.attempt_id, v_item.chunks, v_item.document_id, v_drafts
+        using errcode = 'MR002', hint = 'Write all chunks to chunk_draft under the attempt before it completes.';
+    end if;
     delete from public.chunk c where c.document_id = v_item.document_id
       and not exists (select from public.chunk_draft d where d.attempt_id = v_item.attempt_id and d.document_id = v_item.document_id and d.id = c.id);
+    -- What an edit before it has only moved is the same chunk; what it has not even moved is not written.
     insert into public.chunk as c (id, document_id, ordinal, text, tokens, start_offset, end_offset, heading, page)
     select d.id, d.document_id, d.ordinal, d.text, d.tokens, d.start_offset, d.end_offset, d.heading, d.page
     from public.chunk_draft d where d.attempt_id = v_item.attempt_id and d.document_id = v_item.document_id order by d.id
     on conflict on constraint chunk_pkey do update
-      set ordinal = excluded.ordinal, start_offset = excluded.start_offset, end_offset = excluded.end_offset, heading = excluded.heading, page = excluded.page;
-    get diagnostics v_chunks = row_count;
-    if v_chunks <> v_item.chunks then
-      raise exception 'attempt % reports % chunks of document %, but has drafted %', v_item.attempt_id, v_item.chunks, v_item.document_id, v_chunks
-        using errcode = 'MR002', hint = 'Write all chunks to chunk_draft under the attempt before it completes.';
-    end if;
+      set ordinal = excluded.ordinal, tokens = excluded.tokens, start_offset = excluded.start_offset, end_offset = excluded.end_offset,
+        heading = excluded.heading, page = excluded.page
+      where (c.ordinal, c.tokens, c.start_offset, c.end_offset, c.heading, c.page)
+        is distinct from (excluded.ordinal, excluded.tokens, excluded.start_offset, excluded.end_offset, excluded.heading, excluded.page);
     delete from public.chunk_draft d where d.document_id = v_item.document_id;
   end loop;
 end
 $$;
 comment on function public.apply_chunks(jsonb) is 'Turns an attempt''s drafts into its document''s chunks. Chunks that are the same stay, with the facts in them; those that are gone go with theirs.';
+
+create function public.names_in_chunks(p_items jsonb) returns table (chunk_id uuid, clerk_org_id text, key text, name text, type text, description text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select c.id, d.clerk_org_id, public.kg_key(e.name), e.name, e.type, coalesce(e.description, '')
+  from jsonb_array_elements(p_items) i
+  join public.chunk c on c.id = (i ->> 'entity_id')::uuid
+  join public.document d on d.id = c.document_id
+  cross join jsonb_to_recordset(i #> '{result,entities}') e(name text, type text, description text)
+$$;
+comment on function public.names_in_chunks(jsonb) is 'What chunks name, with the key by which it is found again.';
 
 create function public.apply_facts(p_items jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -187,37 +203,46 @@ as $$
 declare
   v_chunks uuid[] := array(select (i ->> 'entity_id')::uuid from jsonb_array_elements(p_items) i);
 begin
-  delete from public.kg_edge e where e.chunk_id = any (v_chunks);
-  delete from public.kg_mention m where m.chunk_id = any (v_chunks);
   -- In the order of the key, so that two batches that name the same things never wait for each other in a circle.
   insert into public.kg_entity (clerk_org_id, key, name, type, description)
-  select distinct on (d.clerk_org_id, k.key) d.clerk_org_id, k.key, e.name, e.type, coalesce(e.description, '')
-  from jsonb_array_elements(p_items) i
-  join public.chunk c on c.id = (i ->> 'entity_id')::uuid
-  join public.document d on d.id = c.document_id
-  cross join jsonb_to_recordset(i #> '{result,entities}') e(name text, type text, description text)
-  cross join lateral (select public.kg_key(e.name) as key) k
-  order by d.clerk_org_id, k.key, length(e.name) desc, e.name
+  select distinct on (n.clerk_org_id, n.key) n.clerk_org_id, n.key, n.name, n.type, n.description
+  from public.names_in_chunks(p_items) n
+  order by n.clerk_org_id, n.key, length(n.name) desc, n.name
   on conflict on constraint kg_entity_key do nothing;
-  insert into public.kg_mention (chunk_id, entity_id, name)
-  select distinct on (c.id, n.id) c.id, n.id, e.name
-  from jsonb_array_elements(p_items) i
-  join public.chunk c on c.id = (i ->> 'entity_id')::uuid
-  join public.document d on d.id = c.document_id
-  cross join jsonb_to_recordset(i #> '{result,entities}') e(name text)
-  join public.kg_entity n on n.clerk_org_id = d.clerk_org_id and n.key = public.kg_key(e.name)
-  order by c.id, n.id, length(e.name) desc, e.name;
-  insert into public.kg_edge (chunk_id, source_id, relation, target_id, fact)
-  select distinct on (m.chunk_id, s.entity_id, r.relation, m.entity_id) m.chunk_id, s.entity_id, r.relation, m.entity_id, r.fact
-  from jsonb_array_elements(p_items) i
-  cross join jsonb_to_recordset(i #> '{result,relations}') r(source text, relation text, target text, fact text)
-  join public.kg_mention s on s.chunk_id = (i ->> 'entity_id')::uuid
-  join public.kg_entity se on se.id = s.entity_id and se.key = public.kg_key(r.source)
-  join public.kg_mention m on m.chunk_id = s.chunk_id and m.entity_id <> s.entity_id
-  join public.kg_entity me on me.id = m.entity_id and me.key = public.kg_key(r.target);
+
+  with named as materialized (
+    select distinct on (n.chunk_id, e.id) n.chunk_id, e.id as entity_id, n.name
+    from public.names_in_chunks(p_items) n
+    join public.kg_entity e on e.clerk_org_id = n.clerk_org_id and e.key = n.key
+    order by n.chunk_id, e.id, length(n.name) desc, n.name
+  ), gone as (
+    delete from public.kg_mention m where m.chunk_id = any (v_chunks)
+      and not exists (select from named n where n.chunk_id = m.chunk_id and n.entity_id = m.entity_id)
+  )
+  insert into public.kg_mention as m (chunk_id, entity_id, name)
+  select n.chunk_id, n.entity_id, n.name from named n
+  on conflict on constraint kg_mention_pkey do update set name = excluded.name where m.name <> excluded.name;
+
+  with said as materialized (
+    select (i ->> 'entity_id')::uuid as chunk_id, public.kg_key(r.source) as source, r.relation, public.kg_key(r.target) as target, r.fact
+    from jsonb_array_elements(p_items) i cross join jsonb_to_recordset(i #> '{result,relations}') r(source text, relation text, target text, fact text)
+  ), facts as materialized (
+    select distinct on (f.chunk_id, s.id, f.relation, t.id) f.chunk_id, s.id as source_id, f.relation, t.id as target_id, f.fact
+    from said f
+    join public.kg_mention sm on sm.chunk_id = f.chunk_id join public.kg_entity s on s.id = sm.entity_id and s.key = f.source
+    join public.kg_mention tm on tm.chunk_id = f.chunk_id join public.kg_entity t on t.id = tm.entity_id and t.key = f.target
+    where s.id <> t.id
+    order by f.chunk_id, s.id, f.relation, t.id, length(f.fact) desc, f.fact
+  ), gone as (
+    delete from public.kg_edge e where e.chunk_id = any (v_chunks) and not exists (
+      select from facts f where f.chunk_id = e.chunk_id and f.source_id = e.source_id and f.relation = e.relation and f.target_id = e.target_id)
+  )
+  insert into public.kg_edge as e (chunk_id, source_id, relation, target_id, fact)
+  select f.chunk_id, f.source_id, f.relation, f.target_id, f.fact from facts f
+  on conflict on constraint kg_edge_key do update set fact = excluded.fact where e.fact <> excluded.fact;
 end
 $$;
-comment on function public.apply_facts(jsonb) is 'Writes what chunks say: entities (found again by their key), mentions, and facts between entities of the same chunk. A chunk''s former facts go.';
+comment on function public.apply_facts(jsonb) is 'Writes what chunks say: entities (found again by their key), mentions, and facts between entities of the same chunk. What a chunk no longer says goes; what it says again keeps its row.';
 
 create function public.apply_graphiti(p_items jsonb) returns void
 language sql set search_path = pg_catalog, pg_temp
@@ -238,7 +263,7 @@ begin
 end
 $$;
 comment on function public.apply_document(jsonb) is 'What the one stage of document_monolith writes: chunks and facts together.';
-revoke all on function public.apply_chunks(jsonb), public.apply_facts(jsonb), public.apply_graphiti(jsonb), public.apply_document(jsonb) from public, anon, authenticated, service_role;
+revoke all on function public.names_in_chunks(jsonb), public.apply_chunks(jsonb), public.apply_facts(jsonb), public.apply_graphiti(jsonb), public.apply_document(jsonb) from public, anon, authenticated, service_role;
 
 alter table public.document enable row level security;
 create policy document_of_own_org on public.document for all to authenticated
