@@ -41,6 +41,26 @@ view pipeline.agent_passages
   column tool_calls bigint
   column turns bigint
   as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.passage, count(*) FILTER (WHERE t.kind = 'model'::text) AS turns, count(*) FILTER (WHERE t.kind = 'tool'::text) AS tool_calls, sum((t.usage ->> 'input_tokens'::text)::numeric) AS input_tokens, sum((t.usage ->> 'output_tokens'::text)::numeric) AS output_tokens, sum((t.usage ->> 'cost_usd'::text)::numeric) AS cost_usd, count(DISTINCT t.attempt_id) AS attempts, min(t.created_at) AS first_turn_at, max(t.created_at) AS last_turn_at FROM pipeline.turns t JOIN pipeline.stages s ON s.id = t.stage_id JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.runs r ON r.id = t.run_id GROUP BY p.name, s.id, s.name, t.run_id, r.entity_id, t.passage ORDER BY t.run_id, s.id, t.passage;
+table pipeline.alerts
+  column attempt_id bigint not null
+  column entity_id text not null
+  column id bigint not null generated always as identity
+  column kind text not null
+  column message text not null
+  column passage integer not null
+  column pipeline text not null
+  column raised_at timestamp with time zone not null
+  column resolved_at timestamp with time zone
+  column run_id bigint not null
+  column stage text not null
+  column stage_id integer not null
+  constraint alerts_kind_known CHECK ((kind = 'sla'::text))
+  constraint alerts_pkey PRIMARY KEY (id)
+  CREATE INDEX alerts_by_run ON pipeline.alerts USING btree (run_id)
+  CREATE INDEX alerts_open ON pipeline.alerts USING btree (id) WHERE (resolved_at IS NULL)
+  CREATE UNIQUE INDEX alerts_one_open ON pipeline.alerts USING btree (run_id, stage_id, passage) WHERE (resolved_at IS NULL)
+  CREATE UNIQUE INDEX alerts_pkey ON pipeline.alerts USING btree (id)
+sequence pipeline.alerts_id_seq
 table pipeline.arrivals
   column due_at timestamp with time zone not null
   column id bigint not null generated always as identity
@@ -58,6 +78,7 @@ table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02
   column id bigint not null generated always as identity
   column job_id text
   column lane text
+  column late_at timestamp with time zone
   column number smallint not null
   column parent_id bigint
   column poll_at timestamp with time zone
@@ -78,6 +99,7 @@ table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_by_deadline ON pipeline.attempts USING btree (deadline_at) WHERE (deadline_at IS NOT NULL)
   CREATE INDEX attempts_by_lane ON pipeline.attempts USING btree (stage_id, lane, queue_at, id) WHERE ((lane IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_submission ON pipeline.attempts USING btree (submission_id) WHERE (submission_id IS NOT NULL)
+  CREATE INDEX attempts_late ON pipeline.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
   CREATE INDEX attempts_ready ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON pipeline.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
   CREATE UNIQUE INDEX attempts_number_key ON pipeline.attempts USING btree (run_id, stage_id, number)
@@ -107,6 +129,30 @@ table pipeline.claims with (fillfactor=50)
   CREATE INDEX claims_by_host ON pipeline.claims USING btree (host)
   CREATE INDEX claims_by_worker ON pipeline.claims USING btree (worker_id)
   CREATE UNIQUE INDEX claims_pkey ON pipeline.claims USING btree (token)
+view pipeline.cut_over_report
+  column completed bigint
+  column cost_per_run numeric
+  column cost_usd numeric
+  column failed bigint
+  column median_seconds numeric
+  column p95_seconds numeric
+  column pipeline text
+  column running bigint
+  column runs bigint
+  column success_share numeric
+  column way text
+  as  WITH run AS MATERIALIZED ( SELECT n.name AS pipeline, w.way, w.place, r_1.id, r_1.status, EXTRACT(epoch FROM r_1.finished_at - r_1.created_at) AS seconds FROM pipeline.pipelines n CROSS JOIN LATERAL ( VALUES ('new'::text,1,n.id), ('old'::text,2,n.replaces_id)) w(way, place, pipeline_id) LEFT JOIN pipeline.runs r_1 ON r_1.pipeline_id = w.pipeline_id WHERE n.replaces_id IS NOT NULL ), cost AS MATERIALIZED ( SELECT c_1.run_id, sum(c_1.cost_usd) AS cost_usd FROM pipeline.attempt_costs(ARRAY( SELECT r_1.id FROM run r_1 WHERE r_1.id IS NOT NULL)) c_1(run_id, stage_id, attempt_id, paid_by, cost_usd) GROUP BY c_1.run_id ) SELECT r.pipeline, r.way, count(r.id) AS runs, count(*) FILTER (WHERE r.status = 'running'::pipeline.run_status) AS running, count(*) FILTER (WHERE r.status = 'completed'::pipeline.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::pipeline.run_status) AS failed, round(count(*) FILTER (WHERE r.status = 'completed'::pipeline.run_status)::numeric / NULLIF(count(*) FILTER (WHERE r.status = ANY (ARRAY['completed'::pipeline.run_status, 'failed'::pipeline.run_status])), 0)::numeric, 4) AS success_share, round(percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::pipeline.run_status)::numeric, 3) AS median_seconds, round(percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::pipeline.run_status)::numeric, 3) AS p95_seconds, sum(c.cost_usd) AS cost_usd, round(sum(c.cost_usd) / NULLIF(count(r.id), 0)::numeric, 6) AS cost_per_run FROM run r LEFT JOIN cost c ON c.run_id = r.id GROUP BY r.pipeline, r.way, r.place ORDER BY r.pipeline, r.place;
+table pipeline.cut_overs
+  column changed_at timestamp with time zone not null
+  column groups text[]
+  column mode text not null default 'default'::text
+  column pipeline_id integer not null
+  column share numeric
+  constraint cut_overs_mode_known CHECK ((mode = ANY (ARRAY['default'::text, 'off'::text, 'share'::text, 'groups'::text, 'on'::text])))
+  constraint cut_overs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES pipeline.pipelines(id) ON DELETE CASCADE
+  constraint cut_overs_pkey PRIMARY KEY (pipeline_id)
+  constraint cut_overs_share_bounds CHECK (((share >= (0)::numeric) AND (share <= (1)::numeric)))
+  CREATE UNIQUE INDEX cut_overs_pkey ON pipeline.cut_overs USING btree (pipeline_id)
 view pipeline.dead_letters
   column attempt_id bigint
   column entity_id text
@@ -163,7 +209,7 @@ table pipeline.in_flight
   column key text not null
   column stage_id integer not null
   column token uuid not null
-  column worker_id uuid not null
+  column worker_id uuid
   constraint in_flight_pkey PRIMARY KEY (attempt_id, token)
   CREATE INDEX in_flight_by_attempt ON pipeline.in_flight USING btree (stage_id, attempt_id)
   CREATE INDEX in_flight_by_key ON pipeline.in_flight USING btree (stage_id, key)
@@ -208,23 +254,29 @@ view pipeline.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table pipeline.pipelines
   column created_at timestamp with time zone not null default pipeline.now()
   column current_version_id integer
   column enabled boolean not null default true
   column entity_key text not null
   column entity_table regclass not null
+  column group_key text
   column id integer not null generated always as identity
   column is_child boolean not null default false
+  column metadata_column text
   column name text not null
   column projection text not null
+  column replaces_id integer
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
   constraint pipelines_projection_known CHECK ((projection = ANY (ARRAY['columns'::text, 'none'::text])))
+  constraint pipelines_replaces_fkey FOREIGN KEY (replaces_id) REFERENCES pipeline.pipelines(id)
+  constraint pipelines_replaces_key UNIQUE (replaces_id)
   CREATE UNIQUE INDEX pipelines_name_key ON pipeline.pipelines USING btree (name)
   CREATE UNIQUE INDEX pipelines_pkey ON pipeline.pipelines USING btree (id)
+  CREATE UNIQUE INDEX pipelines_replaces_key ON pipeline.pipelines USING btree (replaces_id)
 sequence pipeline.pipelines_id_seq
 view pipeline.queue_depth
   column in_backoff bigint
@@ -258,6 +310,7 @@ table pipeline.runs with (fillfactor=80)
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
   column item_key text
+  column metadata jsonb
   column pipeline_id integer not null
   column priority smallint not null default 0
   column status pipeline.run_status not null default 'running'::pipeline.run_status
@@ -282,15 +335,17 @@ view pipeline.stage_health
   column enabled boolean
   column failed bigint
   column in_backoff bigint
+  column late bigint
   column live_workers bigint
   column oldest_age interval
   column pipeline text
   column ready bigint
   column retries bigint
+  column sla interval
   column stage text
   column started bigint
   column waiting bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at <= pipeline.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at > pipeline.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::pipeline.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::pipeline.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::pipeline.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::pipeline.attempt_state AND r.status = 'failed'::pipeline.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, pipeline.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= pipeline.now()) AS oldest_age, ( SELECT count(*) AS count FROM pipeline.workers w WHERE w.stage_id = s.id AND w.left_at IS NULL AND w.heartbeat_at > (pipeline.now() - '00:00:15'::interval)) AS live_workers FROM pipeline.stages s JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.attempts a ON a.stage_id = s.id LEFT JOIN pipeline.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled ORDER BY p.name, s.id;
+  as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at <= pipeline.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at > pipeline.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::pipeline.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::pipeline.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::pipeline.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::pipeline.attempt_state AND r.status = 'failed'::pipeline.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, pipeline.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= pipeline.now()) AS oldest_age, ( SELECT count(*) AS count FROM pipeline.workers w WHERE w.stage_id = s.id AND w.left_at IS NULL AND w.heartbeat_at > (pipeline.now() - '00:00:15'::interval)) AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE pipeline.late_runs(s.id) END AS late FROM pipeline.stages s JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.attempts a ON a.stage_id = s.id LEFT JOIN pipeline.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled, s.sla ORDER BY p.name, s.id;
 table pipeline.stages
   column agent jsonb
   column apply text
@@ -314,6 +369,8 @@ table pipeline.stages
   column poll_every interval
   column result_limit_bytes integer not null
   column retry jsonb not null
+  column sla interval
+  column sla_changed_at timestamp with time zone
   column timeout interval not null
   column watched boolean not null default false
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 1000)))
@@ -532,6 +589,176 @@ table public.books with (fillfactor=50) row level security
   grant update (split_status) to authenticated
   grant update (structure_status) to authenticated
   grant update (toc_status) to authenticated
+table public.chunk row level security
+  column document_id uuid not null
+  column end_offset integer not null
+  column graphiti_posted_at timestamp with time zone
+  column heading text
+  column id uuid not null
+  column ordinal integer not null
+  column page integer
+  column start_offset integer not null
+  column text text not null
+  column tokens integer not null
+  constraint chunk_document_fkey FOREIGN KEY (document_id) REFERENCES document(id) ON DELETE CASCADE
+  constraint chunk_offsets_in_order CHECK (((start_offset >= 0) AND (end_offset > start_offset)))
+  constraint chunk_ordinal_from_one CHECK ((ordinal >= 1))
+  constraint chunk_ordinal_key UNIQUE (document_id, ordinal) DEFERRABLE INITIALLY DEFERRED
+  constraint chunk_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX chunk_ordinal_key ON public.chunk USING btree (document_id, ordinal)
+  CREATE UNIQUE INDEX chunk_pkey ON public.chunk USING btree (id)
+  CREATE TRIGGER millrace_chunks_deleted AFTER DELETE ON public.chunk REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.chunks__deleted()
+  CREATE TRIGGER millrace_chunks_key BEFORE UPDATE OF id ON public.chunk FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.chunks__key()
+  CREATE TRIGGER millrace_chunks_truncated AFTER TRUNCATE ON public.chunk FOR EACH STATEMENT EXECUTE FUNCTION pipeline.chunks__deleted()
+  policy chunk_of_own_document permissive select to authenticated using (EXISTS ( SELECT
+   FROM document d
+  WHERE (d.id = chunk.document_id)))
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+table public.chunk_draft row level security
+  column attempt_id bigint not null
+  column document_id uuid not null
+  column end_offset integer not null
+  column heading text
+  column id uuid not null
+  column ordinal integer not null
+  column page integer
+  column start_offset integer not null
+  column text text not null
+  column tokens integer not null
+  constraint chunk_draft_document_fkey FOREIGN KEY (document_id) REFERENCES document(id) ON DELETE CASCADE
+  constraint chunk_draft_pkey PRIMARY KEY (attempt_id, document_id, id)
+  CREATE INDEX chunk_draft_by_document ON public.chunk_draft USING btree (document_id)
+  CREATE UNIQUE INDEX chunk_draft_pkey ON public.chunk_draft USING btree (attempt_id, document_id, id)
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+table public.document with (fillfactor=50) row level security
+  column chunking_completed_at timestamp with time zone
+  column chunking_error text
+  column chunking_job_id text
+  column chunking_result jsonb
+  column chunking_retry_count integer not null default 0
+  column chunking_started_at timestamp with time zone
+  column chunking_status text not null default 'pending'::text
+  column clerk_org_id text not null generated as (metadata ->> 'clerk_org_id'::text)
+  column created_at timestamp with time zone not null default now()
+  column extraction_completed_at timestamp with time zone
+  column extraction_error text
+  column extraction_job_id text
+  column extraction_result jsonb
+  column extraction_retry_count integer not null default 0
+  column extraction_started_at timestamp with time zone
+  column extraction_status text not null default 'pending'::text
+  column id uuid not null default gen_random_uuid()
+  column kg_ingest_completed_at timestamp with time zone
+  column kg_ingest_error text
+  column kg_ingest_job_id text
+  column kg_ingest_result jsonb
+  column kg_ingest_retry_count integer not null default 0
+  column kg_ingest_started_at timestamp with time zone
+  column kg_ingest_status text not null default 'pending'::text
+  column metadata jsonb not null default '{}'::jsonb
+  column monolith_completed_at timestamp with time zone
+  column monolith_error text
+  column monolith_job_id text
+  column monolith_result jsonb
+  column monolith_retry_count integer not null default 0
+  column monolith_started_at timestamp with time zone
+  column monolith_status text not null default 'pending'::text
+  column source_path text not null
+  constraint document_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text))
+  constraint document_org_form CHECK ((clerk_org_id ~ '^[A-Za-z0-9_-]{1,100}$'::text))
+  constraint document_pkey PRIMARY KEY (id)
+  constraint document_source_in_own_folder CHECK ((starts_with(source_path, ((metadata ->> 'clerk_org_id'::text) || '/'::text)) AND (source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$'::text) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
+  CREATE INDEX document_by_org ON public.document USING btree (clerk_org_id, created_at)
+  CREATE UNIQUE INDEX document_pkey ON public.document USING btree (id)
+  CREATE TRIGGER millrace_document_monolith_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__deleted()
+  CREATE TRIGGER millrace_document_monolith_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__intake()
+  CREATE TRIGGER millrace_document_monolith_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.document_monolith__key()
+  CREATE TRIGGER millrace_document_monolith_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__deleted()
+  CREATE TRIGGER millrace_document_monolith_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__intake()
+  CREATE TRIGGER millrace_documents_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__deleted()
+  CREATE TRIGGER millrace_documents_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__intake()
+  CREATE TRIGGER millrace_documents_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.documents__key()
+  CREATE TRIGGER millrace_documents_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__deleted()
+  CREATE TRIGGER millrace_documents_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__intake()
+  policy document_of_own_org permissive all to authenticated using (clerk_org_id = ( SELECT clerk_org_id() AS clerk_org_id)) with check ((metadata ->> 'clerk_org_id'::text) = ( SELECT clerk_org_id() AS clerk_org_id))
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, select to authenticated
+  grant insert (id) to authenticated
+  grant insert, update (metadata) to authenticated
+  grant insert, update (source_path) to authenticated
+  grant update (chunking_status) to authenticated
+  grant update (extraction_status) to authenticated
+  grant update (kg_ingest_status) to authenticated
+  grant update (monolith_status) to authenticated
+view public.document_costs with (security_invoker=true)
+  column clerk_org_id text
+  column completed bigint
+  column cost_usd numeric
+  column documents bigint
+  column source_platform text
+  as  SELECT metadata ->> 'clerk_org_id'::text AS clerk_org_id, metadata ->> 'source_platform'::text AS source_platform, count(*) AS documents, count(*) FILTER (WHERE status = 'completed'::text) AS completed, sum((metadata ->> 'total_cost_usd'::text)::numeric) AS cost_usd FROM pipeline_job j GROUP BY (metadata ->> 'clerk_org_id'::text), (metadata ->> 'source_platform'::text);
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+table public.kg_edge row level security
+  column chunk_id uuid not null
+  column fact text not null
+  column id bigint not null generated always as identity
+  column relation text not null
+  column source_id bigint not null
+  column target_id bigint not null
+  constraint kg_edge_chunk_fkey FOREIGN KEY (chunk_id) REFERENCES chunk(id) ON DELETE CASCADE
+  constraint kg_edge_key UNIQUE (chunk_id, source_id, relation, target_id)
+  constraint kg_edge_pkey PRIMARY KEY (id)
+  constraint kg_edge_source_fkey FOREIGN KEY (source_id) REFERENCES kg_entity(id) ON DELETE CASCADE
+  constraint kg_edge_target_fkey FOREIGN KEY (target_id) REFERENCES kg_entity(id) ON DELETE CASCADE
+  CREATE INDEX kg_edge_by_source ON public.kg_edge USING btree (source_id)
+  CREATE INDEX kg_edge_by_target ON public.kg_edge USING btree (target_id)
+  CREATE UNIQUE INDEX kg_edge_key ON public.kg_edge USING btree (chunk_id, source_id, relation, target_id)
+  CREATE UNIQUE INDEX kg_edge_pkey ON public.kg_edge USING btree (id)
+  policy kg_edge_of_own_chunk permissive select to authenticated using (EXISTS ( SELECT
+   FROM chunk c
+  WHERE (c.id = kg_edge.chunk_id)))
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+sequence public.kg_edge_id_seq
+  grant select, update, usage to anon
+  grant select, update, usage to authenticated
+  grant select, update, usage to service_role
+table public.kg_entity row level security
+  column clerk_org_id text not null
+  column description text not null default ''::text
+  column id bigint not null generated always as identity
+  column key text not null
+  column name text not null
+  column type text not null
+  constraint kg_entity_key UNIQUE (clerk_org_id, key)
+  constraint kg_entity_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX kg_entity_key ON public.kg_entity USING btree (clerk_org_id, key)
+  CREATE UNIQUE INDEX kg_entity_pkey ON public.kg_entity USING btree (id)
+  policy kg_entity_mentioned permissive select to authenticated using ((clerk_org_id = ( SELECT clerk_org_id() AS clerk_org_id)) AND (EXISTS ( SELECT
+   FROM kg_mention m
+  WHERE (m.entity_id = kg_entity.id))))
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+sequence public.kg_entity_id_seq
+  grant select, update, usage to anon
+  grant select, update, usage to authenticated
+  grant select, update, usage to service_role
+table public.kg_mention row level security
+  column chunk_id uuid not null
+  column entity_id bigint not null
+  column name text not null
+  constraint kg_mention_chunk_fkey FOREIGN KEY (chunk_id) REFERENCES chunk(id) ON DELETE CASCADE
+  constraint kg_mention_entity_fkey FOREIGN KEY (entity_id) REFERENCES kg_entity(id) ON DELETE CASCADE
+  constraint kg_mention_pkey PRIMARY KEY (chunk_id, entity_id)
+  CREATE INDEX kg_mention_by_entity ON public.kg_mention USING btree (entity_id)
+  CREATE UNIQUE INDEX kg_mention_pkey ON public.kg_mention USING btree (chunk_id, entity_id)
+  policy kg_mention_in_own_chunk permissive select to authenticated using (EXISTS ( SELECT
+   FROM chunk c
+  WHERE (c.id = kg_mention.chunk_id)))
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
 view public.lead_pipeline_status with (security_invoker=true)
   column account_id uuid
   column company_url text
@@ -670,11 +897,13 @@ table public.pipeline_decisions row level security
   column run_id bigint not null
   column schema jsonb not null
   column stage text not null
+  constraint pipeline_decisions_fold TRIGGER DEFERRABLE INITIALLY DEFERRED
   constraint pipeline_decisions_pkey PRIMARY KEY (attempt_id)
   CREATE INDEX pipeline_decisions_by_entity ON public.pipeline_decisions USING btree (entity_id)
   CREATE INDEX pipeline_decisions_by_run ON public.pipeline_decisions USING btree (run_id)
   CREATE INDEX pipeline_decisions_open ON public.pipeline_decisions USING btree (attempt_id) WHERE (closed_at IS NULL)
   CREATE UNIQUE INDEX pipeline_decisions_pkey ON public.pipeline_decisions USING btree (attempt_id)
+  CREATE CONSTRAINT TRIGGER pipeline_decisions_fold AFTER UPDATE ON public.pipeline_decisions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.decided_at IS NULL) AND (new.decided_at IS NOT NULL))) EXECUTE FUNCTION pipeline.fold_decided()
   CREATE TRIGGER pipeline_decisions_check BEFORE UPDATE OF decision ON public.pipeline_decisions FOR EACH ROW EXECUTE FUNCTION pipeline.check_answer()
   CREATE TRIGGER pipeline_decisions_take AFTER UPDATE ON public.pipeline_decisions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.take_answers()
   policy decide_on_own_books permissive update to authenticated using ((pipeline = 'books'::text) AND (EXISTS ( SELECT
@@ -687,12 +916,48 @@ table public.pipeline_decisions row level security
   grant select to service_role
   grant update (decision) to authenticated
   grant update (decision) to service_role
+view public.pipeline_job with (security_invoker=true)
+  column completed_at timestamp with time zone
+  column created_at timestamp with time zone
+  column current_phase text
+  column document_id uuid
+  column id uuid
+  column metadata jsonb
+  column pipeline text
+  column run_id bigint
+  column started_at timestamp with time zone
+  column status text
+  column trace_id uuid
+  column updated_at timestamp with time zone
+  as  SELECT d.id, d.id AS document_id, j.current_phase, j.status, j.metadata, j.created_at, j.started_at, j.completed_at, j.updated_at, j.run_id, j.trace_id, j.pipeline FROM document d CROSS JOIN LATERAL evidence.document_job(d.id) j(run_id, trace_id, pipeline, current_phase, status, metadata, created_at, started_at, completed_at, updated_at);
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
+view public.pipeline_phase with (security_invoker=true)
+  column completed_at timestamp with time zone
+  column error_message text
+  column error_type text
+  column id bigint
+  column input_location text
+  column metadata jsonb
+  column output_location text
+  column parent_phase_id bigint
+  column phase text
+  column pipeline text
+  column pipeline_job_id uuid
+  column queued_at timestamp with time zone
+  column retry_count integer
+  column run_id bigint
+  column started_at timestamp with time zone
+  column status text
+  as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline FROM document d CROSS JOIN LATERAL evidence.document_phases(d.id) f(id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE f.phase WHEN 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE 'documents/'::text || d.source_path END AS input_location, CASE f.phase WHEN 'extraction'::text THEN f.output ->> 'text_location'::text WHEN 'chunking'::text THEN f.output ->> 'output_location'::text ELSE 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id END AS output_location) l;
+  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant select to authenticated
 function pipeline.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59fe02f2b88253952e22563cb1c87af9
-function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c91f53ed3ca9ab630ec9c1e33664b5f3
+function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bfe5acfe7db62e6b285bab1c59f920
 function pipeline.admit_arrivals(p_stage_id integer, p_gate pipeline.gates, p_room integer) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 6997499a3971a7e99d2ee50232a8d0cc
-function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 17adaac588ed9f28062ac2dfcf06f9a9
-function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bb2054b83bfcdbc83a9a2567463e979
-function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cc9c52b556c3bffd4642d8ea01f81c97
+function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ed8a6f058620b231eed517ec0087bbb6
+function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7757e580b6610577105868e24b6fda4b
+function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 91fa52322219e2c2afa888774c593c7b
 function pipeline.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bee4e5b5988878d84f9ec12ee53fe07a
 function pipeline.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 578af31db27a06f0bef993c971878296
 function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 339058fea0a02ab827aaf47f5cc61b83
@@ -701,7 +966,8 @@ function pipeline.apply_results(p_stage_id integer, p_items pipeline.work[]) ret
 function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 404e9e153fd5e00a94d90e0d77546b58
 function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
 function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ace64ba1e0191d5e93e9a668aacc710
-function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b0ed13f499cd9c7c2702987518823107
+function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
+function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off body 49132db75ebf8a7139e67eb8d5bef9f8
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb33dc8e350ac53e20f93189ae6b64b
@@ -710,112 +976,155 @@ function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpg
 function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd08750d23b5fa1749cade323a54a557
 function pipeline.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c95212f8f72d025f810fb5e61268e1f
 function pipeline.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 40bd42d97c2825ea1d43d235642fdad1
-function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body bd87977efe22acbcfc203d5dd740cd51
+function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 3987ec1738b2255a88923653481477de
 function pipeline.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
-function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body af8c52371a00b6a1423ff4108d2a30ec
+function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
 function pipeline.books__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d5f5667df27c88eb2392f7a1eb802f7
 function pipeline.books__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function pipeline.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9065b7359a7cb369c9a02696ef3ad95
 function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab97a2adcceb4c03e873590db0133b62
-function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 790f7c53fc84cf71f7c8d6588c89fa95
+function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e26b46edd78d17b31ccdc8e169aadc12
 function pipeline.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4817e97af209d1a90effd3c9822025eb
 function pipeline.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 723fc5c6788636983f4094064058b7fa
 function pipeline.check_agent(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d1a1bdf12078337d89aa37d1e5b3d8c5
 function pipeline.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body c976ee596656951853f8ec51e02b1a5e
-function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 8e2df2d26fc19e3bfa4e14a1cb71eff6
+function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1c6aa9ca38d4ce24699923eeb02badad
 function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body a45c2d1c7682dc46706b491ee34ed2b7
 function pipeline.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4412a41e65cc415d233cf7b62571e0d0
 function pipeline.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a2228748035fb9eeb2e9c5259b221bfb
-function pipeline.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d29f215f7c6159b382361ab97282c7aa
+function pipeline.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1d33a7bc7bab2b02ffa4c9c5a4b46665
 function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2de5591e8dea50f3f5c54ccaeef69836
 function pipeline.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ffa78997f48e23512c093510f252f551
 function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body abdedbd87ac5ffe3c93ff358ff83927c
 function pipeline.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eeee456a0834f357df2b94af8ce19b77
-function pipeline.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 40f4baa3d9b814886910e774444845ab
+function pipeline.check_condition_names(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3729af7fac4ce1c51e57b497ab42968b
+function pipeline.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 709851095875d88254a1e5bc90be0619
+function pipeline.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8f845c540f25c7693efdd9256c4568d
 function pipeline.check_decision(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d519cb6e0181d19d7e2b8ddc84af9665
-function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 614b57a81e39a5847feb59ee5505bc8a
+function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 212d778eaedb93e496c4bea43ef95c45
 function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23bfd1efcaba0873d1a717dd7b787587
 function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9da6154898a9faa7cb1ad17069d1f940
-function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 2f65837d80512dbad47c30e6a3de63b2
+function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b79a8e06b9f87f579808dd99467232f1
+function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5cc5b1284beb5e789e1354f66ae47416
 function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
 function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bbc7ecf4f4f3ea8c299becf72cc0cd95
 function pipeline.check_kind(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3121f3d1f6ff6835e8eb6a657995229b
 function pipeline.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body ddf17bd32e51b4c76b994e2922d0f60c
+function pipeline.check_metadata(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6ec8dcdf703f3ee9e6dc4c1a49db27c8
 function pipeline.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d354be83205f28c99930f70beb71b54a
 function pipeline.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b87a018ef1ad2cc81f61d9727173a9ed
 function pipeline.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean DEFAULT false) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 42ac5d432a4263987be25c733af5f8ff
 function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 723fd7d70d7236da6803be3bba5aaa5e
 function pipeline.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ea2a1fa3882d4d4808d1ed38eb3b5fd
-function pipeline.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c121867b6beb35c18d822fc3a1f5b253
+function pipeline.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fadbdeec59c660863542ea0666b228f0
+function pipeline.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4990600a5cf4ba8667e2cd5eba138748
+function pipeline.check_replaces(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0314fcda4c1351c03b41523e97745132
 function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c5d84f5531e00d14800cb3def7d11a80
 function pipeline.check_retry(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4bc6124b40bda363527bfa8692e7b649
+function pipeline.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b37a9decee4627f32517e10d5a4f091d
 function pipeline.check_rows(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d87c01fa5c930b08eb9cad389635c501
 function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ce66a5571175a9a4daf76628af89e591
 function pipeline.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7029bf4df7a7e74bcd3d1a8d45b9b480
 function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 979f2176943a1afceb3fc72be32b4e59
 function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cbba8922e84647b60eae5b319d4681f5
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
-function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f154121cd84c26c271a52e82faac4fb8
+function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77c282244f65c21532dae66b6fe3fe69
 function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
 function pipeline.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
 function pipeline.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e6567b33afa79ae9fdd788c469a3cd7b
 function pipeline.child_failure(p_fan_out pipeline.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 93aabc08b8b6c29b64f0c4215a16fda9
+function pipeline.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 003ad1f80f0c7d996ef4ae7f088cef97
+function pipeline.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
+function pipeline.chunks__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64772e7fb94bfc4d0833a4e817a7f2cf
 function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b0b424e425cb786a8ced8f27fc88104
 function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb04ce39a8af0d743917e610004034f
 function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae2dec46b745342cacac4e728831ba8
-function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body daf893da552ac9a9c82a48d8de753ab1
+function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d27ffc6affa87366aa64137267f5a1f4
 function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 7889e0b0eea1a1ebd058e30669539dba
-function pipeline.clear_lanes(p_stage pipeline.stages) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975b5ef46e6d6d219191b4acd24163e
+function pipeline.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5022d1d7c0d5d8089402df0d0e2872f3
 function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4430efa62d29cbfff3553b52eb0f4962
 function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
 function pipeline.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aef5abd99f466a03b00937880aab9b16
-function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bf0c985128f596266e47d241a66bf0b
+function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ad2c868d0cc7f41e21c058845ef95e5
 function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
 function pipeline.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f59e8fc176d1d794eb95bc1d0c871330
 function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body e8015fa8f90b2125d6dca0253ba54cf5
+function pipeline.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 88bb82649d217d6da5358ae9973e81a2
+function pipeline.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b92550760388cd804fdaeeb1f7a4eb95
 function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d34f650b980cda4f3555fee853f31a4d
-function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5dd166107b227d37633cebd2a93af62d
-function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 94c8330fff5fae3bdc0ac50e682171ff
+function pipeline.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3624ac738db4591cf05e9c963c9f0bcd
+function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ed47dc0fd7a868c3a2a2c440d2e4c0fc
+function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9592e661f4d569ca71ae2195630fa613
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
-function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 15272ae2935a01129ad8536937bee54e
+function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
+function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f8b01f104b4559f7e141de5ecb0b281f
+function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
+function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body de59920a01882d99c0b28fb973e7ad33
+function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
+function pipeline.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 35e2e55923577da1f1caf9b022859992
+function pipeline.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2eca2ab14ceb1d5d434201b634bdcc1d
+function pipeline.document_monolith__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d93c040bfd8f5eff7d35f1156b1a777
+function pipeline.document_monolith__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
+function pipeline.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e562111107eb10cc2cf918613af28a6
+function pipeline.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 367d8ca8cdeaeaf18c67c89cdad0a2ea
+function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ae652822954a37f56794c2ad157f9b77
+function pipeline.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
+function pipeline.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 35e2e55923577da1f1caf9b022859992
+function pipeline.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 899837577a141c0f08bf020f572507b0
+function pipeline.documents__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 051642db338292d71b5f37669692ead7
+function pipeline.documents__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77520d2cbf302ddac2071291d18c8ea8
+function pipeline.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f559e7bf0613ac8639fd737bb35f467
 function pipeline.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d89adc3f98642f06fe3c69b855a8372e
+function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5dcf5554f9c8cffc54d0c8b461b8f741
 function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d3c125ab89d7eef547ad85330311ce8
-function pipeline.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 934cc1f55bff6bd8a27b0fc421ff68d9
+function pipeline.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
 function pipeline.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f143d8ddc6f8afab91702abb769aa810
 function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c5783812d2c75aa416c3a1d9d36b9a40
 function pipeline.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 778a2fde78956c0c4e2d65f3d16fd624
 function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd8108b7dcdc12009eda899c01869b50
 function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7513ed1052d40661e3d428b611e97055
-function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d4c62513061cb67f9e12345b9bf7a7
+function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f08d99197bf4f0eb248a7a144fb145f
 function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body a0ae9d5afe101bbfa7db692e7c7814b4
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
+function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
 function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d887284e3c8fc2d27953bf4e9621a937
+function pipeline.fold_decided() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 66f4ca3fc8b79c33b7b108c3a0887092
+function pipeline.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body bbd2411b6165ffc7d7e890992e2d2ae9
+function pipeline.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9949043fd3d351da50c7c2337059eb34
 function pipeline.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62b8346304cd4cb69db8623486a701d6
 function pipeline.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cb6985fb8019d888821442211f86247
 function pipeline.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8e07445b7ce15be0de021cf403d04ff2
+function pipeline.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 82d7a58a611a578dd0555b54e61d719d
 function pipeline.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e6f4b61a9b4f06387de5cf76abfea8c7
+function pipeline.forget_lanes(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 89c371b4813c9d246162245608e5fb2d
 function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b04f5cc491925261f08792abf4403d5b
 function pipeline.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c082cfcb19298a1058ac13d2adf6a5e9
+function pipeline.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d88cba498c63734205dd9c71bf7ccd9
 function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9e89fcf548da347253a815172abc22f
 function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
-function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body f9e2ffb6b1295b917ffd5da99f7254af
+function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270
 function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e5de9399316e1ddaf721ebd8fb316ccc
+function pipeline.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 49a88b30f5ceb96961c30cedf7fe0583
 function pipeline.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f01a38a74f6aaa4b02debfb9f1fbf322
 function pipeline.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 759d432128799283257e475f33fd2db7
 function pipeline.hold_stage(p_run bigint, p_stage text, OUT run pipeline.runs, OUT version_stage pipeline.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a60f2358fd6cc74eebd0108c6a580bf
+function pipeline.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5694671c22514654250a8bea344ed5a2
 function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body bf289db6ef494c475ffbcc12d71e3e0d
-function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body ffe2c1d4d2fa3cec0e6cc29436853272
+function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 695203f9bd832d50ee1e4596473485a6
 function pipeline.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 50f8cd1126a6e902d054a8992c7362fd
 function pipeline.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
 function pipeline.is_last_word(p_attempt pipeline.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 578730f420cfcb2718f96bb29f20a340
-function pipeline.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 94820aa21c26dec04d03d4c15357cc43
+function pipeline.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 417def0f157512dc64fd5692b3620225
 function pipeline.is_only_root(p_stage pipeline.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a1df32f0d69bc92fd592c878943c1be0
 function pipeline.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function pipeline.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 87d5153577662dd8fac041b55e3acc1f
@@ -826,13 +1135,15 @@ function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipe
 function pipeline.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 798324beb295aa286c18c5295fdfa639
 function pipeline.lane_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
 function pipeline.lane_keys(p_stage pipeline.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa7f973bf70325be319179873ad32bc3
+function pipeline.lanes_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
 function pipeline.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf05a173d8e613869bb10b4bfe1dd34
 function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd0f387be9747127462163a81e4da03
+function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 18ed6a702024028c827dea14b88223bd
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
-function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 98c3d955ccb0c3a311c7f675e6f1a43f
+function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 412c4d993c2111bfabd1ebdeaaaaa8e4
 function pipeline.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
-function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f243cb70b6a0519904449f186df2d668
+function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
 function pipeline.leads__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cd5ad79ca11949293b6e3161f477bdfe
 function pipeline.leads__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function pipeline.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
@@ -840,25 +1151,27 @@ function pipeline.leave_children(p_stage pipeline.stages, p_attempt_ids bigint[]
 function pipeline.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 51a1f7aff9923ddf0cc27a4cf6c3c06f
 function pipeline.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 298943072a33e95dd5db25b6233da258
 function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d278fd791318000ab51829f382c8693
-function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e2728b2c937c5c96a3b291a78b4a6dc0
+function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 148e52db2cd252fd9f92bfea6f1f0f67
 function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9ac6a8c0305491d705d440f945b1b7a7
 function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function pipeline.may_claim(p_stage pipeline.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 67069cc596b60fa765ba9bf19b009966
+function pipeline.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f2ca83b36b75030004c0bc37fe5893c
 function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 701cb9df7697c19480a1674da897ea46
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
-function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c41dbb7dd99479c19ff5b9ab570a654
+function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90e5dddd29d56c40a8ebaf829fe5168b
+function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d86dbb66ccb251623f8ef9e248f0115a
 function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eab2b1c73bae5051a734f3e6d2db183e
 function pipeline.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function pipeline.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0147bb4de415636ee60180fac89ebe95
-function pipeline.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a5a4a9cfc742d063ca98e85dfec9f91
+function pipeline.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 842648bb1f0c0f1e6349aba910619d18
 function pipeline.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94c615d0f940a2003f94271e8ce7abf1
 function pipeline.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 3afc949347b40d73967c4d7a2a065cd6
 function pipeline.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9b9b5e7159fae83e290c15292da06176
-function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body bf9340aa0f81dd26996121664d8ffba7
+function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 3505b7a2a7c8f7fab00308b9f13e7714
 function pipeline.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7800c071e37e1e9cbf347ed4bd228f9
-function pipeline.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23a7a2e5c7ea577fb9a53fdf86c6667e
+function pipeline.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32b5f0897db9b9fcddb98263e36b576b
 function pipeline.pages__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1f30f3137e1c1f7ef7d9abfe679a61
 function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
@@ -867,6 +1180,8 @@ function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] 
 function pipeline.pass_gate(p_stage_id integer, p_may_wait boolean) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 43dd4c411fd1f5621e0782bbf7af2270
 function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ff0c7b9e76cc7619b6495acaee07874
 function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0bbd944482c0d4e0f60fdc3bb5fa1194
+function pipeline.passage_began(p_run_id bigint, p_stage_id integer, p_passage integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body e60110cf9bc11999f4200be14b348243
+function pipeline.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
 function pipeline.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 662cdc99ccaf63e3f15fdb56ed045c63
 function pipeline.place_attempts(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29fa6ef3487d5396446df60310bb61e2
 function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 194d1aa5de92ea0007218866d0ca428f
@@ -876,27 +1191,34 @@ function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) retur
 function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9ab1997372496e2cde8ee9cd15fa332
 function pipeline.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f0f47875d96f32f148be840f12c63b62
 function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 325c9ab8d01d7e19e40f4dce85212c2a
-function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 85f4bc5e6c396810b7438e5f2dace4f9
+function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d8187b2ba3892ddf359a68e206e1c8db
+function pipeline.prune_alerts(p_before timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 445fc6f6f1eb4ee0b83a258572ed297a
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
-function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 281ada5506c0e6691e654fe3c5712638
-function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c58d5f98e3123f866b50aae6a547d38
+function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e5206c38cd36ef0c57e168782456ecc
+function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc61fcf9567b6eba28a13ba3268cebd8
+function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 064533aeccb926dafb83adbd50064458
+function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
+function pipeline.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body acc52f601d7a3e76c73956540b276d90
 function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 581ca34d4d86dc2b9289148972f27a90
 function pipeline.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function pipeline.refuse_orphan(p_run pipeline.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30c0b8d66179ac05395a541d96ea4f8a
+function pipeline.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4234934993084680556438454121fbeb
 function pipeline.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b118a2b0afb4830d7f55d60c5b6e2da0
 function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
 function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 233e99d5fe471cf7d1a1b1a74f829d23
 function pipeline.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fddad70d256ee22dcf888dddc612601c
 function pipeline.reopen_run(p_run pipeline.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0737d7da5c0c55bae40f6418ff7c803
 function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body af86d5bc4ab50e65790f5083796eafe7
+function pipeline.replacing_pipeline(p_pipeline text) returns pipeline.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 93e75d26559e7e1241b83efb83ad0ba3
 function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5c84782e7d2ada7e37512e1db0863b83
 function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61482481db143e471f5a7a397a3ec320
 function pipeline.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab1d768a9c98ece7aef53e0eb231ecfb
 function pipeline.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f5f2dfcca3e3f41af6b8cb514d874fa
+function pipeline.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 217b92416f6d4e3057f2940816b595ca
 function pipeline.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1e759630cf24866288aa4191f86b71c5
-function pipeline.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9dba265a70802f6c6a4713d98c4fea93
-function pipeline.retry_children(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d6c4fd75625c96d29e76eda7be4dbd5
+function pipeline.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fed62a786851dbdc155589097d7b99a
+function pipeline.retry_children(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4f905a73b5d3e9b3f11b4d7c4a531d2
 function pipeline.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c9592ad3419c05c5a89898c91da0f49
 function pipeline.retry_failed_children(p_fan_out pipeline.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body af47b10b62dc11ff980a5c5e326b35c7
 function pipeline.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f18f9d7c5266a4e716d5b60ace183167
@@ -907,19 +1229,22 @@ function pipeline.ring_polls() returns boolean language plpgsql volatile set sea
 function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f970a1b063003ea95869d526d7595d86
 function pipeline.room_at(p_stage pipeline.stages, p_gate pipeline.gates, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body dc4c8a048cc94f8cbc69d79f26a4c119
 function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
-function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 05dd2e771d4e8fcf86eb2c0fb64b7506
+function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c7d88dd46cd33673469e6031a7d85caf
 function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd38f571661a8175f540ce4b3f1ba232
-function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 1b771d3964204f116c9773382d57425d
+function pipeline.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f950876a3f010387fb14fde31c043371
+function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c83472df2cfd9dab24263e4c211e1103
 function pipeline.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5285f155c0421795f51b1a9993229d88
 function pipeline.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75f4d7117a03b1635bfd0278b0560be6
 function pipeline.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
 function pipeline.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6130abcc6fbe5051fa1aa4f86b779ecb
 function pipeline.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ba2a526de65678a39fab1798ad8bbc17
+function pipeline.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 791f12938e6149adc71bf7a97d0d9962
 function pipeline.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cd8b66affba8cfc8696cb5363d7a3f93
 function pipeline.settle(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bcdd6ee4adce1e31f4159e7ae7f4362e
-function pipeline.settle_branch(p_pipeline pipeline.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body cfc3a48847f3e54193e165cf9ee7d769
+function pipeline.settle_branch(p_pipeline pipeline.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body 04b50fd5ba858343e529ba2fcb6d3afa
 function pipeline.settle_guarded(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce0349ce3a0b8bce2e7278bf73fabf0d
 function pipeline.settle_unprojected(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 99ecea80fd927654168c773883bf81e3
+function pipeline.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body d0c529a36545250f8fcae2898ba5d290
 function pipeline.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
 function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0e22ec41bc1bac4460dad1ff86a8b2a
 function pipeline.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11e2f038de6f82e12bb819bc2d225440
@@ -928,28 +1253,33 @@ function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb
 function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, OUT fan_out pipeline.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02afae2b59eb8c47142af6d538b6dd53
 function pipeline.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function pipeline.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
+function pipeline.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language sql stable set search_path=pg_catalog, pg_temp body f85bf01d597b58937fbcc2665f277076
 function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages language plpgsql stable set search_path=pg_catalog, pg_temp body a05df4893b272aa57d74353581bb4fc5
 function pipeline.stage_open(p_stage pipeline.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 144da1a2477e7b80dcbac43acc97cef8
+function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body a2c8f69b1ebf62861c6c6d62b51ad5b0
 function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
-function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1e0249a8769209bdd9428db06a62dcfd
-function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a6870f8df284b0428f9ceb6555fcf7fa
+function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5156e73c21b626dc7e2fbb6b0ffd28bd
+function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d85d35eb0c490f6b037fedf0c637fe9f
 function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fb4a15492a2536da4e2131563c9aab7
 function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
 function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
+function pipeline.still_late(p_alert pipeline.alerts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8413891e9827e6d1c9cad926a55742c6
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
-function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ee65e0ce0ec30f3c96cb5a5c88bc710d
+function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ff56dd356be5e7ea93551a03beaafdf
+function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
 function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a8a186c6db0f2d436b68376290fa731b
 function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
 function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf0c7bcc03bff09cdc53d6af6738966
-function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 797862d3122c9374145f0dab997a8a34
+function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e643867fe67695b371eb21914a3a73b4
 function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bf93cebcad255e3e510ad8ca376dc32c
 function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bf4cff5b31328a483f61a11019ca02c6
+function pipeline.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
 function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
 function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
-function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab82543711aee53e971ac46efe05d9
-function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 22c88eaaa2de6879857c6e9277e9d996
+function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 824ad3ad5c6af05d11003b0c6a057f46
+function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11a53778a865fcaed30dd2c350a8c12f
 function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 607da61e3352379ce4d39e626cca0315
 function pipeline.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f860e44726a74e6b1081e40118f4
 function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state pipeline.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 542577a9f2422749eb5e129a20d9c161
@@ -958,19 +1288,34 @@ function pipeline.toc__key() returns trigger language plpgsql volatile security 
 function pipeline.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.toc__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a194fe51f5a24fc4b639078005584623
 function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body db8e1bd13f9768e8a55b93f04e750140
+function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c73c8106839fdb1892399e77e49eda32
 function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f22b02c2967ccd38cf5584cc5380f6c2
 function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51129998e69a04b4ae652f7229eec2b
+function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 695ea5d446f788f5f1020ac086b7297c
 function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body fbb13550a29927db2fbb6744d888e0c1
 function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 88890aac739e9dc0535acb8d1f7cc8a7
 function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34daeff9b4578ca83caeec40fd9c447b
+function pipeline.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body afeded5fc8f07e361e113072b3485383
 function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
-function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5cfd2e912ef31d8eca0ceaec38c3481d
-function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8135481f5f9c65688a12e4ef21834ee
-function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 792cb2544da99e63586d8f489cc52ba8
+function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 686cc0ce9df001b5b3d125f64424f75b
+function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2bd6d1a0787a81d1bab45957158ff07a
+function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cb63d0f125e1d4d6d0134abd3accc7cf
 function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be679ce839332cdf8d4681493dd565af
-function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe0c2389682d92e35f83bae31ad3882c
+function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8247bbe5e3a6db334e1d5aa2790b49e8
 function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5d20df3c50656a89a0badd45894c9520
+function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c5bc5c1be96b3bcc2a75fa4a9dc0886
+function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
+function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c7d4aaa2b7fb9e266b8d94c9a5d6f580
+function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fd0365935354faa090da861a9b5e78e3
+function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
+  grant execute to authenticated
+  grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
+function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c3c32c917336a9df2fb33e3b255b336c
+  grant execute to anon
+  grant execute to authenticated
+  grant execute to public
+  grant execute to service_role
 function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
   grant execute to service_role
 function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fa0e4223069001a256d7bbd0bd067d8f

@@ -201,6 +201,365 @@ export type Database = {
         };
         Relationships: [];
       };
+      chunk: {
+        Row: {
+          document_id: string;
+          end_offset: number;
+          graphiti_posted_at: string | null;
+          heading: string | null;
+          id: string;
+          ordinal: number;
+          page: number | null;
+          start_offset: number;
+          text: string;
+          tokens: number;
+        };
+        ComputedFields: never;
+        Insert: {
+          document_id: string;
+          end_offset: number;
+          graphiti_posted_at?: string | null;
+          heading?: string | null;
+          id: string;
+          ordinal: number;
+          page?: number | null;
+          start_offset: number;
+          text: string;
+          tokens: number;
+        };
+        Update: {
+          document_id?: string;
+          end_offset?: number;
+          graphiti_posted_at?: string | null;
+          heading?: string | null;
+          id?: string;
+          ordinal?: number;
+          page?: number | null;
+          start_offset?: number;
+          text?: string;
+          tokens?: number;
+        };
+        Relationships: [
+          {
+            foreignKeyName: 'chunk_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'document';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'chunk_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'pipeline_job';
+            referencedColumns: ['document_id'];
+          },
+          {
+            foreignKeyName: 'chunk_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'pipeline_job';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'chunk_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'pipeline_phase';
+            referencedColumns: ['pipeline_job_id'];
+          },
+        ];
+      };
+      chunk_draft: {
+        Row: {
+          attempt_id: number;
+          document_id: string;
+          end_offset: number;
+          heading: string | null;
+          id: string;
+          ordinal: number;
+          page: number | null;
+          start_offset: number;
+          text: string;
+          tokens: number;
+        };
+        ComputedFields: never;
+        Insert: {
+          attempt_id: number;
+          document_id: string;
+          end_offset: number;
+          heading?: string | null;
+          id: string;
+          ordinal: number;
+          page?: number | null;
+          start_offset: number;
+          text: string;
+          tokens: number;
+        };
+        Update: {
+          attempt_id?: number;
+          document_id?: string;
+          end_offset?: number;
+          heading?: string | null;
+          id?: string;
+          ordinal?: number;
+          page?: number | null;
+          start_offset?: number;
+          text?: string;
+          tokens?: number;
+        };
+        Relationships: [
+          {
+            foreignKeyName: 'chunk_draft_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'document';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'chunk_draft_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'pipeline_job';
+            referencedColumns: ['document_id'];
+          },
+          {
+            foreignKeyName: 'chunk_draft_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'pipeline_job';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'chunk_draft_document_fkey';
+            columns: ['document_id'];
+            isOneToOne: false;
+            referencedRelation: 'pipeline_phase';
+            referencedColumns: ['pipeline_job_id'];
+          },
+        ];
+      };
+      document: {
+        Row: {
+          chunking_completed_at: string | null;
+          chunking_error: string | null;
+          chunking_job_id: string | null;
+          chunking_result: Json | null;
+          chunking_retry_count: number;
+          chunking_started_at: string | null;
+          chunking_status: string;
+          clerk_org_id: string;
+          created_at: string;
+          extraction_completed_at: string | null;
+          extraction_error: string | null;
+          extraction_job_id: string | null;
+          extraction_result: Json | null;
+          extraction_retry_count: number;
+          extraction_started_at: string | null;
+          extraction_status: string;
+          id: string;
+          kg_ingest_completed_at: string | null;
+          kg_ingest_error: string | null;
+          kg_ingest_job_id: string | null;
+          kg_ingest_result: Json | null;
+          kg_ingest_retry_count: number;
+          kg_ingest_started_at: string | null;
+          kg_ingest_status: string;
+          metadata: NonNullable<Json>;
+          monolith_completed_at: string | null;
+          monolith_error: string | null;
+          monolith_job_id: string | null;
+          monolith_result: Json | null;
+          monolith_retry_count: number;
+          monolith_started_at: string | null;
+          monolith_status: string;
+          source_path: string;
+        };
+        ComputedFields: never;
+        Insert: {
+          chunking_completed_at?: string | null;
+          chunking_error?: string | null;
+          chunking_job_id?: string | null;
+          chunking_result?: Json | null;
+          chunking_retry_count?: number;
+          chunking_started_at?: string | null;
+          chunking_status?: string;
+          clerk_org_id?: never;
+          created_at?: string;
+          extraction_completed_at?: string | null;
+          extraction_error?: string | null;
+          extraction_job_id?: string | null;
+          extraction_result?: Json | null;
+          extraction_retry_count?: number;
+          extraction_started_at?: string | null;
+          extraction_status?: string;
+          id?: string;
+          kg_ingest_completed_at?: string | null;
+          kg_ingest_error?: string | null;
+          kg_ingest_job_id?: string | null;
+          kg_ingest_result?: Json | null;
+          kg_ingest_retry_count?: number;
+          kg_ingest_started_at?: string | null;
+          kg_ingest_status?: string;
+          metadata?: NonNullable<Json>;
+          monolith_completed_at?: string | null;
+          monolith_error?: string | null;
+          monolith_job_id?: string | null;
+          monolith_result?: Json | null;
+          monolith_retry_count?: number;
+          monolith_started_at?: string | null;
+          monolith_status?: string;
+          source_path: string;
+        };
+        Update: {
+          chunking_completed_at?: string | null;
+          chunking_error?: string | null;
+          chunking_job_id?: string | null;
+          chunking_result?: Json | null;
+          chunking_retry_count?: number;
+          chunking_started_at?: string | null;
+          chunking_status?: string;
+          clerk_org_id?: never;
+          created_at?: string;
+          extraction_completed_at?: string | null;
+          extraction_error?: string | null;
+          extraction_job_id?: string | null;
+          extraction_result?: Json | null;
+          extraction_retry_count?: number;
+          extraction_started_at?: string | null;
+          extraction_status?: string;
+          id?: string;
+          kg_ingest_completed_at?: string | null;
+          kg_ingest_error?: string | null;
+          kg_ingest_job_id?: string | null;
+          kg_ingest_result?: Json | null;
+          kg_ingest_retry_count?: number;
+          kg_ingest_started_at?: string | null;
+          kg_ingest_status?: string;
+          metadata?: NonNullable<Json>;
+          monolith_completed_at?: string | null;
+          monolith_error?: string | null;
+          monolith_job_id?: string | null;
+          monolith_result?: Json | null;
+          monolith_retry_count?: number;
+          monolith_started_at?: string | null;
+          monolith_status?: string;
+          source_path?: string;
+        };
+        Relationships: [];
+      };
+      kg_edge: {
+        Row: {
+          chunk_id: string;
+          fact: string;
+          id: number;
+          relation: string;
+          source_id: number;
+          target_id: number;
+        };
+        ComputedFields: never;
+        Insert: {
+          chunk_id: string;
+          fact: string;
+          id?: never;
+          relation: string;
+          source_id: number;
+          target_id: number;
+        };
+        Update: {
+          chunk_id?: string;
+          fact?: string;
+          id?: never;
+          relation?: string;
+          source_id?: number;
+          target_id?: number;
+        };
+        Relationships: [
+          {
+            foreignKeyName: 'kg_edge_chunk_fkey';
+            columns: ['chunk_id'];
+            isOneToOne: false;
+            referencedRelation: 'chunk';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'kg_edge_source_fkey';
+            columns: ['source_id'];
+            isOneToOne: false;
+            referencedRelation: 'kg_entity';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'kg_edge_target_fkey';
+            columns: ['target_id'];
+            isOneToOne: false;
+            referencedRelation: 'kg_entity';
+            referencedColumns: ['id'];
+          },
+        ];
+      };
+      kg_entity: {
+        Row: {
+          clerk_org_id: string;
+          description: string;
+          id: number;
+          key: string;
+          name: string;
+          type: string;
+        };
+        ComputedFields: never;
+        Insert: {
+          clerk_org_id: string;
+          description?: string;
+          id?: never;
+          key: string;
+          name: string;
+          type: string;
+        };
+        Update: {
+          clerk_org_id?: string;
+          description?: string;
+          id?: never;
+          key?: string;
+          name?: string;
+          type?: string;
+        };
+        Relationships: [];
+      };
+      kg_mention: {
+        Row: {
+          chunk_id: string;
+          entity_id: number;
+          name: string;
+        };
+        ComputedFields: never;
+        Insert: {
+          chunk_id: string;
+          entity_id: number;
+          name: string;
+        };
+        Update: {
+          chunk_id?: string;
+          entity_id?: number;
+          name?: string;
+        };
+        Relationships: [
+          {
+            foreignKeyName: 'kg_mention_chunk_fkey';
+            columns: ['chunk_id'];
+            isOneToOne: false;
+            referencedRelation: 'chunk';
+            referencedColumns: ['id'];
+          },
+          {
+            foreignKeyName: 'kg_mention_entity_fkey';
+            columns: ['entity_id'];
+            isOneToOne: false;
+            referencedRelation: 'kg_entity';
+            referencedColumns: ['id'];
+          },
+        ];
+      };
       leads: {
         Row: {
           account_id: string;
@@ -507,6 +866,17 @@ export type Database = {
         ComputedFields: never;
         Relationships: [];
       };
+      document_costs: {
+        Row: {
+          clerk_org_id: string | null;
+          completed: number | null;
+          cost_usd: number | null;
+          documents: number | null;
+          source_platform: string | null;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
       lead_pipeline_status: {
         Row: {
           account_id: string;
@@ -527,8 +897,53 @@ export type Database = {
         ComputedFields: never;
         Relationships: [];
       };
+      pipeline_job: {
+        Row: {
+          completed_at: string | null;
+          created_at: string | null;
+          current_phase: string | null;
+          document_id: string;
+          id: string;
+          metadata: Json | null;
+          pipeline: string | null;
+          run_id: number | null;
+          started_at: string | null;
+          status: string | null;
+          trace_id: string | null;
+          updated_at: string | null;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
+      pipeline_phase: {
+        Row: {
+          completed_at: string | null;
+          error_message: string | null;
+          error_type: string | null;
+          id: number | null;
+          input_location: string | null;
+          metadata: Json | null;
+          output_location: string | null;
+          parent_phase_id: number | null;
+          phase: string | null;
+          pipeline: string | null;
+          pipeline_job_id: string;
+          queued_at: string | null;
+          retry_count: number | null;
+          run_id: number | null;
+          started_at: string | null;
+          status: string | null;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
     };
     Functions: {
+      apply_chunks: { Args: { p_items: Json }; Returns: undefined };
+      apply_document: { Args: { p_items: Json }; Returns: undefined };
+      apply_facts: { Args: { p_items: Json }; Returns: undefined };
+      apply_graphiti: { Args: { p_items: Json }; Returns: undefined };
+      clerk_org_id: { Args: Record<PropertyKey, never>; Returns: string };
       insert_pages: {
         Args: { p_items: Json; p_parent: string };
         Returns: {
@@ -536,6 +951,7 @@ export type Database = {
           item_key: string;
         }[];
       };
+      kg_key: { Args: { p_name: string }; Returns: string };
       pipeline_checkpoint: {
         Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
         Returns: Json;
