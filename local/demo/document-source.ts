@@ -75,7 +75,8 @@ export async function addDocuments(
     const file = new Blob([new Uint8Array(bytes)], { type: mediaType });
     const { error } = await storage.from('documents').upload(source_path, file, { contentType: mediaType });
     if (error) {
-      refused.push({ name, reason: `Storage did not take it: ${error.message}` });
+      const size = (bytes.length / 1024 / 1024).toFixed(1);
+      refused.push({ name, reason: `Storage did not take it, of ${size} MB: ${error.message}` });
       continue;
     }
     const metadata = { source_name: name, source_platform: platform, clerk_org_id: organisation };

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import pc from 'picocolors';
 import { printTable } from './print-table.ts';
+import { shorten } from './shorten.ts';
 import { wrapText } from './wrap-text.ts';
 
 type Print = (line: string) => void;
@@ -64,7 +65,7 @@ export function printDocuments(documents: FinishedDocument[], print: Print): voi
       ['time', 'right'],
     ],
     completed.map((document) => [
-      document.name,
+      shorten(document.name),
       readAs(document),
       String(document.chunks),
       String(document.entities),
@@ -185,7 +186,7 @@ export async function printJobs(client: pg.Client, print: Print): Promise<void> 
   const names = ['source_name', 'pipeline', 'current_phase', 'status', 'total_cost_usd', 'completed_at'];
   printTable(
     names.map((name) => [name]),
-    rows.map((row) => names.map((name) => row[name] ?? '')),
+    rows.map((row) => names.map((name) => shorten(row[name] ?? ''))),
     print,
   );
 }

@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
 import { type DocumentProgress, type Phase, phases, readDocumentProgress } from './document-progress.ts';
+import { shorten } from './shorten.ts';
 
 const everyMs = 200;
-const longestName = 30;
+const nameWidth = 32;
 const cellWidth = 18;
 const colours: Record<string, (text: string) => string> = {
   queued: pc.yellow,
@@ -65,10 +66,6 @@ function describe({ statuses, chunks }: DocumentProgress, phase: Phase): string 
   return phase === 'kg_ingest' && chunks ? `${status} ${chunks.done}/${chunks.all}` : status;
 }
 
-function shorten(name: string): string {
-  return name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
-}
-
 function tableOn(out: NodeJS.WriteStream): (documents: DocumentProgress[], elapsedMs: number) => void {
   let drawn = 0;
   return (documents, elapsedMs) => {
@@ -89,9 +86,9 @@ function linesOn(out: NodeJS.WriteStream): (documents: DocumentProgress[], elaps
         : phases.map((phase) => [phase, describe(document, phase)] as const);
       for (const [phase, text] of says) {
         const key = `${at} ${phase}`;
-        const name = shorten(document.name).padEnd(longestName);
+        const name = shorten(document.name).padEnd(nameWidth);
         if (text !== '·' && last.get(key) !== text) {
-          out.write(`  ${(elapsedMs / 1000).toFixed(1).padStart(5)} s  ${name}  ${phase.padEnd(10)} ${text}\n`);
+          out.write(`  ${(elapsedMs / 1000).toFixed(1).padStart(5)} s  ${name}${phase.padEnd(10)} ${text}\n`);
         }
         last.set(key, text);
       }

@@ -136,7 +136,7 @@ describe('its table', () => {
     const pending = { extraction: 'pending', chunking: 'pending', kg_ingest: 'pending' };
     const name = `${'long-'.repeat(20)}name.pdf`;
     const [, row = ''] = table([{ name, statuses: pending, chunks: null, monolith: 'started' }]);
-    expect(row).toMatch(/^ {2}(long-)+.*… +started, all in one call$/);
+    expect(row).toMatch(/^ {2}(long-)+.*…-name\.pdf +started, all in one call$/);
     expect(row.length).toBeLessThan(80);
   });
 });

@@ -31,6 +31,21 @@ export async function draftChunks(
   }
 }
 
+/**
+ * Deletes what an earlier claim of the attempt has drafted: needed where the attempt may find another text each time.
+ * Throws a StageError.
+ */
+export async function dropDrafts(attempt: number, documentId: string, env: Env, signal: AbortSignal): Promise<void> {
+  const { error, status } = await projectClient(env)
+    .rows.from('chunk_draft')
+    .delete()
+    .eq('attempt_id', attempt)
+    .eq('document_id', documentId)
+    .abortSignal(signal);
+  signal.throwIfAborted();
+  if (error) throw projectError(status, error, `Dropping drafts of document ${documentId}`);
+}
+
 const place = z.object({ id: z.string(), ordinal: z.int() });
 
 /** The ids of a document's chunks, in order, read as they are asked for. Throws a StageError. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { draftChunks } from '../_documents/chunk-rows.ts';
+import { draftChunks, dropDrafts } from '../_documents/chunk-rows.ts';
 import { extractDocument, type SourceDocument, sourceDocument } from '../_documents/extract-document.ts';
 import { readFacts } from '../_documents/read-facts.ts';
 import { type Chunk, splitText } from '../_documents/split-text.ts';
@@ -32,6 +32,8 @@ export async function processDocument(
   const { text, ...source } = await readDocument(entity, context, checkTime);
   const location = await storeText(entity.id, text, env);
   const chunks = splitText(entity.id, text);
+  // A recording may be understood otherwise when the platform ended the function and the attempt is claimed again.
+  await dropDrafts(context.attempt, entity.id, env, context.signal);
   await draftChunks(context.attempt, entity.id, chunks, env, context.signal);
   return {
     ...source,

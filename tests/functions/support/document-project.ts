@@ -2,14 +2,21 @@ import type { Env } from '../../../supabase/functions/_shared/settings.ts';
 import { startServer } from './http-server.ts';
 
 /**
- * A tiny project that answers as Storage and Data API do, with these files in its bucket documents; what is written there
- * is kept. `env` has the settings that lead to it.
+ * A tiny project that answers as Storage and Data API do, with these files in its bucket documents and these drafts of
+ * chunks; what is written there is kept. `env` has the settings that lead to it.
  */
-export async function startDocumentProject(files: Record<string, Uint8Array | string>) {
+export async function startDocumentProject(
+  files: Record<string, Uint8Array | string>,
+  drafts: Record<string, unknown>[] = [],
+) {
   const texts = new Map<string, string>();
-  const drafts: Record<string, unknown>[] = [];
   const server = await startServer(({ method, path, body }) => {
-    const { pathname } = new URL(path, 'http://project.test');
+    const { pathname, searchParams } = new URL(path, 'http://project.test');
+    if (pathname === '/rest/v1/chunk_draft' && method === 'DELETE') {
+      const left = drafts.filter((row) => [...searchParams].some(([name, value]) => value !== `eq.${row[name]}`));
+      drafts.splice(0, drafts.length, ...left);
+      return { status: 204 };
+    }
     if (pathname === '/rest/v1/chunk_draft' && method === 'POST') {
       drafts.push(...JSON.parse(body));
       return { status: 201 };
