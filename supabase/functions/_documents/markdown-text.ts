@@ -1,6 +1,6 @@
 const heading = /^#{1,6} +\S/m;
 const fence = /^(?:```|~~~)/m;
-const link = /\[[^[\]\n]{1,500}\]\([^()\s]{1,2000}\)/;
+const link = /\[[^[\]\n]{1,500}\]\((?:[^()\s]|\([^()\s]*\)){1,2000}\)/;
 const underlined = /^([^\s#>|`-][^\n]{0,200})\n(=+|-+)[^\S\n]*$/gm;
 
 /** Whether a text is Markdown: whether it has a heading, a block of code or a link as Markdown writes them. */

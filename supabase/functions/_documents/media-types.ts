@@ -24,6 +24,10 @@ const routes: Record<string, Route> = {
 // Notes, and no sound.
 const silent = ['audio/midi'];
 
+const oldOffice = 'application/x-cfb';
+// The name under which Office keeps a document with a password, in UTF-16.
+const encrypted = 'EncryptedPackage'.split('').join('\0');
+
 const remedies: [RegExp, string][] = [
   [/^image\//, 'save it as PNG or JPEG'],
   [/x-cfb$/, 'an old .doc is to be saved as .docx, and a document with a password without it'],
@@ -38,6 +42,9 @@ const accepted =
  */
 export async function routeFile(head: Uint8Array): Promise<{ mediaType: string; route: Route }> {
   const mediaType = await sniff(head);
+  if (mediaType === oldOffice && latin1(head).includes(encrypted)) {
+    throw new PermanentError('encrypted_document', 'The document asks for a password: upload it without one.');
+  }
   if (mediaType === null) throw unsupported('of a type that nobody knows');
   const route = routes[mediaType];
   if (route) return { mediaType, route };
@@ -56,9 +63,13 @@ export function unsupported(what: string): PermanentError {
 async function sniff(head: Uint8Array): Promise<string | null> {
   const type = await sniffMediaType(head);
   // A tag may be longer than the beginning, with the cover's picture in it.
-  if (type === null && new TextDecoder('latin1').decode(head.subarray(0, 3)) === 'ID3') return 'audio/mpeg';
+  if (type === null && latin1(head.subarray(0, 3)) === 'ID3') return 'audio/mpeg';
   // The part that says what an archive holds may come last.
   if (type === 'application/zip') return docx;
   if (type === 'application/xml' || type === 'text/plain') return isHtml(head) ? 'text/html' : type;
   return type;
+}
+
+function latin1(bytes: Uint8Array): string {
+  return new TextDecoder('latin1').decode(bytes);
 }

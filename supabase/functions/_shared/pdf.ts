@@ -46,6 +46,8 @@ export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
 /** The same as a media type: text/plain for any text that says of itself nothing more, null for what nobody knows. */
 export async function sniffMediaType(bytes: Uint8Array): Promise<string | null> {
   if (latin1(bytes.subarray(0, headerBytes)).includes('%PDF-')) return 'application/pdf';
+  // In UTF-16 it begins as a recording may.
+  if (utf16Mark(bytes) && isText(bytes.subarray(0, textProbeBytes))) return 'text/plain';
   const known = await fileTypeFromBuffer(bytes);
   if (known) return known.mime;
   return isText(bytes.subarray(0, textProbeBytes)) ? 'text/plain' : null;
@@ -132,16 +134,19 @@ function damaged(error: unknown): PermanentError {
 
 function isText(bytes: Uint8Array): boolean {
   const utf16 = utf16Mark(bytes);
-  if (utf16) return !new TextDecoder(utf16).decode(bytes).includes('\u0000');
+  if (utf16) return decodes(bytes, utf16);
   if (bytes.length === 0 || bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== escapeByte)))
     return false;
+  // Older texts are in an 8-bit code.
+  return decodes(bytes, 'utf-8') || !bytes.includes(127);
+}
+
+function decodes(bytes: Uint8Array, code: string): boolean {
   try {
     // As a stream, since the probe may end in the midst of a character.
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
-    return true;
+    return !new TextDecoder(code, { fatal: true }).decode(bytes, { stream: true }).includes('\u0000');
   } catch {
-    // Older texts are in an 8-bit code.
-    return !bytes.includes(127);
+    return false;
   }
 }
 
