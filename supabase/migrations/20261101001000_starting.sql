@@ -96,7 +96,8 @@ begin
     insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata, created_at)
     select p_pipeline_id, v_version_id, e.id, e.metadata, v_now from unnest(p_entity_ids, pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids)) e(id, metadata)
     -- Not `on conflict do nothing`, which costs more: the caller holds the entities, so nobody starts a run of them meanwhile.
-    where not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running')
+    -- "offset 0" keeps it a look-up for each: as a join it would compare each with all live runs.
+    where not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running' offset 0)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
