@@ -1,0 +1,118 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Fate, gate } from '../support/detour.ts';
+import { type Caller, DocumentsStack, queueDocument, submitDocument } from '../support/documents-stack.ts';
+
+const text = [
+  '# Northern Light',
+  'Ines Falk keeps the Northern Light on Skerry Island. The Northern Light was built by the Pilot Board in the year after the great wreck, of stone that was brought across the ice on sledges, and its lamp is seen from farther out than that of any other light on the coast.',
+  '# Southern Light',
+  'Ruben Moss keeps the Southern Light. The Pilot Board pays Ruben Moss in coal and flour as well as in money, since the boat that brings the money comes only when the wind lets it, and the winter before last it did not come at all between the first and the last frost.',
+].join('\n\n');
+
+let documents: DocumentsStack;
+let ines: Caller;
+beforeAll(async () => {
+  documents = await DocumentsStack.start({ detour: true });
+  await documents.takeClock();
+  ines = await documents.user();
+});
+beforeEach(() => documents.rows(`select pipeline.set_cut_over('documents', 'on')`));
+afterEach(async () => {
+  documents.detour.decide = () => 'pass';
+  await documents.expectSound();
+});
+afterAll(() => documents.stop());
+
+/** Holds the first call of the functions that `matches` until it may pass, or is lost; `arrived` says that it is there. */
+function holdFirst(matches: (path: string, body: string) => boolean) {
+  const door = gate();
+  const arrival = gate();
+  let fate: Fate = 'pass';
+  let held = false;
+  documents.detour.decide = async ({ path, body }) => {
+    if (held || !matches(path, body)) return 'pass';
+    held = true;
+    arrival.open();
+    await door.passed;
+    return fate;
+  };
+  const lose = () => {
+    fate = { status: 503, json: {} };
+    door.open();
+  };
+  return { arrived: arrival.passed, open: door.open, lose };
+}
+
+const completion = (of: string) => (path: string, body: string) =>
+  path.endsWith('/rpc/pipeline_complete') && body.includes('"completed"') && body.includes(of);
+
+test.each([
+  ['extraction', 'documents-extraction', 'text_location'],
+  ['chunking', 'documents-chunking', 'output_location'],
+])(
+  '%s that is killed between its writing and its completion is done once more, to the same end',
+  async (phase, name, field) => {
+    const held = holdFirst(completion(field));
+    const id = await submitDocument(ines, { name: 'lights.md', bytes: text });
+    await held.arrived;
+    await documents.stack.functions.kill(name);
+    expect((await documents.document(id))[`${phase}_status`]).toBe('started');
+    expect(await documents.value('select count(*) from public.chunk where document_id = $1', [id])).toBe('0');
+    held.lose();
+    // The lease first, then the pause before the retry.
+    for (const time of ['2 minutes', '10 seconds']) {
+      await documents.advance(time);
+      await documents.sweep();
+    }
+    expect(await documents.settled(id)).toBe('completed');
+    const lines = (await documents.phases(id)).filter((line) => line.startsWith(phase));
+    expect(lines).toEqual([`${phase} failed lost_lease`, `${phase} completed`]);
+    const links = await documents.rows(
+      'select id, parent_phase_id from public.pipeline_phase where pipeline_job_id = $1 and phase = $2 order by id',
+      [id, phase],
+    );
+    expect(links[1]?.parent_phase_id).toBe(links[0]?.id);
+    expect(await documents.value('select count(*) from public.chunk where document_id = $1', [id])).toBe('2');
+    expect(await documents.value('select count(*) from public.chunk_draft where document_id = $1', [id])).toBe('0');
+  },
+);
+
+test.each([
+  ['extraction', 'text_location'],
+  ['chunking', 'output_location'],
+  ['kg_ingest', 'relations'],
+])('a document deleted during %s takes its runs along, and its function goes on with others', async (_, field) => {
+  const held = holdFirst(completion(field));
+  const id = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  await held.arrived;
+  expect((await ines.rows.from('document').delete().eq('id', id)).error).toBeNull();
+  held.open();
+  const next = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  expect(await documents.settled(next, () => documents.sweep())).toBe('completed');
+  expect(await documents.value('select count(*) from pipeline.runs where entity_id = $1', [id])).toBe('0');
+  expect(await documents.value('select count(*) from public.chunk where document_id = $1', [id])).toBe('0');
+});
+
+test('while the flag is turned, what is under way ends the way it began', async () => {
+  await documents.rows(`select pipeline.set_cut_over('documents', 'off')`);
+  const held = holdFirst(completion('facts'));
+  const old = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  await held.arrived;
+  await documents.rows(`select pipeline.set_cut_over('documents', 'on')`);
+  const fresh = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  expect(await documents.settled(fresh)).toBe('completed');
+  held.open();
+  expect(await documents.settled(old)).toBe('completed');
+  expect(await documents.phases(old)).toEqual(['monolith completed']);
+  expect(await documents.phases(fresh)).toEqual(['extraction completed', 'chunking completed', 'kg_ingest completed']);
+  const [one, other] = [await documents.graph(old), await documents.graph(fresh)];
+  const texts = (graph: typeof one) => (graph.chunks as { text: string }[]).map((chunk) => chunk.text);
+  expect(texts(one)).toEqual(texts(other));
+  const report = await documents.rows(
+    `select way, completed from pipeline.cut_over_report where pipeline = 'documents' order by way`,
+  );
+  expect(report.map(({ way }) => way)).toEqual(['new', 'old']);
+  await queueDocument(ines, old);
+  expect(await documents.settled(old)).toBe('completed');
+  expect((await documents.document(old)).extraction_status).toBe('completed');
+});
