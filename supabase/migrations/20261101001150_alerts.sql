@@ -55,29 +55,34 @@ end
 $$;
 comment on function pipeline.passage_began(bigint, int, int) is 'When a passage of a stage became ready.';
 
-create function pipeline.still_late(p_alert pipeline.alerts) returns boolean
+create function pipeline.still_late(p_alert_ids bigint[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := pipeline.now();
 begin
-  return exists (
-    select from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-    where a.run_id = p_alert.run_id and a.stage_id = p_alert.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = p_alert.passage
-      and pipeline.passage_began(a.run_id, a.stage_id, p_alert.passage) + s.sla <= pipeline.now());
+  return array(
+    select l.id from pipeline.alerts l join pipeline.stages s on s.id = l.stage_id
+    join pipeline.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.passage
+    where l.id = any (p_alert_ids) and f.created_at + s.sla <= v_now and exists (
+      select from pipeline.attempts a
+      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.passage));
 end
 $$;
-comment on function pipeline.still_late(pipeline.alerts) is 'Whether the passage of an alert goes on and is older than the bound of today.';
+comment on function pipeline.still_late(bigint[]) is 'Those of the alerts whose passage goes on and is older than the bound of today.';
 
 create function pipeline.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
+  v_alerts bigint[] := pipeline.still_late(array(select l.id from pipeline.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
 begin
   return (
     select count(*) from (
       select a.run_id from pipeline.attempts a where a.late_at <= v_now and a.stage_id = p_stage_id
       union
-      select l.run_id from pipeline.alerts l where l.resolved_at is null and l.stage_id = p_stage_id and pipeline.still_late(l)) o);
+      select l.run_id from pipeline.alerts l where l.id = any (v_alerts)) o);
 end
 $$;
 comment on function pipeline.late_runs(int) is 'How many runs are at a stage for longer than its bound, whether an alert tells of it yet or not.';
@@ -97,7 +102,7 @@ begin
       select o.* from pipeline.attempts o where o.stage_id = p_stage_id and o.queue_at is not null
       union all
       select o.* from pipeline.attempts o where o.stage_id = p_stage_id and o.deadline_at is not null) a
-    cross join lateral (select pipeline.passage_began(a.run_id, a.stage_id, a.number - a.retry_count) + v_sla as late_at) d
+    cross join lateral (select case a.retry_count when 0 then a.created_at else pipeline.passage_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
     where a.late_at is distinct from d.late_at
       -- What was reported stays so, unless it is no longer late.
       and not (a.late_at is null and d.late_at <= v_now and exists (
@@ -139,10 +144,11 @@ declare
 begin
   with due as materialized (
     select a.id, a.run_id, a.stage_id, a.number - a.retry_count as passage from pipeline.attempts a
-    where a.late_at <= v_now order by a.late_at, a.id limit p_limit for no key update skip locked
+    where a.late_at <= v_now order by a.late_at limit p_limit for no key update skip locked
   ), late as materialized (
-    select d.*, s.name as stage, p.name as pipeline, r.entity_id, s.sla, pipeline.passage_began(d.run_id, d.stage_id, d.passage) as began_at
-    from due d join pipeline.runs r on r.id = d.run_id join pipeline.stages s on s.id = d.stage_id join pipeline.pipelines p on p.id = s.pipeline_id
+    select d.*, s.name as stage, p.name as pipeline, r.entity_id, s.sla, f.created_at as began_at
+    from due d join pipeline.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.passage join pipeline.runs r on r.id = d.run_id
+    join pipeline.stages s on s.id = d.stage_id join pipeline.pipelines p on p.id = s.pipeline_id
   ), told as (
     -- Cleared, or put off where the bound is a longer one by now.
     update pipeline.attempts a set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end from late l where a.id = l.id
@@ -175,9 +181,9 @@ begin
   update pipeline.settings s set value = v.value
   from (select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value) v
   where s.name = 'alerts_seen' and v_seen <> v.value;
-  v_ids := array(
-    select l.id from pipeline.alerts l where l.id = any (v_ids) and l.resolved_at is null and not pipeline.still_late(l) order by l.id for update skip locked);
-  update pipeline.alerts l set resolved_at = pipeline.now() where l.id = any (v_ids);
+  v_ids := array(select i from unnest(v_ids) i except select i from unnest(pipeline.still_late(v_ids)) i);
+  update pipeline.alerts l set resolved_at = pipeline.now()
+  where l.id in (select o.id from pipeline.alerts o where o.id = any (v_ids) and o.resolved_at is null order by o.id for update skip locked);
   get diagnostics v_resolved = row_count;
   return v_resolved;
 end
