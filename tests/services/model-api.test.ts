@@ -72,6 +72,19 @@ describe('responses', () => {
     expect(total_tokens).toBe(input_tokens + output_tokens);
   });
 
+  test('a draft that has the form of the answer is handed back, and no other', async () => {
+    const draft = { ...ferryAnswer, dogs: 'Dogs are not let on board.' };
+    const ask = async (given: object) => {
+      const input = `<draft>\n${JSON.stringify(given)}\n</draft>\n\n${ferry}`;
+      const text = { format: zodTextFormat(ferryFacts, 'ferry_facts') };
+      return (await client.responses.parse({ model: 'any', instructions: 'Correct the draft.', input, text }))
+        .output_parsed;
+    };
+    expect(await ask(draft)).toEqual(draft);
+    expect(await ask({ ...draft, adult_ticket: 'twelve' })).toMatchObject({ adult_ticket: 12 });
+    expect(await ask({ ...draft, boats: 2 })).not.toHaveProperty('boats');
+  });
+
   test('the same prompt gets the same answer', async () => {
     const ask = async () => (await client.responses.create({ model: 'any', input: ferry })).output_text;
     expect(await ask()).toBe(await ask());
