@@ -1,4 +1,4 @@
--- Chapter ?: from an old pipeline to a new one
+-- Chapter 22: from an old pipeline to a new one
 --
 -- A pipeline may replace another over the same table. Both go on, and a flag says which way an entity goes when it is
 -- queued at the new one's first stage: always the same column, whatever the flag. It acts in one place, queue_stage(), which

@@ -1,4 +1,4 @@
--- Chapter 22: retrying
+-- Chapter 23: retrying
 --
 -- Dead letters, and the calls by which a person lets runs go on that failed or were cancelled: one of them, or all that
 -- meet a condition. As in the chapter before, they wait for the entities, then lock the runs.

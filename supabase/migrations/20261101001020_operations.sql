@@ -1,4 +1,4 @@
--- Chapter 23: a stage as an operation
+-- Chapter 24: a stage as an operation
 --
 -- What a person does to one stage of one run, a function a verb: start_stage, complete_stage, fail_stage, skip, reset; and
 -- retry (chapter retrying), reset_children. The view pipeline.operations tells of each stage whether it can start, is started, is

@@ -1,4 +1,4 @@
--- Chapter 24: switches
+-- Chapter 25: switches
 --
 -- What a person turns while work goes on: pause and unpause a pipeline or a stage, and give a run a priority.
 

@@ -1,4 +1,4 @@
--- Chapter 25: agents: the turns of a conversation with a model
+-- Chapter 26: agents: the turns of a conversation with a model
 --
 -- A stage of kind `agent` takes many turns: the model is asked, the tools it calls are run, and their outputs go back to
 -- it. The worker records each turn as soon as it is over, with pipeline_checkpoint(), so that a crash costs one turn: the

@@ -1,4 +1,4 @@
--- Chapter 26: decisions: what a person is asked, and answers
+-- Chapter 27: decisions: what a person is asked, and answers
 --
 -- A manual stage waits for a person. Its attempt waits with the service `decision`, and a row of public.pipeline_decisions
 -- asks the question. Who may read and answer it is said by row-level security on that table. It has no policy to begin

@@ -1,4 +1,4 @@
--- Chapter 27: intake and projection
+-- Chapter 28: intake and projection
 --
 -- pipeline.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
 -- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema pipeline:
