@@ -139,5 +139,6 @@ function join(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuff
 }
 
 function megabytes(bytes: number): number {
-  return Math.round((bytes / 1024 / 1024) * 10) / 10;
+  // Upwards, so that what is too large by little is not said to be as large as allowed.
+  return Math.ceil((bytes / 1024 / 1024) * 10) / 10;
 }
