@@ -136,7 +136,7 @@ begin
     when 'share' then return array(select e from unnest(p_entity_ids) e where pipeline.share_of(e) < v_flag.share);
     when 'groups' then return array(
       select e.id from unnest(p_entity_ids, pipeline.metadata_of_entities(p_new.id, p_entity_ids)) e(id, metadata) where e.metadata ->> p_new.group_key = any (v_flag.groups));
-    when 'default' then return case when pipeline.use_new_pipeline() then p_entity_ids else '{}' end;
+    else return case when pipeline.use_new_pipeline() then p_entity_ids else '{}' end;
   end case;
 end
 $$;
