@@ -1,11 +1,12 @@
 import { defineConfig } from 'vitest/config';
-import base from './vitest.config.ts';
+import { common, globalSetup } from './vitest.config.ts';
 
 // `npm run soak`: the random hunts at a length that would hold up CI. SOAK_STEPS, SOAK_GRAPHS (random graphs, one session
 // each) and SOAK_SESSION_GRAPHS (random graphs, several sessions each) set it further.
 export default defineConfig({
   test: {
-    ...base.test,
+    ...common,
+    globalSetup,
     include: ['tests/engine/deadlock-hunt.test.ts', 'tests/engine/random-*.test.ts'],
     env: {
       SOAK_SESSIONS: '20',
