@@ -38,6 +38,7 @@ export async function finish(
   const { worker, items } = await claim(engine, pipeline, stage);
   if (items.length > 0) await worker.report(...items.map((item) => completed(item, result)));
   await worker.leave();
+  engine.database.giveBack(worker.client);
   await sweep(engine);
   return items;
 }
