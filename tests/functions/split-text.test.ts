@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CHUNK_TOKENS, OVERLAP_TOKENS } from '../../supabase/functions/_documents/chunk-places.ts';
 import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
-import { CHUNK_TOKENS, MAX_SIZE, OVERLAP_TOKENS, splitText } from '../../supabase/functions/_documents/split-text.ts';
+import { MAX_SIZE, splitText } from '../../supabase/functions/_documents/split-text.ts';
 import { countTokens, tokenPieces } from '../../supabase/functions/_documents/tokens.ts';
 
 const documentId = '0b5f1f52-6f3b-4a5c-9d6e-2f1f0f3c7a11';
