@@ -85,20 +85,20 @@ describe('row-level security', () => {
   const seen = async (client: pg.Client, statement: string) => (await client.query(statement)).rows;
 
   test('shows each organisation its own documents, chunks, facts and files, and nothing else', async ({ engine }) => {
-    const own: Record<string, string> = {};
+    const own: Record<string, { id: string; chunk: string }> = {};
     for (const org of ['org_red', 'org_blue']) {
       const id = await addDocument(engine, org);
       const [chunk = ''] = await addChunks(engine, id, 'a');
-      await applyFacts(engine.sql, { [chunk]: facts(['Ada', `Only ${org}`], ['Ada met Only']) });
+      await applyFacts(engine.sql, { [chunk]: facts(['Ada', 'Bob', `Only ${org}`], ['Ada met Bob']) });
       await addDrafts(engine, 2, id, 'b');
       await engine.sql.query(
         `insert into storage.objects (bucket_id, name) values ('documents', $1), ('extracted_text', $2)`,
         [`${org}/file.txt`, `${id}.txt`],
       );
-      own[org] = id;
+      own[org] = { id, chunk };
     }
     await engine.sql.query(`insert into storage.objects (bucket_id, name) values ('extracted_text', 'nobody.txt')`);
-    for (const [org, id] of Object.entries(own)) {
+    for (const [org, { id, chunk }] of Object.entries(own)) {
       // Clerk's first form of a token and its second.
       for (const claims of [{ org_id: org }, { o: { id: org } }, { app_metadata: { clerk_org_id: org } }]) {
         const client = await engine.database.connect('authenticated', { sub: randomUUID(), ...claims });
@@ -106,9 +106,13 @@ describe('row-level security', () => {
         expect(await seen(client, 'select document_id from public.chunk')).toEqual([{ document_id: id }]);
         expect(await seen(client, 'select clerk_org_id, key from public.kg_entity order by id')).toEqual([
           { clerk_org_id: org, key: 'ada' },
+          { clerk_org_id: org, key: 'bob' },
           { clerk_org_id: org, key: `only ${org.replace('_', ' ')}` },
         ]);
-        expect(await seen(client, 'select name from public.kg_mention order by name')).toHaveLength(2);
+        const names = ['Ada', 'Bob', `Only ${org}`].map((name) => ({ chunk_id: chunk, name }));
+        expect(await seen(client, 'select chunk_id, name from public.kg_mention order by name')).toEqual(names);
+        const edges = [{ chunk_id: chunk, fact: 'Ada met Bob.' }];
+        expect(await seen(client, 'select chunk_id, fact from public.kg_edge')).toEqual(edges);
         const files = await seen(client, 'select bucket_id, name from storage.objects order by bucket_id');
         expect(files).toEqual([
           { bucket_id: 'documents', name: `${org}/file.txt` },
@@ -143,7 +147,7 @@ describe('row-level security', () => {
     expect(await engine.refusal(move, [], user)).toMatchObject({ code: '42501' });
     for (const change of [
       `update public.document set chunking_result = '{}'`,
-      `update public.document set monolith_status = 'queued'`,
+      `update public.document set monolith_result = '{}'`,
       `insert into public.chunk select * from public.chunk`,
       `delete from public.chunk`,
       `delete from public.kg_entity`,
