@@ -25,6 +25,7 @@ create table pipeline.runs (
   trace_id uuid not null default gen_random_uuid(),
   fan_out_id bigint,
   item_key text,
+  took_place_of bigint,
   priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
   metadata jsonb,
   created_at timestamptz not null,
@@ -37,6 +38,7 @@ create index runs_of_live_children on pipeline.runs (fan_out_id) where status = 
 comment on table pipeline.runs is 'One passage of one entity through one pipeline. An entity has at most one live run a pipeline.';
 
 comment on column pipeline.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
+comment on column pipeline.runs.took_place_of is 'The former run of the same row, whose place in the fan-out this one has taken; its cost still counts for the parent.';
 comment on column pipeline.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
 
 comment on column pipeline.runs.metadata is 'What the entity''s metadata column held when the run started; a child without such a column has its parent''s. A retry keeps it.';

@@ -140,7 +140,7 @@ begin
     where r.id = any (p_run_ids) order by r.id, o.id desc
   loop
     update pipeline.runs r set fan_out_id = null, item_key = null where r.id = v_former.former_id;
-    update pipeline.runs r set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key, metadata = v_former.metadata where r.id = v_former.run_id;
+    update pipeline.runs r set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key, took_place_of = v_former.former_id, metadata = v_former.metadata where r.id = v_former.run_id;
     insert into pipeline.tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
 end

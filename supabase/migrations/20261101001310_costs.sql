@@ -11,8 +11,12 @@ as $$
   with recursive family as (
     select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id from unnest(p_runs) r(id)
     union all
-    select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), c.id
-    from family m join pipeline.fan_outs f on f.run_id = m.id join pipeline.runs c on c.fan_out_id = f.id
+    select m.root_id, coalesce(m.stage_id, n.stage_id), coalesce(m.attempt_id, n.attempt_id), n.id
+    from family m cross join lateral (
+      select f.stage_id, f.attempt_id, c.id from pipeline.fan_outs f join pipeline.runs c on c.fan_out_id = f.id where f.run_id = m.id
+      union all
+      -- A child's former runs, whose place it has taken, were paid for as well.
+      select null, null, r.took_place_of from pipeline.runs r where r.id = m.id and m.stage_id is not null and r.took_place_of is not null) n
   )
   select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
   from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id

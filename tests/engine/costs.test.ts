@@ -102,6 +102,30 @@ test('children are counted to the stage they are for, however deep', async ({ en
   ]);
 });
 
+test('a child that starts anew by itself adds to what its parent has paid for it, and costs its own alone', async ({
+  engine,
+}) => {
+  await defineFamily(engine);
+  const [atlas] = await startAtlases(engine);
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, 1), true);
+  await spawner.wait();
+  await work(engine, 'scan', 1, 'sheets');
+  const sheet = await engine.value<string>('select entity_id from pipeline.runs where fan_out_id = $1', [
+    spawner.fanOut,
+  ]);
+  await work(engine, 'blend', undefined, 'sheets');
+  await engine.queue('scan', [sheet]);
+  await work(engine, 'scan', 2, 'sheets');
+  const run = await engine.value(
+    `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    [atlas],
+  );
+  expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 3 }, { stage: 'publish' }]);
+  const newest = await engine.value('select max(id) from pipeline.runs where fan_out_id = $1', [spawner.fanOut]);
+  expect(await costOf(engine, newest)).toBe(2);
+});
+
 test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
   await defineCutOver(engine);
   const report = () =>
