@@ -142,11 +142,15 @@ create function public.kg_key(p_name text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   -- Without accents, case, punctuation, a leading article and what says only that it is a company. The collation is named, so
-  -- that letters are letters and a key is the same on every server.
-  with plain as (
-    select btrim(regexp_replace(regexp_replace(lower(normalize(p_name collate pg_c_utf8, nfkd)), '[\u0300-\u036f]', '', 'g'), '[^[:alnum:]+#]+', ' ', 'g')) as name
+  -- that letters are letters and a key is the same on every server. What is no accent is put together again: パス is not バス.
+  with folded as (
+    select replace(lower(normalize(regexp_replace(normalize(p_name collate pg_c_utf8, nfkd), '[\u0300-\u036f]', '', 'g'), nfkc)), 'ς', 'σ') as name
+  ), plain as (
+    -- An initial is no article: A. B. Smith is not B. Smith.
+    select btrim(regexp_replace(regexp_replace(f.name, '^[^[:alnum:]]*(the|a|an)\s+(?=[[:alnum:]])', ''), '[^[:alnum:]+#]+', ' ', 'g')) as name
+    from folded f
   )
-  select coalesce(nullif(btrim(regexp_replace(regexp_replace(p.name, '^(the|a|an) ', ''), '( (inc|incorporated|ltd|limited|llc|plc|corp|corporation|co|company|gmbh|ag))+$', '')), ''), nullif(p.name, ''), p_name)
+  select coalesce(nullif(regexp_replace(p.name, '( (inc|incorporated|ltd|limited|llc|plc|corp|corporation|co|company|gmbh|ag))+$', ''), ''), p_name)
   from plain p
 $$;
 comment on function public.kg_key(text) is 'The form in which names are compared: The Acme Company, ACME Inc. and Acmé are one.';

@@ -338,6 +338,14 @@ test('names are compared without case, accents, punctuation, articles and forms 
     "O'Neill": 'o neill',
     ﬁlm: 'film',
     '!!!': '!!!',
+    'A. B. Smith': 'a b smith',
+    'A & B': 'a b',
+    'A Tale of Two Cities': 'tale of two cities',
+    Παπαδόπουλος: 'παπαδοπουλοσ',
+    ΠΑΠΑΔΟΠΟΥΛΟΣ: 'παπαδοπουλοσ',
+    バス: 'バス',
+    パス: 'パス',
+    ﾊﾟｽ: 'パス',
   };
   const found = await engine.rows<{ name: string; key: string }>(
     'select name, public.kg_key(name) as key from unnest($1::text[]) name',

@@ -256,6 +256,18 @@ describe('a file is told by its content', () => {
     expect(await extractText(new Uint8Array(await bytes))).toEqual({ external, mediaType });
   });
 
+  test.each([
+    'BMW has built cars since 1928.',
+    'GIF is older than PNG.',
+    'ID3 is a way to learn decision trees.',
+    'MZ built motorcycles in Saxony.',
+    'The wide river bends here.',
+    'For free entry come before noon.',
+    'A PDF begins with %PDF-1.7 and ends with %%EOF.\n',
+  ])('as a text, though its words are the mark of another type: %s', async (text) => {
+    expect(await read(text)).toMatchObject({ by: 'plain_text', mediaType: 'text/plain', text: text.trim() });
+  });
+
   test.each<[string, Uint8Array | Promise<Uint8Array>]>([
     ['pdf', textPdf([row('A PDF called notes.txt', 60)])],
     ['docx', new Uint8Array(buildSampleDocx(blocks))],

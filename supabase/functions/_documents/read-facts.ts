@@ -46,12 +46,16 @@ export function tidyFacts({ entities, relations }: KgResult): KgResult {
   };
 }
 
-/** A name without case, accents and punctuation; the database resolves names further. */
+/**
+ * A name without case, accents and punctuation; the database resolves names further. The marks of scripts in which they
+ * are vowels or other letters stay.
+ */
 function plainName(name: string): string {
   return name
     .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
+    .replace(/[\u0300-\u036f]/g, '')
+    .normalize('NFKC')
     .toLowerCase()
-    .replace(/[^\p{L}\p{N}+#]+/gu, ' ')
+    .replace(/[^\p{L}\p{N}\p{M}+#]+/gu, ' ')
     .trim();
 }

@@ -34,6 +34,8 @@ const headerBytes = 1024;
 const tailBytes = 2048;
 const textProbeBytes = 64 * 1024;
 const escapeByte = 27;
+// Types whose files are texts themselves.
+const writtenTypes = /^text\/|xml$|\/(?:rtf|postscript|eps|pgp-encrypted)$/;
 
 /** Tells what a file is by its bytes, whatever its name says. */
 export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
@@ -45,12 +47,14 @@ export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
 
 /** The same as a media type: text/plain for any text that says of itself nothing more, null for what nobody knows. */
 export async function sniffMediaType(bytes: Uint8Array): Promise<string | null> {
-  if (latin1(bytes.subarray(0, headerBytes)).includes('%PDF-')) return 'application/pdf';
-  // In UTF-16 it begins as a recording may.
-  if (utf16Mark(bytes) && isText(bytes.subarray(0, textProbeBytes))) return 'text/plain';
+  const isWritten = isText(bytes.subarray(0, textProbeBytes));
+  // A text may speak of PDF.
+  const pdfHeader = isWritten ? /^%PDF-\d/m : /%PDF-/;
+  if (pdfHeader.test(latin1(bytes.subarray(0, headerBytes)))) return 'application/pdf';
   const known = await fileTypeFromBuffer(bytes);
-  if (known) return known.mime;
-  return isText(bytes.subarray(0, textProbeBytes)) ? 'text/plain' : null;
+  // Words may be the marks of other types: BMW begins as a bitmap does, "The wide" as a film, and UTF-16 as a recording.
+  if (known && (!isWritten || writtenTypes.test(known.mime))) return known.mime;
+  return isWritten ? 'text/plain' : null;
 }
 
 /**

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { tidyFacts } from '../../supabase/functions/_documents/read-facts.ts';
+
+const entity = (name: string) => ({ name, type: 'other' as const, description: '' });
+const relation = (source: string, target: string) => ({ source, relation: 'met', target, fact: 'They met.' });
+
+test('of a model’s answer each entity is kept once, and relations between two of them by their names', () => {
+  const entities = ['Zoë', 'ZOE', '---', 'Bob'].map(entity);
+  const relations = [
+    relation('zoe', '"Bob"'),
+    relation('Bob', 'Carol'),
+    relation('Zoë', 'ZOE'),
+    relation('Bob', '---'),
+  ];
+  expect(tidyFacts({ entities, relations })).toEqual({
+    entities: [entity('Zoë'), entity('Bob')],
+    relations: [relation('Zoë', 'Bob')],
+  });
+});
+
+test.each([
+  ['राम', 'रीमा'],
+  ['バス', 'パス'],
+  ['גָּל', 'גֵּל'],
+])('names are others where other marks make other letters of theirs: %s and %s', (one, other) => {
+  const said = { entities: [entity(one), entity(other)], relations: [relation(one, other)] };
+  expect(tidyFacts(said)).toEqual(said);
+});
