@@ -183,7 +183,7 @@ describe('a file that cannot be read fails for good, with what to do about it,',
   test('when it is larger than a function can read, of which only the beginning is fetched', async () => {
     const document = await uploaded(`<html>${' '.repeat(MAX_HTML_BYTES)}`);
     expect(await extract(document)).toMatchObject(
-      failure('file_too_large', /4\.1 MB, and at most 4 MB can be read: split it/),
+      failure('file_too_large', /3\.1 MB, and at most 3 MB can be read: split it/),
     );
   });
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PermanentError } from '../_shared/errors.ts';
 import { projectClient, projectError } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
+import type { HandlerContext } from '../_shared/stage.ts';
 import {
   type BegunFile,
   beginFile,
@@ -12,6 +13,7 @@ import {
 } from '../_shared/storage-files.ts';
 import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 /** What of a document's row says where its file lies. */
 export const sourceDocument = z.object({ id: z.string(), source_path: z.string(), clerk_org_id: z.string() });
@@ -21,15 +23,21 @@ interface SourceBytes {
   sourceBytes: number;
 }
 
+type ExtractedDocument = (ExtractedText | ExternalSource) & SourceBytes;
+
 /**
  * Fetches a document's file and reads its text, or says which service is to read it, for which only the file's beginning
- * is fetched. Throws a PermanentError that says what is wrong with the file, or a RetriableError when Storage does not
- * answer.
+ * is fetched. One file at a time. Throws a PermanentError that says what is wrong with the file, or a RetriableError when
+ * Storage does not answer.
  */
 export async function extractDocument(
   document: SourceDocument,
-  env: Env,
-): Promise<(ExtractedText | ExternalSource) & SourceBytes> {
+  { env, signal }: Pick<HandlerContext, 'env' | 'signal'>,
+): Promise<ExtractedDocument> {
+  return oneAtATime(signal, () => readDocument(document, env));
+}
+
+function readDocument(document: SourceDocument, env: Env): Promise<ExtractedDocument> {
   return withBegunFile(document, env, async (file, sourceBytes) => {
     const { mediaType, route } = await routeFile(file.head);
     if ('external' in route) return { external: route.external, mediaType, sourceBytes };

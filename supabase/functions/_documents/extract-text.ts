@@ -9,10 +9,10 @@ import { type Route, routeFile } from './media-types.ts';
 import { MAX_PDF_BYTES, readPdfText } from './pdf-text.ts';
 import { tidyText } from './tidy-text.ts';
 
-/** Takes 0.6 s of CPU, loading included, and 160 MB at its peak. */
-export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
-/** Takes 0.8 s of CPU, loading included, and 130 MB; twice that where it is tags and next to no text. */
-export const MAX_HTML_BYTES = 4 * 1024 * 1024;
+/** Takes 0.7 s of CPU with all that the function loads, and 150 MB. */
+export const MAX_TEXT_BYTES = 8 * 1024 * 1024;
+/** Takes 0.8 s of CPU with all that the function loads, and 100 MB; twice that where it is next to no text. */
+export const MAX_HTML_BYTES = 3 * 1024 * 1024;
 
 /** How large a file may be for its reader. */
 export const mostBytes = { pdf: MAX_PDF_BYTES, docx: MAX_DOCX_BYTES, html: MAX_HTML_BYTES, text: MAX_TEXT_BYTES };

@@ -7,9 +7,11 @@ export const documents = definePipeline({
   entity: { table: 'public.document', key: 'id', projection: 'columns', metadata: 'metadata' },
   replaces: { pipeline: 'document_monolith', groupBy: 'clerk_org_id' },
   stages: {
-    // Opening a file takes most of what a function has of CPU and memory: one at a time. Audio and pictures are jobs elsewhere.
+    // Opening a file takes most of what a function has of CPU and memory, which workers share that are in one isolate: few of
+    // them, one file at a time each. Audio and pictures are jobs elsewhere.
     extraction: {
       ...ownWork,
+      maxWorkers: 2,
       kind: 'external',
       function: 'documents-extraction',
       completion: { callback: true, pollSeconds: 5, deadlineSeconds: 3600 },

@@ -51,7 +51,7 @@ async function readDocument(
   context: HandlerContext,
   checkTime: (progress: string) => void,
 ): Promise<Omit<ExtractionResult, keyof TextLocation> & { text: string }> {
-  const { mediaType: media_type, sourceBytes: source_bytes, ...read } = await extractDocument(document, context.env);
+  const { mediaType: media_type, sourceBytes: source_bytes, ...read } = await extractDocument(document, context);
   checkTime('The file had just been fetched');
   if (!('external' in read)) return { media_type, source_bytes, duration_seconds: null, ...read };
   return { media_type, source_bytes, ...(await readInCall(read.external, document, context, checkTime)) };

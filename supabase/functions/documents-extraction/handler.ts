@@ -29,7 +29,7 @@ export async function extract(
   { entity: document }: z.output<typeof input>,
   context: HandlerContext,
 ): Promise<ExtractionResult | Waiting> {
-  const found = await extractDocument(document, context.env);
+  const found = await extractDocument(document, context);
   if ('external' in found) return submit(document, found.external, context);
   return {
     ...(await storeText(document.id, found.text, context.env)),

@@ -1,0 +1,19 @@
+// Of this isolate, which several workers may share.
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs the work when what was given before has ended or was aborted. Several large files side by side would take more memory than an
+ * isolate has, and none would be read when its CPU is used up. Throws at its turn what the signal was aborted with.
+ */
+export function oneAtATime<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const turn = last.then(() => {
+    signal.throwIfAborted();
+    return work();
+  });
+  // What does not heed its signal must not hold up the others.
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  last = Promise.race([turn.catch(() => {}), aborted]);
+  return turn;
+}
