@@ -314,6 +314,7 @@ table pipeline.runs with (fillfactor=80)
   column pipeline_id integer not null
   column priority smallint not null default 0
   column status pipeline.run_status not null default 'running'::pipeline.run_status
+  column took_place_of bigint
   column trace_id uuid not null default gen_random_uuid()
   column version_id integer not null
   constraint runs_pkey PRIMARY KEY (id)
@@ -967,7 +968,7 @@ function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) return
 function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
 function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ace64ba1e0191d5e93e9a668aacc710
 function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
-function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off body 49132db75ebf8a7139e67eb8d5bef9f8
+function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off body 58f5cbc55bb2f3288794d8bfebe72623
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb33dc8e350ac53e20f93189ae6b64b
@@ -1098,7 +1099,7 @@ function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns vo
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
 function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d887284e3c8fc2d27953bf4e9621a937
 function pipeline.fold_decided() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 66f4ca3fc8b79c33b7b108c3a0887092
-function pipeline.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body bbd2411b6165ffc7d7e890992e2d2ae9
+function pipeline.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 8370a08283fff1904c6b8cf442e68703
 function pipeline.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9949043fd3d351da50c7c2337059eb34
 function pipeline.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62b8346304cd4cb69db8623486a701d6
 function pipeline.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cb6985fb8019d888821442211f86247
@@ -1138,7 +1139,7 @@ function pipeline.lane_keys(p_stage pipeline.stages, p_entity_ids text[]) return
 function pipeline.lanes_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
 function pipeline.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf05a173d8e613869bb10b4bfe1dd34
 function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd0f387be9747127462163a81e4da03
-function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 18ed6a702024028c827dea14b88223bd
+function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 956457b86ecf0f14c05b51abf11f09af
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
 function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 412c4d993c2111bfabd1ebdeaaaaa8e4
 function pipeline.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1159,8 +1160,8 @@ function pipeline.metadata_of_entities(p_pipeline_id integer, p_ids text[]) retu
 function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 701cb9df7697c19480a1674da897ea46
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
-function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90e5dddd29d56c40a8ebaf829fe5168b
-function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d86dbb66ccb251623f8ef9e248f0115a
+function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f82e824a1279d1b36cb60ca9895ac7
+function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc34bf6a34a07916f4f3a0a27b05d654
 function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eab2b1c73bae5051a734f3e6d2db183e
 function pipeline.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function pipeline.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0147bb4de415636ee60180fac89ebe95
@@ -1199,7 +1200,7 @@ function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity
 function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 064533aeccb926dafb83adbd50064458
 function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
-function pipeline.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body acc52f601d7a3e76c73956540b276d90
+function pipeline.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d41a288224ec8d58c66d880bb1ea0c3
 function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 581ca34d4d86dc2b9289148972f27a90
 function pipeline.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function pipeline.refuse_orphan(p_run pipeline.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30c0b8d66179ac05395a541d96ea4f8a
@@ -1215,7 +1216,7 @@ function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb,
 function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61482481db143e471f5a7a397a3ec320
 function pipeline.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab1d768a9c98ece7aef53e0eb231ecfb
 function pipeline.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f5f2dfcca3e3f41af6b8cb514d874fa
-function pipeline.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 217b92416f6d4e3057f2940816b595ca
+function pipeline.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1827ce885471ff7084c57dbef5c68a30
 function pipeline.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1e759630cf24866288aa4191f86b71c5
 function pipeline.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fed62a786851dbdc155589097d7b99a
 function pipeline.retry_children(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4f905a73b5d3e9b3f11b4d7c4a531d2
@@ -1263,7 +1264,7 @@ function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) retur
 function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fb4a15492a2536da4e2131563c9aab7
 function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
 function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
-function pipeline.still_late(p_alert pipeline.alerts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8413891e9827e6d1c9cad926a55742c6
+function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd06640a3b786af7891b7f049efd0fca
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
 function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ff56dd356be5e7ea93551a03beaafdf
 function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
@@ -1279,7 +1280,7 @@ function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_sha
 function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
 function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 824ad3ad5c6af05d11003b0c6a057f46
-function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11a53778a865fcaed30dd2c350a8c12f
+function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 911a4a6da32cecd778a789781603af54
 function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 607da61e3352379ce4d39e626cca0315
 function pipeline.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f860e44726a74e6b1081e40118f4
 function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state pipeline.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 542577a9f2422749eb5e129a20d9c161
@@ -1303,19 +1304,20 @@ function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text
 function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be679ce839332cdf8d4681493dd565af
 function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8247bbe5e3a6db334e1d5aa2790b49e8
 function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5d20df3c50656a89a0badd45894c9520
-function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c5bc5c1be96b3bcc2a75fa4a9dc0886
+function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b26c75c6aecb335e954102cf618bc6f8
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
-function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c7d4aaa2b7fb9e266b8d94c9a5d6f580
+function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fd0365935354faa090da861a9b5e78e3
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
   grant execute to authenticated
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
-function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c3c32c917336a9df2fb33e3b255b336c
+function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 70ea9bcf4054d00cfb904a573e7e8e28
   grant execute to anon
   grant execute to authenticated
   grant execute to public
   grant execute to service_role
+function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
   grant execute to service_role
 function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fa0e4223069001a256d7bbd0bd067d8f

@@ -952,6 +952,17 @@ export type Database = {
         }[];
       };
       kg_key: { Args: { p_name: string }; Returns: string };
+      names_in_chunks: {
+        Args: { p_items: Json };
+        Returns: {
+          chunk_id: string;
+          clerk_org_id: string;
+          description: string;
+          key: string;
+          name: string;
+          type: string;
+        }[];
+      };
       pipeline_checkpoint: {
         Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
         Returns: Json;
