@@ -43,3 +43,22 @@ test('work that does not heed its signal holds up nobody once it is aborted', as
   await second;
   expect(steps).toEqual(['second']);
 });
+
+test('work that is aborted while it waits lets nobody pass what still runs', async () => {
+  const controller = new AbortController();
+  const steps: string[] = [];
+  let end = () => {};
+  const first = oneAtATime(heard, async () => {
+    await new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    steps.push('first ends');
+  });
+  const second = oneAtATime(controller.signal, async () => steps.push('second'));
+  const third = oneAtATime(heard, async () => steps.push('third'));
+  controller.abort(new Error('over'));
+  await new Promise((resolve) => setImmediate(resolve));
+  end();
+  await Promise.all([first, third, expect(second).rejects.toThrow('over')]);
+  expect(steps).toEqual(['first ends', 'third']);
+});

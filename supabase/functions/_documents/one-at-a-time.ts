@@ -2,11 +2,13 @@
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the work when what was given before has ended or was aborted. Several large files side by side would take more memory than an
- * isolate has, and none would be read when its CPU is used up. Throws at its turn what the signal was aborted with.
+ * Runs the work when what was given before has ended or was aborted. Several large files side by side would take more
+ * memory than an isolate has, and none would be read when its CPU is used up. Throws at its turn what the signal was
+ * aborted with.
  */
 export function oneAtATime<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const turn = last.then(() => {
+  const before = last;
+  const turn = before.then(() => {
     signal.throwIfAborted();
     return work();
   });
@@ -14,6 +16,6 @@ export function oneAtATime<T>(signal: AbortSignal, work: () => Promise<T>): Prom
   const aborted = new Promise<void>((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  last = Promise.race([turn.catch(() => {}), aborted]);
+  last = before.then(() => Promise.race([turn.catch(() => {}), aborted]));
   return turn;
 }
