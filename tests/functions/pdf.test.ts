@@ -31,6 +31,7 @@ describe('the text layer', () => {
     const page = await pdf.pageText(2);
     expect(page.lines).toEqual(rows);
     expect(page).toMatchObject({ width: pageSize[0], height: pageSize[1], coversPageByImage: false });
+    expect(await pdf.pageLines(2)).toEqual(rows);
   });
 
   test('has an empty line where a gap is wider than others', async () => {
@@ -127,6 +128,8 @@ test.each([
   ['image', Uint8Array.from([0xff, 0xd8, 0xff, 0xe0, 0, 16, 0x4a, 0x46, 0x49, 0x46])],
   ['text', bytesOf('Déjà vu, as they say.\n')],
   ['text', Buffer.from('Déjà vu', 'latin1')],
+  ['text', Buffer.from('\ufeffDéjà vu', 'utf16le')],
+  ['unknown', Buffer.from('\ufeffDéjà\u0000vu', 'utf16le')],
   ['text', bytesOf(`${'a'.repeat(64 * 1024 - 1)}é`)],
   ['unknown', new Uint8Array()],
   ['unknown', Uint8Array.from([1, 2, 3, 0, 255])],
