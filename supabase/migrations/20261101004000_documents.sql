@@ -302,5 +302,6 @@ on conflict (id) do nothing;
 create policy document_files_of_own_org on storage.objects for all to authenticated
   using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select public.clerk_org_id()))
   with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select public.clerk_org_id()));
+-- A text outlives its document: whoever gives a new document the same id does not get it.
 create policy extracted_text_of_own_documents on storage.objects for select to authenticated
-  using (bucket_id = 'extracted_text' and exists (select from public.document d where d.id::text = split_part(name, '.', 1)));
+  using (bucket_id = 'extracted_text' and exists (select from public.document d where d.id::text = split_part(name, '.', 1) and d.created_at <= updated_at));

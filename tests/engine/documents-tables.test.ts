@@ -123,6 +123,24 @@ describe('row-level security', () => {
     }
   });
 
+  test('shows the text of a document that is gone to nobody, not even to whoever takes its id', async ({ engine }) => {
+    const id = await addDocument(engine, 'org_red');
+    await engine.sql.query(
+      `insert into storage.objects (bucket_id, name, updated_at) values ('extracted_text', $1, now() - interval '1 second')`,
+      [`${id}.txt`],
+    );
+    await engine.sql.query('delete from public.document where id = $1', [id]);
+    const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_blue' });
+    await user.query(`insert into public.document (id, source_path, metadata) values ($1, $2, $3)`, [
+      id,
+      'org_blue/file.txt',
+      { clerk_org_id: 'org_blue' },
+    ]);
+    expect(await seen(user, 'select name from storage.objects')).toEqual([]);
+    await engine.sql.query('update storage.objects set updated_at = clock_timestamp()');
+    expect(await seen(user, 'select name from storage.objects')).toEqual([{ name: `${id}.txt` }]);
+  });
+
   test('shows nothing to a user without an organisation, and nothing at all to nobody', async ({ engine }) => {
     const id = await addDocument(engine);
     const [chunk = ''] = await addChunks(engine, id, 'a');

@@ -309,6 +309,20 @@ describe('a recording', () => {
     await expect(finish(document, transcription('Hello.'), env)).rejects.toMatchObject({ permanent: false });
   });
 
+  test('whose end comes when the document has another text by now leaves that as it is', async () => {
+    const document = await uploaded(wav);
+    await storeText(document.id, 'Of a later run.', project);
+    await database.query(`
+      begin;
+      alter table public.document disable trigger user;
+      update public.document set extraction_status = 'completed' where id = '${document.id}';
+      alter table public.document enable trigger user;
+      commit`);
+    const first = transcription('Of the first run.');
+    expect(await finish(document, first, { ...project, ...settings })).toMatchObject({ usage: { model: 'nova' } });
+    expect(await stored(document)).toBe('Of a later run.');
+  });
+
   test('whose document is gone fails for good', async () => {
     const document = { id: randomUUID(), source_path: `${organisation}/x`, clerk_org_id: organisation };
     const outcome = await finish(document, transcription('Hello.'), { ...project, ...settings });

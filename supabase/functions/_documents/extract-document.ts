@@ -46,17 +46,21 @@ function readDocument(document: SourceDocument, env: Env): Promise<ExtractedDocu
   });
 }
 
-/** The type and the size of a document's file as it is now. Throws a StageError as extractDocument does. */
-export async function findSource(documentId: string, env: Env): Promise<{ mediaType: string } & SourceBytes> {
+/** Of a document's file as it is now its type and size, and whether the document has a text. Throws as extractDocument does. */
+export async function findSource(
+  documentId: string,
+  env: Env,
+): Promise<{ mediaType: string; isExtracted: boolean } & SourceBytes> {
   const { data, error, status } = await projectClient(env)
     .rows.from('document')
-    .select('id, source_path, clerk_org_id')
+    .select('id, source_path, clerk_org_id, extraction_status')
     .eq('id', documentId)
     .maybeSingle();
   if (error) throw projectError(status, error, `Reading document ${documentId}`);
   if (!data) throw new PermanentError('no_such_document', `There is no document ${documentId} any more.`);
   return withBegunFile(sourceDocument.parse(data), env, async (file, sourceBytes) => {
-    return { mediaType: (await routeFile(file.head)).mediaType, sourceBytes };
+    const { mediaType } = await routeFile(file.head);
+    return { mediaType, sourceBytes, isExtracted: data.extraction_status === 'completed' };
   });
 }
 

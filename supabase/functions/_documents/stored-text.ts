@@ -11,9 +11,14 @@ const BUCKET = 'extracted_text';
  */
 export async function storeText(documentId: string, text: string, env: Env): Promise<TextLocation> {
   const bytes = new TextEncoder().encode(text);
-  const path = `${documentId}.txt`;
-  await uploadFile({ bucket: BUCKET, path }, bytes, 'text/plain; charset=utf-8', env);
-  return { text_location: `${BUCKET}/${path}`, text_sha256: await sha256(bytes), characters: text.length };
+  const location = await locationOf(documentId, text, bytes);
+  await uploadFile({ bucket: BUCKET, path: nameOf(documentId) }, bytes, 'text/plain; charset=utf-8', env);
+  return location;
+}
+
+/** What storeText would say of the text, which it does not write. */
+export function locateText(documentId: string, text: string): Promise<TextLocation> {
+  return locationOf(documentId, text, new TextEncoder().encode(text));
 }
 
 /**
@@ -40,6 +45,18 @@ export async function loadText(
   }
   // With what might be taken for a byte order mark: offsets into the text count it.
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+}
+
+async function locationOf(documentId: string, text: string, bytes: Uint8Array<ArrayBuffer>): Promise<TextLocation> {
+  return {
+    text_location: `${BUCKET}/${nameOf(documentId)}`,
+    text_sha256: await sha256(bytes),
+    characters: text.length,
+  };
+}
+
+function nameOf(documentId: string): string {
+  return `${documentId}.txt`;
 }
 
 async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {

@@ -7,7 +7,7 @@ import {
   sourceDocument,
 } from '../_documents/extract-document.ts';
 import { pictureText, spokenText } from '../_documents/read-elsewhere.ts';
-import { storeText } from '../_documents/stored-text.ts';
+import { locateText, storeText } from '../_documents/stored-text.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ExtractionResult, extractionResult } from '../_pipelines/documents-results.ts';
 import { jobOrigin } from '../_shared/job-client.ts';
@@ -45,9 +45,11 @@ export async function extract(
 export async function finishExtraction(job: unknown, context: FinishContext): Promise<ExtractionResult> {
   const { text, ...read } = isOcrJob(job) ? pictureText(pageOfJob(job)) : spokenText(transcriptOfJob(job, context));
   const { env, entityId } = context;
-  const { mediaType, sourceBytes } = await findSource(entityId, env);
+  const { mediaType, sourceBytes, isExtracted } = await findSource(entityId, env);
+  // A job that ends twice, or after a later run: the text that the chunks were cut from stays, and the engine says the rest.
+  const location = isExtracted ? await locateText(entityId, text) : await storeText(entityId, text, env);
   return {
-    ...(await storeText(entityId, text, env)),
+    ...location,
     ...read,
     media_type: mediaType,
     source_bytes: sourceBytes,
