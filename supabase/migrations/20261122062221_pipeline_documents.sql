@@ -50,7 +50,7 @@ select pipeline.define($pipeline${
       "function": "documents-extraction",
       "needs": [],
       "batch_size": 1,
-      "max_workers": 4,
+      "max_workers": 2,
       "lease_seconds": 60,
       "timeout_seconds": 30,
       "retry": {
