@@ -165,6 +165,24 @@ end
 $$;
 comment on function pipeline.refuse_other_way(int, int, int, text[]) is 'Raises MR005 about entities that are under way in the other pipeline of a cut-over.';
 
+-- Without a projection the entities are only locked, not written, so that an older snapshot says nothing of a run that began since.
+create function pipeline.must_see_both_ways(p_ways int[]) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    select p.name into v_name from pipeline.pipelines p where p.id = any (p_ways) and p.projection = 'none' order by p.id limit 1;
+    if found then
+      raise exception 'no run of pipeline % can be started or taken up in a transaction that is %', v_name, current_setting('transaction_isolation')
+        using errcode = 'MR005', hint = 'It is part of a cut-over and has the projection none: do so in a transaction that is read committed.';
+    end if;
+  end if;
+end
+$$;
+comment on function pipeline.must_see_both_ways(int[]) is 'Raises MR005 where the transaction might not see a run that has begun the other way of a cut-over.';
+
 -- Entities without a live run are parted by the flag at the new pipeline's first stage alone. Who names a later stage of it,
 -- or the old one, has said which way it is.
 create function pipeline.queue_one_way(p_pipeline_id int, p_other_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
@@ -173,11 +191,13 @@ as $$
 declare
   v_pipeline pipeline.pipelines;
   v_here text[];
-  v_there text[] := array(
-    select r.entity_id from pipeline.runs r where r.pipeline_id = p_other_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id);
+  v_there text[];
   v_free text[];
   v_ring int[] := '{}';
 begin
+  perform pipeline.must_see_both_ways(array[p_pipeline_id, p_other_id]);
+  v_there := array(
+    select r.entity_id from pipeline.runs r where r.pipeline_id = p_other_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id);
   select p.* into v_pipeline from pipeline.pipelines p where p.id = p_pipeline_id;
   if v_pipeline.replaces_id is not null and exists (
       select from pipeline.version_stages vs where vs.version_id = v_pipeline.current_version_id and vs.stage_id = p_stage_id and vs.needs = '{}' and vs.after = '[]') then
@@ -241,31 +261,56 @@ create function pipeline.set_cut_over(p_pipeline text, p_mode text, p_share nume
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_new pipeline.pipelines := pipeline.replacing_pipeline(p_pipeline);
+  v_new pipeline.pipelines;
 begin
+  -- define() must not end the cut-over, or its groups, between the check and the commit.
+  perform from pipeline.pipelines p where p.name = p_pipeline for share;
+  v_new := pipeline.replacing_pipeline(p_pipeline);
   perform pipeline.check_flag(v_new, p_mode, p_share, p_groups);
   update pipeline.cut_overs c set mode = p_mode, share = p_share, groups = p_groups, changed_at = pipeline.now() where c.pipeline_id = v_new.id;
 end
 $$;
 comment on function pipeline.set_cut_over(text, text, numeric, text[]) is 'Sets the flag of a pipeline that replaces another: off, share (of entities, by a stable hash), groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way stays where it is.';
 
+-- As start() finds a row: whatever its key is written like.
+create function pipeline.key_of_row(p_pipeline pipeline.pipelines, p_entity_id text) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_id text;
+begin
+  execute format('select e.%1$I::text from %2$s e where e.%1$I = $1::%3$s', p_pipeline.entity_key, p_pipeline.entity_table, (
+    select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key)) into v_id using p_entity_id;
+  if v_id is null then
+    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
+  end if;
+  return v_id;
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002', hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+comment on function pipeline.key_of_row(pipeline.pipelines, text) is 'The row''s own spelling of its key, without a lock; MR002 or MR003 where there is no such row.';
+
 create function pipeline.cut_over_way(p_pipeline text, p_entity_id text, out way text, out why text)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_new pipeline.pipelines := pipeline.replacing_pipeline(p_pipeline);
+  v_id text := pipeline.key_of_row(v_new, p_entity_id);
   v_flag pipeline.cut_overs;
 begin
   select case when r.pipeline_id = v_new.id then 'new' else 'old' end, format('run %s is under way', r.id) into way, why
-  from pipeline.runs r where r.pipeline_id in (v_new.id, v_new.replaces_id) and r.entity_id = p_entity_id and r.status = 'running';
+  from pipeline.runs r where r.pipeline_id in (v_new.id, v_new.replaces_id) and r.entity_id = v_id and r.status = 'running';
   if found then
     return;
   end if;
   select c.* into v_flag from pipeline.cut_overs c where c.pipeline_id = v_new.id;
-  way := case when pipeline.new_way_ids(v_new, array[p_entity_id]) = '{}' then 'old' else 'new' end;
+  way := case when pipeline.new_way_ids(v_new, array[v_id]) = '{}' then 'old' else 'new' end;
   why := case v_flag.mode
-    when 'share' then format('the share is %s, and the row lies at %s', v_flag.share, round(pipeline.share_of(p_entity_id), 4))
-    when 'groups' then format('its %s is %s', v_new.group_key, coalesce((pipeline.metadata_of_entities(v_new.id, array[p_entity_id]))[1] ->> v_new.group_key, 'null'))
+    when 'share' then format('the share is %s, and the row lies at %s', v_flag.share, round(pipeline.share_of(v_id), 4))
+    when 'groups' then format('its %s is %s', v_new.group_key, coalesce((pipeline.metadata_of_entities(v_new.id, array[v_id]))[1] ->> v_new.group_key, 'null'))
     when 'default' then 'the flag is default: as use_new_pipeline says'
     else 'the flag is ' || v_flag.mode end;
 end

@@ -18,9 +18,14 @@ comment on view pipeline.dead_letters is 'What is exhausted or failed for good. 
 create function pipeline.is_latest_run(p_run_id bigint) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_ways int[] := pipeline.ways_of((select r.pipeline_id from pipeline.runs r where r.id = p_run_id));
 begin
+  if cardinality(v_ways) > 1 then
+    perform pipeline.must_see_both_ways(v_ways);
+  end if;
   return not exists (
-    select from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = any (pipeline.ways_of(r.pipeline_id)) and o.id > r.id
+    select from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
     where r.id = p_run_id);
 end
 $$;

@@ -212,15 +212,22 @@ begin
 end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
     (select string_agg(format('e.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
      where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));
+  -- A column that was renamed since must not make a user's own write fail.
   execute case when p_pipeline.metadata_column is null then format('drop function if exists pipeline.%I(text[])', p_pipeline.name || '__metadata') else format($f$
 create or replace function pipeline.%1$I(p_ids text[]) returns jsonb[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   return array(
-    select (select e.%5$I from %3$s e where e.%2$I = i.id::%4$s)
+    select (select e.%5$I::jsonb from %3$s e where e.%2$I = i.id::%4$s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column) end;
+exception
+  when query_canceled or deadlock_detected or serialization_failure then raise;
+  when others then
+    perform pipeline.report('error', 'metadata_unreadable', %6$L || sqlerrm, jsonb_build_object('column', %5$L));
+    return array_fill(null::jsonb, array[cardinality(p_ids)]);
+end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column,
+    format('The metadata of pipeline %s cannot be read, so that its runs start without: ', p_pipeline.name)) end;
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

@@ -408,6 +408,87 @@ test('cut_over_way says which way a row would go, and why', async ({ engine }) =
   expect(await way()).toEqual({ way: 'new', why: expect.stringMatching(/^run \d+ is under way$/) });
 });
 
+test('cut_over_way finds a row as start() does, however its key is written', async ({ engine }) => {
+  await defineCutOver(engine);
+  await turn(engine, 'share', { share: 0.5 });
+  await engine.insert(20);
+  const ask = (id: string | null) => engine.rows(`select way, why from pipeline.cut_over_way('phases', $1)`, [id]);
+  for (let id = 1; id <= 20; id++) expect(await ask(`00${id}`)).toEqual(await ask(`${id}`));
+  await engine.sql.query(`select pipeline.start('phases', '007')`);
+  expect(await ask('007')).toMatchObject([{ why: expect.stringMatching(/ is under way$/) }]);
+  const refusal = (id: string | null) => engine.refusal(`select pipeline.cut_over_way('phases', $1)`, [id]);
+  for (const id of ['21', null]) {
+    expect(await refusal(id)).toMatchObject({ code: 'MR003', message: `table public.items has no row with id ${id}` });
+  }
+  expect(await refusal('seven')).toMatchObject({ code: 'MR002', hint: 'Give values of the column id.' });
+});
+
+test('a transaction that would not see a run of the other way starts none: it conflicts, or is refused', async ({
+  engine,
+}) => {
+  await defineCutOver(engine, 'none');
+  await turn(engine, 'on');
+  const [id] = await engine.insert();
+  await engine.sql.query(`select pipeline.start('monolith', $1)`, [id]);
+  const worker = await Worker.of(engine, 'whole', 'monolith');
+  await worker.report(failed(await worker.takeOne(), { permanent: true }));
+  const { id: old } = await engine.run(id);
+  for (const isolation of ['repeatable read', 'serializable']) {
+    for (const call of [
+      `start('phases', $1)`,
+      `start('monolith', $1)`,
+      `retry(${old} + $1 - $1)`,
+      `reset(${old} + $1 - $1)`,
+    ]) {
+      const early = await openTransaction(engine, isolation);
+      await early.query('select from pipeline.runs');
+      expect(await engine.refusal(`select pipeline.${call}`, [id], early)).toMatchObject({
+        code: 'MR005',
+        message: `no run of pipeline monolith can be started or taken up in a transaction that is ${isolation}`,
+      });
+      await early.query('rollback');
+    }
+  }
+  expect(await runs(engine, id)).toEqual(['monolith failed']);
+});
+
+test('with a projection it conflicts with whoever has started the row since', async ({ engine }) => {
+  await defineCutOver(engine);
+  await turn(engine, 'on');
+  const [id] = await engine.insert();
+  const early = await openTransaction(engine, 'repeatable read');
+  await early.query('select from pipeline.runs');
+  await engine.sql.query(`select pipeline.start('monolith', $1)`, [id]);
+  expect(await engine.refusal(`select pipeline.start('phases', $1)`, [id], early)).toMatchObject({ code: '40001' });
+  await early.query('rollback');
+  expect(await runs(engine, id)).toEqual(['monolith running']);
+});
+
+test('groups cannot end while somebody sets the flag to some, nor be set while a definition ends them', async ({
+  engine,
+}) => {
+  const { phases } = await defineCutOver(engine);
+  const ungrouped = JSON.stringify({ ...phases, replaces: { pipeline: 'monolith' } });
+  const set = `select pipeline.set_cut_over('phases', 'groups', p_groups => array['a'])`;
+  const one = await openTransaction(engine);
+  const two = await engine.database.connect();
+  await one.query(set);
+  const defining = begin(engine.refusal('select pipeline.define($1)', [ungrouped], two));
+  await untilBlocked(engine, two);
+  await one.query('commit');
+  expect(await defining).toMatchObject({
+    code: 'MR001',
+    message: 'replaces.group_by is missing, but the flag of pipeline phases names groups',
+  });
+  await turn(engine, 'off');
+  await one.query('begin');
+  await one.query('select pipeline.define($1)', [ungrouped]);
+  const setting = begin(engine.refusal(set, [], two));
+  await untilBlocked(engine, two);
+  await one.query('commit');
+  expect(await setting).toMatchObject({ code: 'MR002', message: expect.stringMatching(/^p_mode is groups, but/) });
+});
+
 test('removing a row both ways have had takes all of its runs with it', async ({ engine }) => {
   await defineCutOver(engine);
   await engine.queued('first');

@@ -176,3 +176,27 @@ test.for([
     hint: expect.stringContaining('alter table public.items add column metadata jsonb'),
   });
 });
+
+test.for([
+  ['rename column metadata to about', /column e\.metadata does not exist/],
+  [
+    `alter column metadata drop default, alter column metadata type text using label`,
+    /invalid input syntax for type json/,
+  ],
+] as const)(
+  'a column that is changed since (%s) fails nobody’s write: the run has none, and it is told of',
+  async ([change, fault], { engine }) => {
+    await table(engine);
+    await engine.pipeline(chain(['one']), withMetadata);
+    const [id] = await engine.insert();
+    await engine.sql.query(`alter table public.items ${change}`);
+    await engine.queue('one', [id as string]);
+    expect(await metadata(engine, id)).toEqual([null]);
+    expect(await engine.rows(`select level, message from pipeline.log where code = 'metadata_unreadable'`)).toEqual([
+      { level: 'error', message: expect.stringMatching(fault) },
+    ]);
+    // As doctor() advises.
+    await engine.sql.query(`select pipeline.attach('flow')`);
+    expect(await runStage(engine, 'one')).toHaveLength(1);
+  },
+);
