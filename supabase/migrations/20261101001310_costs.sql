@@ -4,10 +4,13 @@
 -- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A
 -- result taken over from an earlier run brings no usage along, so that it is paid for once.
 
--- Index look-ups alone: it is asked for one run as for ten thousand.
+-- Index look-ups alone: it is asked for one run as for ten thousand. Views ask for each run by itself, hence plpgsql, which
+-- plans once.
 create function pipeline.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
 as $$
+begin
+  return query
   with recursive family as (
     select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id from unnest(p_runs) r(id)
     union all
@@ -19,7 +22,8 @@ as $$
       select null, null, r.took_place_of from pipeline.runs r where r.id = m.id and m.stage_id is not null and r.took_place_of is not null) n
   )
   select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
-  from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id
+  from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id;
+end
 $$;
 comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for.';
 
@@ -29,14 +33,17 @@ as $$ select sum(c.cost_usd) from pipeline.attempt_costs(array[p_run]) c $$;
 comment on function pipeline.cost_of(bigint) is 'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its descendants. Null where none named a price.';
 
 create function pipeline.stage_costs(p_run bigint) returns table (stage text, attempts int, cost_usd numeric)
-language sql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
+begin
+  return query
   select s.name, count(c.attempt_id) filter (where c.paid_by = c.attempt_id)::int, sum(c.cost_usd)
   from pipeline.runs r
   join pipeline.version_stages vs on vs.version_id = r.version_id
   join pipeline.stages s on s.id = vs.stage_id
   left join pipeline.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
-  where r.id = p_run group by s.id, s.name, vs.position order by vs.position
+  where r.id = p_run group by s.id, s.name, vs.position order by vs.position;
+end
 $$;
 comment on function pipeline.stage_costs(bigint) is 'What each stage of a run has cost so far in US dollars, its children counted to it, and how many attempts of its own it has.';
 
