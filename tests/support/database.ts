@@ -1,4 +1,4 @@
-// A fresh database per test file or test: a copy of the migrated one, about 50 ms each. Nothing runs beside it: no
+// A fresh database per test file or test: a copy of the migrated one, some 20 ms each. Nothing runs beside it: no
 // pg_net or pg_cron worker, so that a test decides itself when the sweep runs and can read the rings in net's queue.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
