@@ -35,14 +35,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('postgresError', String(error));
   }
   return async () => {
-    for (const pid of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
-      try {
-        const cmd = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-        if (!cmd.includes(folder) || !cmd.includes('bin/postgres')) continue;
-        const f = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').map(Number);
-        console.error('PGCPU', cmd.slice(-60), 'user', (f[11]! + f[13]!) / 100, 'sys', (f[12]! + f[14]!) / 100);
-      } catch {}
-    }
     await stop();
     fs.rmSync(folder, { recursive: true, force: true });
     watchdog.dismiss();
