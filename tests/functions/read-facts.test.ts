@@ -26,3 +26,13 @@ test.each([
   const said = { entities: [entity(one), entity(other)], relations: [relation(one, other)] };
   expect(tidyFacts(said)).toEqual(said);
 });
+
+test('what Postgres cannot store is replaced, and blanks are no names, relations or facts', () => {
+  const entities = [entity('A\0da\n Stone '), entity('\ud800Bob'), entity('  ')];
+  const said = { source: 'A\0da Stone', relation: ' met\0 ', target: '\ud800bob', fact: 'They\nmet.' };
+  const relations = [said, { ...said, fact: ' ' }, { ...said, relation: '\n' }];
+  expect(tidyFacts({ entities, relations })).toEqual({
+    entities: [entity('A\ufffdda Stone'), entity('\ufffdBob')],
+    relations: [{ source: 'A\ufffdda Stone', relation: 'met\ufffd', target: '\ufffdBob', fact: 'They met.' }],
+  });
+});

@@ -1,4 +1,5 @@
 import { type KgResult, kgResult } from '../_pipelines/chunks-results.ts';
+import { storableText } from '../_shared/errors.ts';
 import { askModel } from '../_shared/model.ts';
 import { quote } from '../_shared/prompt.ts';
 import { type HandlerContext, Waiting } from '../_shared/stage.ts';
@@ -27,23 +28,32 @@ export async function readFacts(
   return answered instanceof Waiting ? answered : tidyFacts(answered);
 }
 
-/** What of a model's answer is of use: each entity once, and relations between two of them alone, by the entities' names. */
+/**
+ * What of a model's answer is of use: each entity once, and relations between two of them alone, by the entities' names.
+ * What cannot be stored is replaced: one character is no reason to do without a document's facts.
+ */
 export function tidyFacts({ entities, relations }: KgResult): KgResult {
   const names = new Map<string, string>();
-  const kept = entities.filter(({ name }) => {
+  const kept = entities.flatMap(({ name: given, type, description }) => {
+    const name = tidyWords(given);
     const key = plainName(name);
-    if (key === '' || names.has(key)) return false;
+    if (key === '' || names.has(key)) return [];
     names.set(key, name);
-    return true;
+    return [{ name, type, description: tidyWords(description) }];
   });
   return {
     entities: kept,
-    relations: relations.flatMap((relation) => {
-      const source = names.get(plainName(relation.source));
-      const target = names.get(plainName(relation.target));
-      return source && target && source !== target ? [{ ...relation, source, target }] : [];
+    relations: relations.flatMap((said) => {
+      const source = names.get(plainName(tidyWords(said.source)));
+      const target = names.get(plainName(tidyWords(said.target)));
+      const [relation, fact] = [tidyWords(said.relation), tidyWords(said.fact)];
+      return source && target && source !== target && relation && fact ? [{ source, relation, target, fact }] : [];
     }),
   };
+}
+
+function tidyWords(text: string): string {
+  return storableText(text).replace(/\s+/g, ' ').trim();
 }
 
 /**
