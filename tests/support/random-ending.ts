@@ -87,7 +87,9 @@ export async function expectOver(engine: Engine, accepted: Map<number, unknown>)
 const unlike = (pipeline: string, table: string, stage: string) => `
   select i.id, '${stage}' as stage, i.${stage}_status as shown, a.state, a.error from public.${table} i
   join lateral (select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
-    where p.name = '${pipeline}' and r.entity_id = i.id::text order by r.id desc limit 1) r on true
+    where p.name = '${pipeline}' and r.entity_id = i.id::text and not exists (
+      select from pipeline.runs l where l.entity_id = r.entity_id and l.id > r.id and l.pipeline_id <> p.id and l.pipeline_id = any (pipeline.ways_of(p.id)))
+    order by r.id desc limit 1) r on true
   left join lateral (select a.state, a.error ->> 'code' as error, o.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     left join pipeline.results o on o.attempt_id = a.id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
@@ -95,14 +97,28 @@ const unlike = (pipeline: string, table: string, stage: string) => `
     and (i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' when a.state = 'skipped' then 'completed' else a.state::text end
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end)`;
 
-/** The columns of each row show what its newest runs came to. */
+/** Stages of one way of a cut-over that show something on a row whose newest run went the other way. */
+const forsaken = (pipeline: string, other: string, stage: string) => `
+  select i.id, '${stage}' as stage, i.${stage}_status as shown, i.${stage}_result as result from public.items i
+  where (i.${stage}_status <> 'pending' or i.${stage}_result is not null) and exists (
+    select from pipeline.runs o join pipeline.pipelines p on p.id = o.pipeline_id where o.entity_id = i.id::text and p.name = '${other}' and not exists (
+      select from pipeline.runs r join pipeline.pipelines q on q.id = r.pipeline_id where r.entity_id = i.id::text and q.name = '${pipeline}' and r.id > o.id))`;
+
+/** The columns of each row show what its newest runs came to, and of a cut-over one way alone. */
 export async function expectShown(engine: Engine, graph: Graph): Promise<void> {
   if (graph.projection === 'none') return;
   for (const [pipeline, table] of [
     ['flow', 'items'],
     ['sub', 'items'],
     ['parts', 'parts'],
+    ['old', 'items'],
   ] as const) {
     for (const { name } of graph[pipeline]) expect(await engine.rows(unlike(pipeline, table, name))).toEqual([]);
+  }
+  for (const [pipeline, other] of [
+    ['flow', 'old'],
+    ['old', 'flow'],
+  ] as const) {
+    for (const { name } of graph[pipeline]) expect(await engine.rows(forsaken(pipeline, other, name))).toEqual([]);
   }
 }

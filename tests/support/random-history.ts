@@ -26,6 +26,8 @@ const weights = {
   queue: 4,
   start: 3,
   label: 1,
+  metadata: 1,
+  turn: 3,
   cancel: 2,
   retry: 3,
   reset: 3,
@@ -138,12 +140,10 @@ export class Player {
   }
 
   #stage(): [string, string, string] {
-    const { flow, parts, sub } = this.#graph;
-    const all = [...flow.map((stage) => ['flow', stage] as const), ...parts.map((stage) => ['parts', stage] as const)];
-    const [pipeline, stage] = this.#pick<readonly [string, Row]>([
-      ...all,
-      ...sub.map((stage) => ['sub', stage] as const),
-    ]) ?? ['flow', {}];
+    const all = (['flow', 'parts', 'sub', 'old'] as const).flatMap((pipeline) =>
+      this.#graph[pipeline].map((stage) => [pipeline, stage] as const),
+    );
+    const [pipeline, stage] = this.#pick<readonly [string, Row]>(all) ?? ['flow', {}];
     return [pipeline, stage.name as string, (stage.kind as string | undefined) ?? 'function'];
   }
 
@@ -179,6 +179,8 @@ export class Player {
         ]);
       case 'hold':
         return this.#hold();
+      case 'turn':
+        return this.#turn();
       case 'let_go':
         return this.#holder.query('commit');
       default:
@@ -222,7 +224,7 @@ export class Player {
   }
 
   #kindOf(worker: Worker): string {
-    const stages = this.#graph[worker.pipeline as 'flow' | 'parts' | 'sub'];
+    const stages = this.#graph[worker.pipeline as 'flow' | 'parts' | 'sub' | 'old'];
     return (stages.find(({ name }) => name === worker.stage)?.kind as string | undefined) ?? 'function';
   }
 
@@ -299,6 +301,11 @@ export class Player {
         return onRow(`select pipeline.start('${pipeline}', $1)`);
       case 'label':
         return onRow(`update public.${table} set label = case label when 'yes' then 'no' else 'yes' end where id = $1`);
+      case 'metadata':
+        return this.#owner.query(
+          'update public.items set metadata = $1 where id = (select id from public.items order by id offset $2 limit 1)',
+          [this.#pick(metadata), this.#draw(4)],
+        );
       case 'remove':
         await onRow(`delete from public.${table} where id = $1`);
         return this.#owner.query(`insert into public.items (label) values ('yes')`);
@@ -324,6 +331,19 @@ export class Player {
     }
   }
 
+  /** Somebody turns the flag of the cut-over, where there is one. */
+  async #turn(): Promise<unknown> {
+    if (this.#graph.old.length === 0) return;
+    const flag = this.#pick([
+      `'on'`,
+      `'off'`,
+      `'default'`,
+      `'share', p_share => 0.${this.#draw(10)}`,
+      `'groups', p_groups => array['a']`,
+    ]);
+    return this.#owner.query(`select pipeline.set_cut_over('flow', ${flag})`);
+  }
+
   /** A user's transaction that holds one row, until it lets go. */
   async #hold(): Promise<void> {
     await this.#holder.query('commit; begin');
@@ -335,4 +355,5 @@ export class Player {
   }
 }
 
+const metadata = ['{"org": "a"}', '{"org": {"a": 1}}', '[]', '"a"', 'null', null];
 const hosts = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];
