@@ -68,6 +68,8 @@ export class Engine {
     try {
       await client.query(statement, values);
     } catch (error) {
+      // An error is told before its transaction has let go of its locks, which the next session would find.
+      await client.query('').catch(() => {});
       const { code, message, hint } = error as Refusal;
       return { code, message, hint };
     }
