@@ -53,6 +53,8 @@ with run as materialized (
   from pipeline.pipelines n
   cross join lateral (values ('new', 1, n.id), ('old', 2, n.replaces_id)) w(way, place, pipeline_id)
   left join pipeline.runs r on r.pipeline_id = w.pipeline_id
+    -- A run from a later stage on did less than the other way does.
+    and not exists (select from pipeline.attempts a join pipeline.attempts f on f.id = a.parent_id and f.run_id <> a.run_id where a.run_id = r.id)
   where n.replaces_id is not null
 ), cost as materialized (
   select c.run_id, sum(c.cost_usd) as cost_usd from pipeline.attempt_costs(array(select r.id from run r where r.id is not null)) c group by c.run_id
@@ -67,6 +69,6 @@ select r.pipeline, r.way, count(r.id) as runs,
   sum(c.cost_usd) as cost_usd, round(sum(c.cost_usd) / nullif(count(r.id), 0), 6) as cost_per_run
 from run r left join cost c on c.run_id = r.id
 group by r.pipeline, r.way, r.place order by r.pipeline, r.place;
-comment on view pipeline.cut_over_report is 'Both ways of each cut-over side by side, over all runs that are kept: how many, how they ended, how long the completed ones took from start to end, what they cost with all their descendants.';
+comment on view pipeline.cut_over_report is 'Both ways of each cut-over side by side, over all runs that are kept and began at the first stage: how many, how they ended, how long the completed ones took from start to end, what they cost with all their descendants.';
 
 revoke all on all functions in schema pipeline from public;

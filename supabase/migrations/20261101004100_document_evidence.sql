@@ -27,12 +27,16 @@ as $$
   cross join lateral (
     select min(t.started_at) as started_at, max(greatest(t.created_at, t.started_at, t.finished_at)) as updated_at from pipeline.attempts t where t.run_id = r.id) a
   cross join lateral (
-    select jsonb_build_object('cost_usd', coalesce(jsonb_object_agg(t.stage, t.cost_usd) filter (where t.cost_usd is not null), '{}'), 'total_cost_usd', sum(t.cost_usd)) as costs
-    from pipeline.stage_costs(r.id) t) c
+    select jsonb_build_object('cost_usd', coalesce(jsonb_object_agg(t.phase, t.cost_usd) filter (where t.cost_usd is not null), '{}'), 'total_cost_usd', sum(t.cost_usd)) as costs
+    from (
+      select s.name as phase, sum(t.cost_usd) as cost_usd
+      from pipeline.attempt_costs(array(
+        select o.id from pipeline.runs o join pipeline.pipelines w on w.id = o.pipeline_id and w.name in ('documents', 'document_monolith') where o.entity_id = r.entity_id)) t
+      join pipeline.stages s on s.id = t.stage_id group by s.name) t) c
   where r.entity_id = p_document_id::text
   order by r.id desc limit 1
 $$;
-comment on function evidence.document_job(uuid) is 'A document''s latest run. Its metadata is what the document had when it started, with what it has cost, by phase and in total.';
+comment on function evidence.document_job(uuid) is 'A document''s latest run. Its metadata is what the document had when it started, with what all of its runs have cost, by phase and in total.';
 
 create function evidence.document_phases(p_document_id uuid)
 returns table (id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count int, parent_phase_id bigint, metadata jsonb, queued_at timestamptz, started_at timestamptz, completed_at timestamptz)
@@ -54,6 +58,8 @@ as $$
   join pipeline.stages s on s.id = a.stage_id
   left join pipeline.results o on o.attempt_id = a.id
   where r.entity_id = p_document_id::text
+    -- A result that a run took over from the one before is no attempt of its own.
+    and not exists (select from pipeline.attempts f where f.id = a.parent_id and f.run_id <> a.run_id)
 $$;
 comment on function evidence.document_phases(uuid) is 'Every attempt at a document''s phases, of all its runs. The metadata is what the attempt used up; cost counts that of its chunks.';
 
@@ -66,7 +72,7 @@ select d.id, d.id as document_id, j.current_phase, j.status, j.metadata, j.creat
 from public.document d cross join lateral evidence.document_job(d.id) j;
 comment on view public.pipeline_job is 'One row a document: its latest run, whichever way it goes. The id is the document''s, since it has one job.';
 comment on column public.pipeline_job.current_phase is 'The first phase that is not done, or completed. The old way has the one phase monolith.';
-comment on column public.pipeline_job.metadata is 'source_name, source_platform, clerk_org_id and what else the document had when the run started; cost_usd by phase, total_cost_usd.';
+comment on column public.pipeline_job.metadata is 'source_name, source_platform, clerk_org_id and what else the document had when the run started; cost_usd by phase and total_cost_usd, of all its runs.';
 
 create view public.pipeline_phase with (security_invoker = true) as
 select f.id, d.id as pipeline_job_id, f.phase, f.status, l.input_location, case when f.status = 'completed' then l.output_location end as output_location,
@@ -74,18 +80,23 @@ select f.id, d.id as pipeline_job_id, f.phase, f.status, l.input_location, case 
 from public.document d
 cross join lateral evidence.document_phases(d.id) f
 cross join lateral (
-  select case f.phase when 'chunking' then 'extracted_text/' || d.id || '.txt' when 'kg_ingest' then 'chunk?document_id=eq.' || d.id else 'documents/' || d.source_path end as input_location,
-    case f.phase when 'extraction' then f.output ->> 'text_location' when 'chunking' then f.output ->> 'output_location'
-      else 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.' || d.id end as output_location
+  select case
+      when f.phase in ('extraction', 'monolith') then 'documents/' || d.source_path
+      when f.phase = 'chunking' then 'extracted_text/' || d.id || '.txt'
+      when f.phase = 'kg_ingest' then 'chunk?document_id=eq.' || d.id end as input_location,
+    case
+      when f.phase = 'extraction' then f.output ->> 'text_location'
+      when f.phase = 'chunking' then f.output ->> 'output_location'
+      when f.phase in ('kg_ingest', 'monolith') then 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.' || d.id end as output_location
 ) l;
 comment on view public.pipeline_phase is 'One row for each attempt at a phase, of all runs of a document; a retry names its parent. started and waiting show as processing, cancelled as failed, skipped as completed.';
-comment on column public.pipeline_phase.input_location is 'A bucket of Storage and the name in it, or rows as the Data API serves them.';
+comment on column public.pipeline_phase.input_location is 'A bucket of Storage and the name in it, or rows as the Data API serves them; null for phases that this view does not know.';
 
 create view public.document_costs with (security_invoker = true) as
 select j.metadata ->> 'clerk_org_id' as clerk_org_id, j.metadata ->> 'source_platform' as source_platform, count(*) as documents,
   count(*) filter (where j.status = 'completed') as completed, sum((j.metadata ->> 'total_cost_usd')::numeric) as cost_usd
 from public.pipeline_job j group by 1, 2;
-comment on view public.document_costs is 'What the latest runs of documents have cost, for each organisation and platform.';
+comment on view public.document_costs is 'What documents have cost, all their runs together, for each organisation and platform.';
 
 revoke all on public.pipeline_job, public.pipeline_phase, public.document_costs from anon, authenticated;
 grant select on public.pipeline_job, public.pipeline_phase, public.document_costs to authenticated, service_role;

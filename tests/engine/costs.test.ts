@@ -182,6 +182,24 @@ test('the report of a cut-over sets both ways side by side', async ({ engine }) 
   ]);
 });
 
+test('the report leaves out runs that began further on than the first stage', async ({ engine }) => {
+  await defineCutOver(engine);
+  await turn(engine, 'on');
+  const ids = await engine.queued('first', 1);
+  await work(engine, 'first', 1, 'phases');
+  await work(engine, 'second', 1, 'phases');
+  await engine.queue('second', ids);
+  await work(engine, 'second', 1, 'phases');
+  expect(
+    await engine.rows(
+      `select way, runs::int, cost_usd::float8 from pipeline.cut_over_report where pipeline = 'phases'`,
+    ),
+  ).toEqual([
+    { way: 'new', runs: 1, cost_usd: 2 },
+    { way: 'old', runs: 0, cost_usd: null },
+  ]);
+});
+
 test('the report of ten thousand runs takes seconds', { timeout: 120_000 }, async ({ engine }) => {
   await defineCutOver(engine);
   await turn(engine, 'share', { share: 0.5 });

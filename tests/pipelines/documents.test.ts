@@ -129,15 +129,24 @@ describe('evidence and summary', () => {
 });
 
 describe('once more', () => {
-  test.each(['extraction', 'chunking', 'kg_ingest'])('from %s on brings the same chunks and facts', async (phase) => {
+  test.each([
+    ['extraction', 3],
+    ['chunking', 2],
+    ['kg_ingest', 1],
+  ])('from %s on brings the same chunks and facts', async (phase, again) => {
     const id = ids.harbour as string;
     await documents.settled(id);
     const before = await documents.graph(id);
-    const { run_id: former } = await documents.job(id);
+    const { run_id: former, metadata: paid } = await documents.job(id);
+    const attempts = (await documents.phases(id)).length;
     await queueDocument(bob, id, phase);
     expect((await documents.job(id)).run_id).not.toBe(former);
     expect(await documents.settled(id)).toBe('completed');
     expect(await documents.graph(id)).toEqual(before);
+    // What the run took over is no attempt, and what was paid before counts.
+    expect(await documents.phases(id)).toHaveLength(attempts + again);
+    const { metadata } = await documents.job(id);
+    expect((metadata as Row).total_cost_usd).toBeGreaterThan((paid as { total_cost_usd: number }).total_cost_usd);
   });
 
   test('uploaded a second time it has chunks of its own, but no entity twice', async () => {

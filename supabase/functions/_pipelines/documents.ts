@@ -1,5 +1,7 @@
 import { definePipeline } from '../_shared/define-pipeline.ts';
-import { ownWork } from './stage-defaults.ts';
+import { ownWork, throughOutages } from './stage-defaults.ts';
+
+const work = throughOutages(ownWork);
 
 /** From a file to its text, its chunks and the facts in them. After a change run `npm run pipelines:sync`. */
 export const documents = definePipeline({
@@ -10,7 +12,7 @@ export const documents = definePipeline({
     // Opening a file takes most of what a function has of CPU and memory, which workers share that are in one isolate: few of
     // them, one file at a time each. Audio and pictures are jobs elsewhere.
     extraction: {
-      ...ownWork,
+      ...work,
       maxWorkers: 2,
       kind: 'external',
       function: 'documents-extraction',
@@ -18,14 +20,14 @@ export const documents = definePipeline({
       slaSeconds: 15 * 60,
     },
     chunking: {
-      ...ownWork,
+      ...work,
       function: 'documents-chunking',
       needs: ['extraction'],
       apply: 'public.apply_chunks',
       slaSeconds: 5 * 60,
     },
     kg_ingest: {
-      ...ownWork,
+      ...work,
       kind: 'map',
       function: 'documents-kg-ingest',
       needs: ['chunking'],

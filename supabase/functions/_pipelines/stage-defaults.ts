@@ -30,3 +30,8 @@ export const modelWork = {
   },
   completion,
 };
+
+/** `work` with more attempts, the last some four minutes after the first: an outage that is over by then costs no row. */
+export function throughOutages<Work extends { retry: { maxAttempts: number } }>(work: Work): Work {
+  return { ...work, retry: { ...work.retry, maxAttempts: 8 } };
+}

@@ -54,7 +54,7 @@ select pipeline.define($pipeline${
       "lease_seconds": 60,
       "timeout_seconds": 30,
       "retry": {
-        "max_attempts": 4,
+        "max_attempts": 8,
         "backoff": {
           "kind": "exponential",
           "base_seconds": 2,
@@ -105,7 +105,7 @@ select pipeline.define($pipeline${
       "lease_seconds": 60,
       "timeout_seconds": 30,
       "retry": {
-        "max_attempts": 4,
+        "max_attempts": 8,
         "backoff": {
           "kind": "exponential",
           "base_seconds": 2,
@@ -152,7 +152,7 @@ select pipeline.define($pipeline${
       "lease_seconds": 60,
       "timeout_seconds": 30,
       "retry": {
-        "max_attempts": 4,
+        "max_attempts": 8,
         "backoff": {
           "kind": "exponential",
           "base_seconds": 2,

@@ -19,7 +19,7 @@ select pipeline.define($pipeline${
       "lease_seconds": 60,
       "timeout_seconds": 30,
       "retry": {
-        "max_attempts": 4,
+        "max_attempts": 8,
         "backoff": {
           "kind": "exponential",
           "base_seconds": 2,
@@ -80,7 +80,7 @@ select pipeline.define($pipeline${
       "lease_seconds": 60,
       "timeout_seconds": 30,
       "retry": {
-        "max_attempts": 4,
+        "max_attempts": 8,
         "backoff": {
           "kind": "exponential",
           "base_seconds": 2,
