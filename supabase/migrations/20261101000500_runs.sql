@@ -156,6 +156,13 @@ create table pipeline.fan_progress (
 ) with (fillfactor = 50);
 comment on table pipeline.fan_progress is 'How many children have done a watched stage, and the first number that has not.';
 
+create table pipeline.former_costs (
+  fan_out_id bigint not null,
+  cost_usd numeric not null
+);
+create index former_costs_by_fan_out on pipeline.former_costs (fan_out_id);
+comment on table pipeline.former_costs is 'What children whose runs have been deleted had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
+
 create table pipeline.tallies (
   id bigint generated always as identity constraint tallies_pkey primary key,
   fan_out_id bigint not null,

@@ -113,8 +113,10 @@ begin
     delete from pipeline.fan_outs f where f.id in (
       select o.id from pipeline.fan_outs o where o.state = 'closed' and not exists (select from pipeline.runs r where r.id = o.run_id) limit 1000 for update skip locked)
     returning f.id
+  ), progress as (
+    delete from pipeline.fan_progress p using forgotten f where p.fan_out_id = f.id
   )
-  delete from pipeline.fan_progress p using forgotten f where p.fan_out_id = f.id;
+  delete from pipeline.former_costs c using forgotten f where c.fan_out_id = f.id;
 end
 $$;
 comment on function pipeline.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';

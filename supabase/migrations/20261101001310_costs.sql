@@ -22,10 +22,41 @@ begin
       select null, null, r.took_place_of from pipeline.runs r where r.id = m.id and m.stage_id is not null and r.took_place_of is not null) n
   )
   select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
-  from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id;
+  from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id
+  union all
+  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null, g.cost_usd
+  from family m join pipeline.fan_outs f on f.run_id = m.id join pipeline.former_costs g on g.fan_out_id = f.id;
 end
 $$;
-comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for.';
+comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had cost.';
+
+create function pipeline.keep_costs(p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan
+as $$
+declare
+  v_children bigint[];
+begin
+  if not exists (select from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
+    return;
+  end if;
+  -- Of parents that stay.
+  v_children := array(
+    select r.id from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id join pipeline.runs p on p.id = f.run_id
+    where r.id = any (p_run_ids) and p.id <> all (p_run_ids));
+  if cardinality(v_children) = 0 then
+    return;
+  end if;
+  with recursive place as (
+    select r.id as child_id, r.fan_out_id, r.id, r.took_place_of from pipeline.runs r where r.id = any (v_children)
+    union all
+    select c.child_id, c.fan_out_id, o.id, o.took_place_of from place c join pipeline.runs o on o.id = c.took_place_of
+  )
+  insert into pipeline.former_costs (fan_out_id, cost_usd)
+  select c.fan_out_id, sum(t.cost_usd) from place c join pipeline.attempt_costs(array(select o.id from place o)) t on t.run_id = c.id
+  where t.cost_usd is not null group by c.fan_out_id;
+end
+$$;
+comment on function pipeline.keep_costs(bigint[]) is 'Before runs are deleted: what the children among them have cost stays with their parents.';
 
 create function pipeline.cost_of(p_run bigint) returns numeric
 language sql stable set search_path = pg_catalog, pg_temp

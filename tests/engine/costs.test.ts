@@ -126,6 +126,41 @@ test('a child that starts anew by itself adds to what its parent has paid for it
   expect(await costOf(engine, newest)).toBe(2);
 });
 
+test('what children had cost that are deleted since, their parent has paid all the same', async ({ engine }) => {
+  await defineFamily(engine);
+  const [atlas] = await startAtlases(engine);
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, 3), true);
+  await spawner.wait();
+  const sheets = (await engine.rows('select entity_id from pipeline.runs where fan_out_id = $1', [spawner.fanOut])).map(
+    (row) => row.entity_id as string,
+  );
+  await work(engine, 'scan', 1, 'sheets');
+  await work(engine, 'blend', undefined, 'sheets');
+  await engine.queue('scan', sheets.slice(0, 1));
+  await work(engine, 'scan', 2, 'sheets');
+  const run = await engine.value(
+    `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    [atlas],
+  );
+  const costs = async () => (await stageCosts(engine, run))[0];
+  const before = await costs();
+  expect(before).toEqual({ stage: 'split', attempts: 1, cost_usd: 5 });
+  await engine.sql.query('delete from public.items where id = any ($1)', [sheets.slice(0, 2)]);
+  expect(await costs()).toEqual(before);
+  await engine.sql.query('delete from public.items where id = any ($1)', [sheets.slice(2)]);
+  expect(await costs()).toEqual(before);
+  expect(
+    await engine.value('select sum(cost_usd)::float8 from pipeline.attempt_costs($1) where attempt_id = $2', [
+      [run],
+      spawner.item.attempt,
+    ]),
+  ).toBe(5);
+  await engine.sql.query('delete from public.atlases where id = $1', [atlas]);
+  for (const _ of [1, 2]) await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.rows('select * from pipeline.former_costs')).toEqual([]);
+});
+
 test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
   await defineCutOver(engine);
   const report = () =>
