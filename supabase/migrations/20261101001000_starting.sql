@@ -61,7 +61,7 @@ as $$
 declare
   v_lacking record;
 begin
-  select count(distinct r.id) as runs, min(r.entity_id) as entity_id, min(s.name) as need into v_lacking
+  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id, min(s.name) as need into v_lacking
   from pipeline.runs r
   join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   cross join lateral unnest(vs.needs) n
@@ -71,7 +71,10 @@ begin
   if v_lacking.runs > 0 then
     raise exception 'stage % cannot start for % entities (%, …): its need % has no result', (select s.name from pipeline.stages s where s.id = p_stage_id),
       v_lacking.runs, v_lacking.entity_id, v_lacking.need
-      using errcode = 'MR005', hint = format('Queue %s instead; the stages after it follow by themselves.', v_lacking.need);
+      using errcode = 'MR005', hint = format('Queue %s instead; the stages after it follow by themselves.', (
+        -- Its need may lack a need of its own.
+        select s.name from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and p_stage_id = any (vs.dependents) join pipeline.stages s on s.id = vs.stage_id
+        where r.id = v_lacking.run_id and not pipeline.is_done(r.id, vs.stage_id) order by vs.position limit 1));
   end if;
   if (select bool_and(vs.plain) from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
     perform pipeline.queue_attempts(p_stage_id, p_run_ids);

@@ -311,7 +311,7 @@ begin
   why := case v_flag.mode
     when 'share' then format('the share is %s, and the row lies at %s', v_flag.share, round(pipeline.share_of(v_id), 4))
     when 'groups' then format('its %s is %s', v_new.group_key, coalesce((pipeline.metadata_of_entities(v_new.id, array[v_id]))[1] ->> v_new.group_key, 'null'))
-    when 'default' then 'the flag is default: as use_new_pipeline says'
+    when 'default' then 'the flag is default, and use_new_pipeline is ' || pipeline.use_new_pipeline()
     else 'the flag is ' || v_flag.mode end;
 end
 $$;

@@ -391,7 +391,7 @@ test('cut_over_way says which way a row would go, and why', async ({ engine }) =
   await defineCutOver(engine);
   const [id] = await engine.insert();
   const way = async () => (await engine.rows(`select way, why from pipeline.cut_over_way('phases', $1)`, [id]))[0];
-  expect(await way()).toEqual({ way: 'old', why: 'the flag is default: as use_new_pipeline says' });
+  expect(await way()).toEqual({ way: 'old', why: 'the flag is default, and use_new_pipeline is false' });
   await turn(engine, 'on');
   expect(await way()).toEqual({ way: 'new', why: 'the flag is on' });
   await turn(engine, 'share', { share: 0.001 });

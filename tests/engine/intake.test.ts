@@ -41,7 +41,7 @@ test('a stage in the middle cannot start without the results of its needs: the e
     code: 'MR005',
     message: expect.stringMatching(/three cannot start.*need two has no result/),
   });
-  expect(refusal.hint).toMatch(/Queue two/);
+  expect(refusal.hint).toMatch(/Queue one instead/);
   expect(await engine.rows('select * from pipeline.runs')).toEqual([]);
   const [live] = await engine.queued('one');
   await runStage(engine, 'one');
