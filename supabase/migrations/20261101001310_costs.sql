@@ -7,7 +7,7 @@
 -- Index look-ups alone: it is asked for one run as for ten thousand. Views ask for each run by itself, hence plpgsql, which
 -- plans once.
 create function pipeline.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
-language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
