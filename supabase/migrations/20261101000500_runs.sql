@@ -161,7 +161,7 @@ create table pipeline.former_costs (
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on pipeline.former_costs (fan_out_id);
-comment on table pipeline.former_costs is 'What children whose runs have been deleted had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
+comment on table pipeline.former_costs is 'What children whose runs have been deleted, or overtaken by those of another parent, had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
 
 create table pipeline.tallies (
   id bigint generated always as identity constraint tallies_pkey primary key,

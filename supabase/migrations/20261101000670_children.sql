@@ -156,13 +156,14 @@ create function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_count int;
+  v_dropped bigint[] := array(
+    select r.id from pipeline.runs r
+    where r.fan_out_id = p_fan_out_id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') and not pipeline.is_latest_run(r.id));
 begin
-  update pipeline.runs r set fan_out_id = null, item_key = null
-  where r.fan_out_id = p_fan_out_id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') and not pipeline.is_latest_run(r.id);
-  get diagnostics v_count = row_count;
-  if v_count > 0 then
-    update pipeline.fan_outs f set spawned = f.spawned - v_count where f.id = p_fan_out_id;
+  if cardinality(v_dropped) > 0 then
+    perform pipeline.keep_costs(v_dropped);
+    update pipeline.runs r set fan_out_id = null, item_key = null where r.id = any (v_dropped);
+    update pipeline.fan_outs f set spawned = f.spawned - cardinality(v_dropped) where f.id = p_fan_out_id;
     insert into pipeline.tallies (fan_out_id, recount) values (p_fan_out_id, true);
   end if;
 end

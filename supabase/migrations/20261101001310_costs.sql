@@ -56,7 +56,7 @@ begin
   where t.cost_usd is not null group by c.fan_out_id;
 end
 $$;
-comment on function pipeline.keep_costs(bigint[]) is 'Before runs are deleted: what the children among them have cost stays with their parents.';
+comment on function pipeline.keep_costs(bigint[]) is 'Before runs are deleted, or leave a fan-out: what the children among them have cost stays with their parents.';
 
 create function pipeline.cost_of(p_run bigint) returns numeric
 language sql stable set search_path = pg_catalog, pg_temp

@@ -161,6 +161,40 @@ test('what children had cost that are deleted since, their parent has paid all t
   expect(await engine.rows('select * from pipeline.former_costs')).toEqual([]);
 });
 
+test('children that failed are paid for, though another parent has run their rows before the retry', async ({
+  engine,
+}) => {
+  await defineFamily(engine, { split: { child: { pipeline: 'sheets' } } });
+  await engine.insert(2);
+  const [atlas] = await startAtlases(engine, 2);
+  const spawnAll = async () => {
+    const spawner = await Spawner.of(engine);
+    await spawner.spawn(numbers(1, 2), true);
+    await spawner.wait();
+    return spawner.fanOut;
+  };
+  const fanOut = await spawnAll();
+  const worker = await Worker.of(engine, 'scan', 'sheets');
+  const items = await worker.take();
+  await worker.complete(items.map((item) => ({ ...failed(item, { permanent: true }), usage: { cost_usd: 1 } })));
+  await engine.sql.query('select public.pipeline_fold($1)', [[fanOut]]);
+  await engine.sql.query('select pipeline.sweep()');
+  await spawnAll();
+  await work(engine, 'scan', 4, 'sheets');
+  await work(engine, 'blend', undefined, 'sheets');
+  await engine.sql.query('select pipeline.sweep()');
+  // The workers so far are not heard of again.
+  await engine.advance('16 seconds');
+  const run = await engine.value<string>(
+    `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    [atlas],
+  );
+  await engine.sql.query('select pipeline.retry($1)', [run]);
+  await spawnAll();
+  await work(engine, 'scan', 8, 'sheets');
+  expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 18 }, { stage: 'publish' }]);
+});
+
 test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
   await defineCutOver(engine);
   const report = () =>
