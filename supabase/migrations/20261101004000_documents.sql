@@ -304,4 +304,6 @@ create policy document_files_of_own_org on storage.objects for all to authentica
   with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select public.clerk_org_id()));
 -- A text outlives its document: whoever gives a new document the same id does not get it.
 create policy extracted_text_of_own_documents on storage.objects for select to authenticated
-  using (bucket_id = 'extracted_text' and exists (select from public.document d where d.id::text = split_part(name, '.', 1) and d.created_at <= updated_at));
+  using (bucket_id = 'extracted_text' and exists (
+    select from public.document d
+    where d.id = case when name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[.]txt$' then left(name, 36)::uuid end and d.created_at <= updated_at));
