@@ -30,8 +30,9 @@ end
 $$;
 comment on function pipeline.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had cost.';
 
+-- Its caller plans with look-ups alone, by which each child would be compared with all.
 create function pipeline.keep_costs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set plan_cache_mode = force_custom_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = on set jit = off set plan_cache_mode = force_custom_plan
 as $$
 declare
   v_children bigint[];
