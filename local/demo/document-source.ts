@@ -13,12 +13,6 @@ export interface DocumentSource extends DocumentFile {
   shouldSucceed: boolean;
 }
 
-/** An uploaded document. */
-export interface AddedDocument {
-  id: string;
-  name: string;
-}
-
 const trust = 'org_wendle_canal_trust';
 /** Where the samples come from. The council's knowledge graph is its own, though it knows the same names. */
 const origins: Record<string, { organisation: string; platform: string }> = {
@@ -47,12 +41,13 @@ export async function readDocumentSources(files: string[]): Promise<DocumentSour
   }
   const faults: string[] = [];
   const sources: DocumentSource[] = [];
-  for (const file of files) {
+  const names = tellApart(files);
+  for (const [at, file] of files.entries()) {
     try {
       const bytes = readFileNamed(file, 'Name files, of any kind.');
       const mediaType = (await fileTypeFromBuffer(bytes))?.mime ?? 'text/plain';
       const origin = { organisation: 'org_demo', platform: 'upload' };
-      sources.push({ name: path.basename(file), bytes, mediaType, ...origin, shouldSucceed: true });
+      sources.push({ name: names[at] ?? file, bytes, mediaType, ...origin, shouldSucceed: true });
     } catch (error) {
       faults.push((error as Error).message);
     }
@@ -61,13 +56,24 @@ export async function readDocumentSources(files: string[]): Promise<DocumentSour
   return sources;
 }
 
-/** Uploads the files and inserts their rows, as an application does. What Storage refuses is told with its reason. */
+/** The files' own names; those that share one have as many of their folders before it as it takes to tell them apart. */
+export function tellApart(files: string[]): string[] {
+  const paths = files.map((file) => path.normalize(file).split(path.sep));
+  const endOf = (parts: string[], length: number) => parts.slice(-length).join('/');
+  return paths.map((parts) => {
+    const others = paths.filter((other) => other.join() !== parts.join());
+    let length = 1;
+    while (length < parts.length && others.some((other) => endOf(other, length) === endOf(parts, length))) length++;
+    return endOf(parts, length);
+  });
+}
+
+/** Uploads the files and inserts their rows, as an application does. Resolves to what Storage refused, with its reason. */
 export async function addDocuments(
   sources: DocumentSource[],
   stack: Stack,
-): Promise<{ added: AddedDocument[]; refused: { name: string; reason: string }[] }> {
+): Promise<{ name: string; reason: string }[]> {
   const { rows, storage } = stackClient(stack);
-  const added: AddedDocument[] = [];
   const refused: { name: string; reason: string }[] = [];
   for (const { name, bytes, mediaType, organisation, platform } of sources) {
     const id = crypto.randomUUID();
@@ -75,14 +81,23 @@ export async function addDocuments(
     const file = new Blob([new Uint8Array(bytes)], { type: mediaType });
     const { error } = await storage.from('documents').upload(source_path, file, { contentType: mediaType });
     if (error) {
-      const size = (bytes.length / 1024 / 1024).toFixed(1);
-      refused.push({ name, reason: `Storage did not take it, of ${size} MB: ${error.message}` });
+      const { data: bucket } = await storage.getBucket('documents');
+      refused.push({ name, reason: whyRefused(bytes.length, bucket?.file_size_limit, error.message) });
       continue;
     }
     const metadata = { source_name: name, source_platform: platform, clerk_org_id: organisation };
     const inserted = await rows.from('document').insert({ id, source_path, metadata });
     if (inserted.error) throw new Error(`The row of ${name} was not inserted: ${inserted.error.message}.`);
-    added.push({ id, name });
   }
-  return { added, refused };
+  return refused;
+}
+
+/** Why Storage did not take a file of this many bytes, and what to do. */
+export function whyRefused(bytes: number, limit: number | null | undefined, message: string): string {
+  const size = (bytes / 1024 / 1024).toFixed(1);
+  if (!limit || bytes <= limit) return `Storage did not take it, of ${size} MB: ${message}.`;
+  return (
+    `it has ${size} MB, and the bucket documents takes at most ${limit / 1024 / 1024} MB a file ` +
+    '(its file_size_limit): split it, and name its parts.'
+  );
 }

@@ -71,6 +71,10 @@ export async function onAStack(
     if (failed && troubles.lines().length > 0) {
       heading('What the functions warned of last');
       for (const line of troubles.lines()) print(pc.dim(`  ${line}`));
+      if (troubles.lines().some((line) => line.includes('the platform ends this function'))) {
+        print('  That the platform ends a function is normal with large files, and loses nothing: what the function');
+        print('  held went back to the queue, and the next one took it up.');
+      }
     }
     printNextSteps(outcome.nextSteps, keep ? stack : undefined, print);
     if (keep && !ending.aborted) {

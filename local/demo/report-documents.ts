@@ -1,11 +1,13 @@
 import type pg from 'pg';
 import pc from 'picocolors';
+import { documents as pipeline } from '../../supabase/functions/_pipelines/documents.ts';
 import { printTable } from './print-table.ts';
 import { shorten } from './shorten.ts';
 import { wrapText } from './wrap-text.ts';
 
 type Print = (line: string) => void;
 
+const phases = Object.keys(pipeline.stages);
 const columns = Math.min(process.stdout.columns ?? 92, 92);
 
 /** What came of a document. */
@@ -24,6 +26,8 @@ export interface FinishedDocument {
   cost_usd: number | null;
   seconds: number | null;
   error: string | null;
+  /** The failed run, where trying again may help: what failed is not the file's own fault. */
+  retry: string | null;
 }
 
 /** Reads what came of all documents, in the order of their upload. */
@@ -38,11 +42,16 @@ export async function readFinishedDocuments(client: pg.Client): Promise<Finished
        (select count(*) from public.chunk c join public.kg_edge e on e.chunk_id = c.id where c.document_id = d.id)::int as facts,
        (j.metadata ->> 'total_cost_usd')::float as cost_usd,
        extract(epoch from j.completed_at - j.created_at)::float as seconds,
-       coalesce(d.extraction_error, d.chunking_error, d.kg_ingest_error, d.monolith_error) as error
+       (select to_jsonb(d) ->> (p.phase || '_error') from unnest($1::text[] || array['monolith']) with ordinality p (phase, place)
+        where to_jsonb(d) ->> (p.phase || '_error') is not null order by p.place limit 1) as error,
+       (select j.run_id::text from pipeline.dead_letters l join pipeline.attempts a on a.id = l.attempt_id
+        left join pipeline.runs c on c.id = l.run_id left join pipeline.fan_outs f on f.id = c.fan_out_id
+        where j.run_id in (l.run_id, f.run_id) and not coalesce((a.error ->> 'permanent')::boolean, false) limit 1) as retry
      from public.document d
      join public.pipeline_job j on j.document_id = d.id
      cross join lateral (select coalesce(d.extraction_result, d.monolith_result) as result) text
      order by d.created_at, d.id`,
+    [phases],
   );
   return rows;
 }
@@ -85,16 +94,26 @@ function readAs({ by, pages, duration_seconds: seconds }: FinishedDocument): str
   return [(by ?? '').replace('_', ' '), ...extent].join(', ');
 }
 
-/** Prints documents that came to no end; those that were meant to fail are marked so. */
+/** A document that came to no end: `phase` is upload where it was not even begun. */
+export type UnfinishedDocument = Pick<FinishedDocument, 'name' | 'phase' | 'status' | 'error' | 'retry'>;
+
+/** Prints documents that came to no end and how to try again; those that were meant to fail are marked so. */
 export function printFailedDocuments(
-  failed: { name: string; phase: string; error: string | null }[],
+  failed: UnfinishedDocument[],
   expected: ReadonlySet<string>,
+  staysUp: boolean,
   print: Print,
 ): void {
-  for (const { name, phase, error } of failed) {
+  for (const { name, phase, status, error, retry } of failed) {
     print(`  ${pc.red('✗')} ${name}${expected.has(name) ? pc.dim('  (broken on purpose)') : ''}`);
-    for (const line of wrapText(`${phase}: ${error ?? 'no error given'}`, columns - 6)) print(`      ${line}`);
+    const why = error ?? (status === 'failed' ? 'no error given' : `still ${status}`);
+    for (const line of wrapText(`${phase}: ${why}`, columns - 6)) print(`      ${line}`);
+    if (retry !== null) print(`      ${pc.dim('try again:')} ${pc.cyan(`select pipeline.retry(${retry});`)}`);
   }
+  if (failed.every(({ retry }) => retry === null)) return;
+  print(pc.dim('  pipeline.retry() runs what failed once more, and no more than that, once its cause is mended.'));
+  if (!staysUp)
+    print(pc.dim('  This stack ends with the demo: with --keep it stays up, for statements such as these.'));
 }
 
 interface EntityRow {
@@ -103,29 +122,29 @@ interface EntityRow {
   name: string;
   type: string;
   documents: string[];
+  count: number;
 }
 
 /** Prints the entities of each organisation that most of its documents name, each with a fact from some of these. */
 export async function printEntities(client: pg.Client, print: Print): Promise<void> {
   const { rows } = await client.query<EntityRow>(
-    `select id, organisation, name, type, documents from (
+    `select id, organisation, name, type, documents, count from (
        select e.id, e.clerk_org_id as organisation, e.name, e.type,
-         array_agg(distinct d.metadata ->> 'source_name') as documents,
+         array_agg(distinct d.metadata ->> 'source_name') as documents, count(distinct d.id)::int as count,
          row_number() over (partition by e.clerk_org_id order by count(distinct d.id) desc, count(*) desc, e.name) as place,
          (select count(*) from public.document o where o.clerk_org_id = e.clerk_org_id) as size
        from public.kg_entity e join public.kg_mention m on m.entity_id = e.id
        join public.chunk c on c.id = m.chunk_id join public.document d on d.id = c.document_id
        group by e.id
-     ) ranked where place <= 4 order by size desc, organisation, place`,
+     ) ranked where place <= 4 order by size desc, organisation, count desc, place`,
   );
   if (rows.length === 0) print('  none');
   let organisation = '';
   for (const entity of rows) {
     if (entity.organisation !== organisation) print(`  ${pc.dim(`of ${entity.organisation}`)}`);
     organisation = entity.organisation;
-    const { length } = entity.documents;
     const type = entity.type === 'other' ? '' : `, ${entity.type}`;
-    const where = `in ${length} ${length === 1 ? 'document' : 'documents'}: ${entity.documents.join(', ')}`;
+    const where = `in ${entity.count} ${entity.count === 1 ? 'document' : 'documents'}: ${entity.documents.join(', ')}`;
     print(`  ${pc.bold(entity.name)}${type}`);
     for (const line of wrapText(where, columns - 6)) print(pc.dim(`      ${line}`));
     for (const { fact, name } of await readFactsOf(entity.id, client)) {
@@ -149,8 +168,8 @@ async function readFactsOf(entityId: string, client: pg.Client): Promise<{ fact:
   return rows;
 }
 
-/** Prints what was spent for whom and from where, as the view document_costs has it. */
-export async function printCosts(client: pg.Client, print: Print): Promise<void> {
+/** Prints what was spent for whom and from where, as the view document_costs has it; `isFree` where only stand-ins were asked. */
+export async function printCosts(client: pg.Client, isFree: boolean, print: Print): Promise<void> {
   const { rows } = await client.query<{
     clerk_org_id: string;
     source_platform: string;
@@ -166,7 +185,7 @@ export async function printCosts(client: pg.Client, print: Print): Promise<void>
     rows.map((row) => [row.clerk_org_id, row.source_platform, row.documents, row.completed, dollars(row.cost_usd)]),
     print,
   );
-  if (rows.every(({ cost_usd: cost }) => !cost)) {
+  if (isFree && rows.every(({ cost_usd: cost }) => !cost)) {
     print(
       pc.dim(
         '  The stand-ins are free. LLM_PRICE_INPUT, LLM_PRICE_OUTPUT and DEEPGRAM_PRICE_MINUTE show what others would',
@@ -176,10 +195,10 @@ export async function printCosts(client: pg.Client, print: Print): Promise<void>
   }
 }
 
-/** Prints some rows of pipeline_job as they are. */
+/** Prints the first rows of pipeline_job as they are. */
 export async function printJobs(client: pg.Client, print: Print): Promise<void> {
-  const { rows } = await client.query<Record<string, string>>(
-    `select metadata ->> 'source_name' as source_name, pipeline, current_phase, status,
+  const { rows } = await client.query<Record<string, string> & { all: string }>(
+    `select count(*) over () as all, metadata ->> 'source_name' as source_name, pipeline, current_phase, status,
        metadata ->> 'total_cost_usd' as total_cost_usd, to_char(completed_at, 'HH24:MI:SS') as completed_at
      from public.pipeline_job order by created_at, metadata ->> 'source_name' limit 8`,
   );
@@ -189,6 +208,8 @@ export async function printJobs(client: pg.Client, print: Print): Promise<void> 
     rows.map((row) => names.map((name) => shorten(row[name] ?? ''))),
     print,
   );
+  const all = Number(rows[0]?.all ?? 0);
+  if (all > rows.length) print(pc.dim(`  the first ${rows.length} of ${all}`));
 }
 
 function dollars(cost: number | null): string {

@@ -64,6 +64,8 @@ export function printFailures(failures: Failure[], expected: Set<string>, print:
 
 interface Totals {
   runs: number;
+  /** How many of the runs are another run's children. */
+  children: number;
   finished: number;
   seconds: number | null;
   attempts: number;
@@ -76,15 +78,18 @@ interface Totals {
 /** What the totals are about. */
 export interface Subject {
   name: string;
-  count(totals: { runs: number; finished: number }): string;
+  count(totals: { runs: number; children: number; finished: number }): string;
   /** What comes to its end last. */
   last: string;
+  /** Totals of the demo's own, by name, to stand first. */
+  before?: Record<string, string>;
 }
 
 /** Prints time, attempts, tokens and cost of all runs, below a first line about what they ran on. */
 export async function printTotals(client: pg.Client, subject: Subject, print: (line: string) => void): Promise<void> {
   const { rows } = await client.query<Totals>(
-    `select count(distinct r.id)::int as runs, count(distinct r.id) filter (where r.status = 'completed')::int as finished,
+    `select count(distinct r.id)::int as runs, count(distinct r.id) filter (where r.fan_out_id is not null)::int as children,
+       count(distinct r.id) filter (where r.status = 'completed')::int as finished,
        extract(epoch from max(r.finished_at) - min(r.created_at))::float as seconds,
        count(*)::int as attempts, count(*) filter (where t.retry_count > 0)::int as retries,
        coalesce(sum((t.usage ->> 'input_tokens')::int), 0)::int as input_tokens,
@@ -95,6 +100,7 @@ export async function printTotals(client: pg.Client, subject: Subject, print: (l
   const totals = rows[0] as Totals;
   const number = (value: number) => value.toLocaleString('en-US');
   const facts = {
+    ...subject.before,
     [subject.name]: subject.count(totals),
     Time: `${(totals.seconds ?? 0).toFixed(1)} s from the update to the last ${subject.last}`,
     Attempts: `${totals.attempts}, ${totals.retries} of them retries`,

@@ -5,6 +5,7 @@ import { addDocuments, readDocumentSources } from './document-source.ts';
 import { documentSteps } from './next-steps-documents.ts';
 import { heading, onAStack, print } from './on-a-stack.ts';
 import {
+  type FinishedDocument,
   printCosts,
   printDocuments,
   printEntities,
@@ -28,8 +29,8 @@ export async function runDocuments(
   return onAStack({ title, settings, keep, ending }, async (stack, client) => {
     const what = files.length > 0 ? count(sources.length, 'file') : `${sources.length} sample files`;
     heading(`2. ${what}, uploaded to Storage and started by one SQL update`);
-    const { added, refused } = await addDocuments(sources, stack);
-    for (const { name, reason } of refused) print(pc.red(`  ${name}: ${reason}`));
+    const refused = await addDocuments(sources, stack);
+    for (const { name, reason } of refused) print(pc.red(`  ${name} was not uploaded: ${reason}`));
     print(`  ${pc.cyan(startStatement)}\n`);
     await client.query(startStatement);
     const limitMs = Math.max(settings.limitMs, 180_000);
@@ -37,33 +38,48 @@ export async function runDocuments(
     if (ending.aborted) return undefined;
 
     const documents = await readFinishedDocuments(client);
+    const unfinished = documents.filter(({ status }) => status !== 'completed');
     const failed = [
-      ...refused.map(({ name, reason }) => ({ name, phase: 'upload', error: reason })),
-      ...documents.filter(({ status }) => status !== 'completed'),
+      ...refused.map(({ name, reason }) => ({ name, phase: 'upload', status: 'failed', error: reason, retry: null })),
+      ...unfinished,
     ];
     const broken = new Set(sources.filter(({ shouldSucceed }) => !shouldSucceed).map(({ name }) => name));
     heading('3. What came of them');
     printDocuments(documents, print);
     if (failed.length > 0) print('');
-    printFailedDocuments(failed, broken, print);
+    printFailedDocuments(failed, broken, keep, print);
     heading('4. Who and what most documents name, with facts and where they stand');
     await printEntities(client, print);
     heading('5. What it cost, by organisation and platform');
-    await printCosts(client, print);
+    await printCosts(client, settings.isFree, print);
     heading('6. The documents’ jobs, as pipeline_job shows them');
     await printJobs(client, print);
     return {
       subject: {
         name: 'Runs',
-        count: ({ runs, finished }) =>
-          `${runs}, of ${count(added.length, 'document')} and their chunks; ${finished} completed`,
+        count: ({ runs, children, finished }) =>
+          `${runs}${children > 0 ? ', of documents and their chunks' : ''}; ${finished} completed`,
         last: 'fact',
+        before: { Documents: documentCounts(documents, unfinished, refused.length) },
       },
       failed: !over || failed.some(({ name }) => !broken.has(name)),
       complaint: over ? undefined : 'Nothing has moved for some minutes: it was given up.',
       nextSteps: documentSteps(),
     };
   });
+}
+
+/** How many documents there are, and what came of them, in words. */
+function documentCounts(documents: FinishedDocument[], unfinished: FinishedDocument[], notUploaded: number): string {
+  const failed = unfinished.filter(({ status }) => status === 'failed').length;
+  const counts = {
+    completed: documents.length - unfinished.length,
+    failed,
+    unfinished: unfinished.length - failed,
+    'not uploaded': notUploaded,
+  };
+  const told = Object.entries(counts).filter(([what, n]) => n > 0 || what === 'completed' || what === 'failed');
+  return `${documents.length + notUploaded}: ${told.map(([what, n]) => `${n} ${what}`).join(', ')}`;
 }
 
 function count(n: number, what: string): string {

@@ -1,9 +1,11 @@
 export interface DemoSettings {
   env: Record<string, string>;
-  /** Which model writes, in sentences for the user. */
+  /** Which model writes, and which way documents go, in sentences for the user. */
   modelNote: string[];
   /** What the demo does otherwise than the user's settings say, in sentences for the user. */
   warnings: string[];
+  /** Whether nothing is asked that has a price: the model is the local stand-in. */
+  isFree: boolean;
   /** Milliseconds all leads may take, or a book or documents without making any progress. */
   limitMs: number;
 }
@@ -59,9 +61,10 @@ export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'
     env: demo === 'documents' ? { ...env, ...free, ...documentSettings(given) } : { ...env, ...free },
     modelNote: [
       ...(isReal ? [`The model ${model} at ${url} writes.`] : localModelNotes[demo]),
-      ...(demo === 'documents' ? transcriberNote : []),
+      ...(demo === 'documents' ? [...transcriberNote, wayNote(given)] : []),
     ],
     warnings: settingsPassedOver(given, demo),
+    isFree: !isReal,
     // A real model takes its time.
     limitMs: isReal ? 600_000 : 120_000,
   };
@@ -72,6 +75,12 @@ function documentSettings(given: Record<string, string>): Record<string, string>
   const wanted = { USE_NEW_PIPELINE: 'true', DEEPGRAM_PRICE_MINUTE: '0' };
   const priced = Object.entries(given).filter(([name]) => name.includes('_PRICE_') || name === 'USE_NEW_PIPELINE');
   return { ...wanted, ...Object.fromEntries(priced) };
+}
+
+function wayNote({ USE_NEW_PIPELINE: value = 'true' }: Record<string, string>): string {
+  return value === 'false'
+    ? 'USE_NEW_PIPELINE is false: documents go the old way, document_monolith, each in one call.'
+    : 'USE_NEW_PIPELINE is true, as it is here unless set: documents go the new way, phase by phase.';
 }
 
 function settingsPassedOver(given: Record<string, string>, demo: Demo): string[] {

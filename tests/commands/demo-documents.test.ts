@@ -4,9 +4,11 @@ import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DocumentProgress } from '../../local/demo/document-progress.ts';
+import { tellApart, whyRefused } from '../../local/demo/document-source.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
 import { documentsTable } from '../../local/demo/watch-documents.ts';
+import { freePort } from '../../local/free-port.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
@@ -60,6 +62,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).toMatch(/^ {6}– .*Hollin Lock/m);
     expect(stdout).toMatch(/org_ostrey_council +email +1 +1 +\$0\.\d{4}/);
     expect(stdout).toMatch(/lock-survey\.md +documents +completed +completed/);
+    expect(stdout).toMatch(/Documents +7: 6 completed, 1 failed\n/);
     expect(stdout).toContain('pipeline.check_invariants(): no violation');
     expect(stdout).not.toContain('\x1b[');
   }, 180_000);
@@ -72,14 +75,56 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).toMatch(/survey\.txt +(markdown|plain text) +1 +[1-9]/);
     expect(stdout).toMatch(/✗ empty\.pdf\n +extraction: .*empty/);
     expect(stdout).not.toContain('broken on purpose');
+    expect(stdout).toContain('The stand-ins are free.');
+    expect(stdout).not.toContain('pipeline.retry(');
   }, 180_000);
 
   it('goes the old way, each document in one call, where USE_NEW_PIPELINE is false', async () => {
     const { code, stdout, stderr } = await runOn([write('survey.md', survey)], { USE_NEW_PIPELINE: 'false' });
     expect(code, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toContain(
+      'USE_NEW_PIPELINE is false: documents go the old way, document_monolith, each in one call.',
+    );
     expect(stdout).toMatch(/survey\.md +monolith +completed/);
     expect(stdout).toMatch(/survey\.md +document_monolith +completed +completed/);
+    expect(stdout).toMatch(/Documents +1: 1 completed, 0 failed\n +Runs +1; 1 completed/);
   }, 180_000);
+
+  it('says what fails and is tried again, which file is which, and how to go on, where the model cannot be reached', async () => {
+    const files = ['one', 'two'].map((folder) => {
+      fs.mkdirSync(path.join(temporary, folder));
+      return write(`${folder}/survey.md`, survey);
+    });
+    const film = write('film.mp4', '');
+    fs.truncateSync(film, 51 * 1024 * 1024);
+    const model = { LLM_URL: `http://127.0.0.1:${await freePort()}`, LLM_MODEL: 'none' };
+    const { code, stdout } = await runOn([...files, film], model);
+    expect(code).toBe(1);
+    expect(stdout).toContain('USE_NEW_PIPELINE is true');
+    expect(stdout).toMatch(/film\.mp4 was not uploaded: it has 51\.0 MB, .* at most 50 MB a file .*: split it/);
+    for (const name of ['one/survey.md', 'two/survey.md']) {
+      expect(stdout).toMatch(
+        new RegExp(`${name} +kg of 1 chunk failed, tried again in \\d+ s: The model at LLM_URL cannot`),
+      );
+      expect(stdout).toMatch(new RegExp(`${name} +kg_ingest +failed 0/1, 1 failed`));
+      expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select pipeline\\.retry\\(\\d+\\);`));
+    }
+    expect(stdout).toContain('with --keep it stays up');
+    expect(stdout).toMatch(/Documents +3: 0 completed, 2 failed, 1 not uploaded/);
+    expect(stdout).toMatch(/Runs +4, of documents and their chunks; 0 completed/);
+    expect(stdout).not.toContain('stand-ins are free');
+  }, 180_000);
+});
+
+describe('its files', () => {
+  it('that have the same name are told apart by as much of their paths as that takes', () => {
+    const files = ['a/x/note.md', 'b/x/note.md', 'c/y/note.md', 'c/other.md', './c/other.md'];
+    expect(tellApart(files)).toEqual(['a/x/note.md', 'b/x/note.md', 'y/note.md', 'other.md', 'other.md']);
+  });
+
+  it('that Storage refuses for another reason than their size have its reason', () => {
+    expect(whyRefused(1024 * 1024, 50 * 1024 * 1024, 'Gone')).toBe('Storage did not take it, of 1.0 MB: Gone.');
+  });
 });
 
 describe('its arguments', () => {
@@ -120,7 +165,7 @@ describe('its table', () => {
   const document: DocumentProgress = {
     name: 'a.pdf',
     statuses: { extraction: 'completed', chunking: 'completed', kg_ingest: 'started' },
-    chunks: { done: 3, all: 7 },
+    chunks: { kg_ingest: { done: 3, failed: 0, all: 7 } },
     monolith: null,
   };
   const table = (documents: DocumentProgress[]) =>
@@ -134,10 +179,19 @@ describe('its table', () => {
     ]);
   });
 
+  it('has a column for every phase there is, and counts failed chunks apart', () => {
+    const statuses = { ...document.statuses, kg_ingest: 'failed', summary: 'queued' };
+    const chunks = { kg_ingest: { done: 35, failed: 12, all: 47 } };
+    expect(table([{ ...document, statuses, chunks }]).slice(0, 2)).toEqual([
+      '  document  extraction        chunking          kg_ingest                summary',
+      '  a.pdf     completed         completed         failed 35/47, 12 failed  queued',
+    ]);
+  });
+
   it('shows what goes the old way, and keeps its width at long names', () => {
     const pending = { extraction: 'pending', chunking: 'pending', kg_ingest: 'pending' };
     const name = `${'long-'.repeat(20)}name.pdf`;
-    const [, row = ''] = table([{ name, statuses: pending, chunks: null, monolith: 'started' }]);
+    const [, row = ''] = table([{ name, statuses: pending, chunks: {}, monolith: 'started' }]);
     expect(row).toMatch(/^ {2}(long-)+.*…-name\.pdf +started, all in one call$/);
     expect(row.length).toBeLessThan(80);
   });

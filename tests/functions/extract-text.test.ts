@@ -285,6 +285,7 @@ describe('a file that cannot be read is refused for good, with what to do about 
   const oldOffice = (text: string) =>
     Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(600), Buffer.from(text, 'utf16le')]);
   const tooMany = 'x'.repeat(100);
+  const line = { start: { x: 60, y: 60 }, end: { x: 200, y: 200 } };
   test.each<[string, () => Uint8Array | Promise<Uint8Array>, string, RegExp]>([
     ['an empty file', () => new Uint8Array(), 'empty_document', /upload it again/],
     ['a blank one', () => bytesOf(' \r\n\f \n'), 'no_text', /no text/],
@@ -295,12 +296,9 @@ describe('a file that cannot be read is refused for good, with what to do about 
       /no text/,
     ],
     ['a Word document without text', () => docxOf(paragraph(' ')), 'no_text', /no text/],
-    [
-      'a scan',
-      () => scannedPdf([row('Seen only', 60)]),
-      'no_text_layer',
-      /run OCR over it, or upload each page as PNG/,
-    ],
+    ['a scan', () => scannedPdf([row('Seen only', 60)]), 'no_text_layer', /books pipelines.*upload each page as PNG/],
+    ['a PDF of blank pages', () => makePdf(2, () => {}), 'no_text', /blank.*upload another/],
+    ['a PDF with a drawing only', () => makePdf(2, ([, page]) => page?.drawLine(line)), 'no_text_layer', /books/],
     ['an encrypted PDF', lockedPdf, 'encrypted_document', /without/],
     [
       'a PDF cut off',
@@ -332,7 +330,12 @@ describe('a file that cannot be read is refused for good, with what to do about 
       'unsupported_type',
       /audio\/midi/,
     ],
-    ['nothing known', () => Uint8Array.from([1, 2, 3, 0, 255, 9]), 'unsupported_type', /nobody knows: a PDF, a Word/],
+    [
+      'nothing known',
+      () => Uint8Array.from([1, 2, 3, 0, 255, 9]),
+      'unsupported_type',
+      /bytes do not tell .*own\): a PDF, a Word/,
+    ],
     ['a tangled page', () => bytesOf(`<html>${'<div>'.repeat(5000)}x`), 'damaged_document', /1000 elements/],
     [
       'too many pages',

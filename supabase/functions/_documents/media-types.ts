@@ -45,7 +45,10 @@ export async function routeFile(head: Uint8Array): Promise<{ mediaType: string; 
   if (mediaType === oldOffice && latin1(head).includes(encrypted)) {
     throw new PermanentError('encrypted_document', 'The document asks for a password: upload it without one.');
   }
-  if (mediaType === null) throw unsupported('of a type that nobody knows');
+  if (mediaType === null)
+    throw unsupported(
+      'of a type that its bytes do not tell (damaged, encrypted, or in a format of some program’s own)',
+    );
   const route = routes[mediaType];
   if (route) return { mediaType, route };
   if (/^(audio|video)\//.test(mediaType) && !silent.includes(mediaType)) {

@@ -1,5 +1,5 @@
 import { PermanentError } from '../_shared/errors.ts';
-import { openPdf } from '../_shared/pdf.ts';
+import { openPdf, type Pdf } from '../_shared/pdf.ts';
 import { joinLines, type PdfLine } from '../_shared/pdf-lines.ts';
 
 /** As for a book: fetching and opening a file takes twice its size beside 60 MB, and a function has 256 MB. */
@@ -39,17 +39,24 @@ export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pa
       characters += lines.reduce((sum, { text }) => sum + text.length, 0);
       if (characters > MAX_PDF_CHARACTERS) throw tooMuchText(number);
     }
-    if (pages.every((lines) => lines.length === 0)) {
-      throw new PermanentError(
-        'no_text_layer',
-        'The PDF has pictures of pages and no text: run OCR over it, or upload each page as PNG or JPEG.',
-      );
-    }
+    if (pages.every((lines) => lines.length === 0)) throw await withoutText(pdf);
     const levels = headingLevels(pages.flat());
     return { text: pages.map((lines) => pageText(lines, levels)).join('\f'), pages: pageCount };
   } finally {
     await pdf.close();
   }
+}
+
+async function withoutText(pdf: Pdf): Promise<PermanentError> {
+  for (let number = 1; number <= pdf.pageCount; number++) {
+    if (await pdf.isBlank(number)) continue;
+    return new PermanentError(
+      'no_text_layer',
+      'The PDF has pictures of pages and no text: a scanned book is for the books pipelines, which read pictures; of ' +
+        'anything else upload each page as PNG or JPEG.',
+    );
+  }
+  return new PermanentError('no_text', 'The pages of the PDF are blank, without text or pictures: upload another.');
 }
 
 function tooMuchText(page: number): PermanentError {

@@ -37,8 +37,8 @@ export function splitText(documentId: string, text: string): Chunk[] {
   if (size > MAX_SIZE) {
     throw new PermanentError(
       'text_too_long',
-      `The text's size is ${size}, and one function can cut at most ${MAX_SIZE} into chunks (bytes of UTF-8, what is not ` +
-        'ASCII counted twice): split the file and upload its parts as documents of their own.',
+      `The text has about ${Math.ceil(size / 1000)} KB, and one function can cut at most ${MAX_SIZE / 1000} KB into chunks ` +
+        '(UTF-8, what is not ASCII counted twice): split the file and upload its parts as documents of their own.',
     );
   }
   const sections = sectionsOf(text);

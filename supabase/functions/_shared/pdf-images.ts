@@ -12,18 +12,37 @@ interface Level {
   drawn: boolean;
 }
 
-const drawing = [
+const shapes = [
   ...['stroke', 'closeStroke', 'fill', 'eoFill', 'fillStroke', 'eoFillStroke', 'closeFillStroke', 'closeEOFillStroke'],
-  ...['showText', 'showSpacedText', 'nextLineShowText', 'nextLineSetSpacingShowText', 'shadingFill', 'rawFillPath'],
+  ...['shadingFill', 'rawFillPath'],
 ];
+const drawing = [...shapes, 'showText', 'showSpacedText', 'nextLineShowText', 'nextLineSetSpacingShowText'];
 const nearlyAll = 0.8;
+// Levels that only set something are places of one unit square, too.
+const hardlyAny = 0.001;
 
 /**
  * Whether images cover nearly the whole page, `view` being its [x0, y0, x1, y1] and `ops` pdf.js's OPS. The images must
  * have been left out while the steps were made (maxImageSize 0). What remains of one is its place: a square of one
  * unit, enlarged to the image's size, on which nothing is drawn.
  */
-export function coversPage({ fnArray, argsArray }: DrawingSteps, view: number[], ops: Record<string, number>): boolean {
+export function coversPage(steps: DrawingSteps, view: number[], ops: Record<string, number>): boolean {
+  return shareOfImages(steps, view, ops) >= nearlyAll;
+}
+
+/** Whether the page has a shape or an image of more than a speck; text is not looked at. Takes what coversPage takes. */
+export function isDrawnOn(steps: DrawingSteps, view: number[], ops: Record<string, number>): boolean {
+  const draws = new Set(shapes.map((name) => ops[name]));
+  const hasShape = steps.fnArray.some((op, at) => draws.has(op) || isDrawnPath(op, steps.argsArray[at], ops));
+  return hasShape || shareOfImages(steps, view, ops) > hardlyAny;
+}
+
+function isDrawnPath(op: number, args: unknown, ops: Record<string, number>): boolean {
+  return op === ops.constructPath && (args as ArrayLike<unknown>)[0] !== ops.endPath;
+}
+
+/** The share of the page that images cover; those that lie upon one another count twice. */
+function shareOfImages({ fnArray, argsArray }: DrawingSteps, view: number[], ops: Record<string, number>): number {
   const draws = new Set(drawing.map((name) => ops[name]));
   let level: Level = { matrix: [1, 0, 0, 1, 0, 0], drawn: false };
   const outer: Level[] = [];
@@ -43,11 +62,11 @@ export function coversPage({ fnArray, argsArray }: DrawingSteps, view: number[],
     else if (op === ops.paintFormXObjectBegin) open(args[0] ? multiply(level.matrix, args[0]) : level.matrix);
     else if (op === ops.restore || op === ops.paintFormXObjectEnd) close();
     else if (op === ops.transform) level.matrix = multiply(level.matrix, args);
-    else if (draws.has(op) || (op === ops.constructPath && args[0] !== ops.endPath)) level.drawn = true;
+    else if (draws.has(op) || isDrawnPath(op, args, ops)) level.drawn = true;
   }
   for (let left = outer.length; left >= 0; left--) close();
   const [x0 = 0, y0 = 0, x1 = 0, y1 = 0] = view;
-  return covered >= nearlyAll * Math.abs((x1 - x0) * (y1 - y0));
+  return covered / Math.abs((x1 - x0) * (y1 - y0));
 }
 
 /** The area of the unit square under the matrix, as far as it lies on the page. */

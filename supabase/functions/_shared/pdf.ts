@@ -2,7 +2,7 @@ import { fileTypeFromBuffer } from 'file-type';
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { utf16Mark } from './decode-text.ts';
 import { messageOf, PermanentError, storableText } from './errors.ts';
-import { coversPage } from './pdf-images.ts';
+import { coversPage, isDrawnOn } from './pdf-images.ts';
 import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
 
 /** One page's text layer. Lengths are in points (1/72 inch). */
@@ -23,6 +23,8 @@ export interface Pdf {
   pageText(number: number): Promise<PdfPage>;
   /** Only the lines of page `number`, from 1, for a third of the work. Throws as pageText does. */
   pageLines(number: number): Promise<PdfLine[]>;
+  /** Whether page `number`, from 1, has neither text nor pictures nor lines. Throws as pageText does. */
+  isBlank(number: number): Promise<boolean>;
   /** Frees the memory. */
   close(): Promise<void>;
 }
@@ -76,6 +78,7 @@ export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
     pageCount: document.numPages,
     pageText: (number) => withPage(document, number, readPage),
     pageLines: (number) => withPage(document, number, readPageLines),
+    isBlank: (number) => withPage(document, number, isPageBlank),
     close: () => document.destroy(),
   };
 }
@@ -124,6 +127,11 @@ async function readPage(page: Page): Promise<PdfPage> {
   const steps = await page.getOperatorList();
   const coversPageByImage = coversPage(steps, page.view, (await getResolvedPDFJS()).OPS);
   return { text: joinLines(lines), lines, width, height, coversPageByImage };
+}
+
+async function isPageBlank(page: Page): Promise<boolean> {
+  if ((await readPageLines(page)).length > 0) return false;
+  return !isDrawnOn(await page.getOperatorList(), page.view, (await getResolvedPDFJS()).OPS);
 }
 
 async function readPageLines(page: Page): Promise<PdfLine[]> {
