@@ -111,7 +111,7 @@ export function printFailedDocuments(
     if (retry !== null) print(`      ${pc.dim('try again:')} ${pc.cyan(`select pipeline.retry(${retry});`)}`);
   }
   if (failed.every(({ retry }) => retry === null)) return;
-  print(pc.dim('  pipeline.retry() runs what failed once more, and no more than that, once its cause is mended.'));
+  print(pc.dim('  pipeline.retry() goes on from what failed, once its cause is mended; what was done is kept.'));
   if (!staysUp)
     print(pc.dim('  This stack ends with the demo: with --keep it stays up, for statements such as these.'));
 }
