@@ -8,7 +8,6 @@ import { tellApart, whyRefused } from '../../local/demo/document-source.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
 import { documentsTable } from '../../local/demo/watch-documents.ts';
-import { freePort } from '../../local/free-port.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
@@ -88,31 +87,6 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).toMatch(/survey\.md +monolith +completed/);
     expect(stdout).toMatch(/survey\.md +document_monolith +completed +completed/);
     expect(stdout).toMatch(/Documents +1: 1 completed, 0 failed\n +Runs +1; 1 completed/);
-  }, 180_000);
-
-  it('says what fails and is tried again, which file is which, and how to go on, where the model cannot be reached', async () => {
-    const files = ['one', 'two'].map((folder) => {
-      fs.mkdirSync(path.join(temporary, folder));
-      return write(`${folder}/survey.md`, survey);
-    });
-    const film = write('film.mp4', '');
-    fs.truncateSync(film, 51 * 1024 * 1024);
-    const model = { LLM_URL: `http://127.0.0.1:${await freePort()}`, LLM_MODEL: 'none' };
-    const { code, stdout } = await runOn([...files, film], model);
-    expect(code).toBe(1);
-    expect(stdout).toContain('USE_NEW_PIPELINE is true');
-    expect(stdout).toMatch(/film\.mp4 was not uploaded: it has 51\.0 MB, .* at most 50 MB a file .*: split it/);
-    for (const name of ['one/survey.md', 'two/survey.md']) {
-      expect(stdout).toMatch(
-        new RegExp(`${name} +kg of 1 chunk failed, tried again in \\d+ s: The model at LLM_URL cannot`),
-      );
-      expect(stdout).toMatch(new RegExp(`${name} +kg_ingest +failed 0/1, 1 failed`));
-      expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select pipeline\\.retry\\(\\d+\\);`));
-    }
-    expect(stdout).toContain('with --keep it stays up');
-    expect(stdout).toMatch(/Documents +3: 0 completed, 2 failed, 1 not uploaded/);
-    expect(stdout).toMatch(/Runs +4, of documents and their chunks; 0 completed/);
-    expect(stdout).not.toContain('stand-ins are free');
   }, 180_000);
 });
 
