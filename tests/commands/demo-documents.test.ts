@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { DocumentProgress } from '../../local/demo/document-progress.ts';
 import { tellApart, whyRefused } from '../../local/demo/document-source.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
@@ -26,6 +29,20 @@ function runOn(files: string[], settings: Record<string, string> = {}, timeoutMs
   const none = ['LLM_URL', 'LLM_MODEL', 'OCR_URL', 'DEEPGRAM_URL', 'GRAPHITI_URL', 'USE_NEW_PIPELINE'];
   const env = { TMPDIR: temporary, ...Object.fromEntries(none.map((name) => [name, ''])), ...settings };
   return runNode(['local/bootstrap.mjs', 'local/demo.ts', 'documents', ...files], { env, timeoutMs });
+}
+
+/** The address of a model that answers no question. */
+async function babblingModel(): Promise<string> {
+  const content = [{ type: 'output_text', text: 'Well, well.', annotations: [] }];
+  const output = [{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content }];
+  const answer = JSON.stringify({ id: 'resp_1', object: 'response', status: 'completed', model: 'babbler', output });
+  const server = http.createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answer);
+  });
+  onTestFinished(() => void server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
 }
 
 function write(name: string, content: string): string {
@@ -87,6 +104,29 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).toMatch(/survey\.md +monolith +completed/);
     expect(stdout).toMatch(/survey\.md +document_monolith +completed +completed/);
     expect(stdout).toMatch(/Documents +1: 1 completed, 0 failed\n +Runs +1; 1 completed/);
+  }, 180_000);
+
+  it('says what fails and is tried again, which file is which, and how to go on, where the model answers nonsense', async () => {
+    const files = ['one', 'two'].map((folder) => {
+      fs.mkdirSync(path.join(temporary, folder));
+      return write(`${folder}/survey.md`, survey);
+    });
+    const film = write('film.mp4', '');
+    fs.truncateSync(film, 51 * 1024 * 1024);
+    const model = { LLM_URL: await babblingModel(), LLM_MODEL: 'babbler' };
+    const { code, stdout } = await runOn([...files, film], model);
+    expect(code).toBe(1);
+    expect(stdout).toContain('USE_NEW_PIPELINE is true');
+    expect(stdout).toMatch(/film\.mp4 was not uploaded: it has 51\.0 MB, .* at most 50 MB a file .*: split it/);
+    for (const name of ['one/survey.md', 'two/survey.md']) {
+      expect(stdout).toMatch(new RegExp(`${name} +kg of 1 chunk failed, tried again in \\d+ s: `));
+      expect(stdout).toMatch(new RegExp(`${name} +kg_ingest +failed 0/1, 1 failed`));
+      expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select pipeline\\.retry\\(\\d+\\);`));
+    }
+    expect(stdout).toContain('with --keep it stays up');
+    expect(stdout).toMatch(/Documents +3: 0 completed, 2 failed, 1 not uploaded/);
+    expect(stdout).toMatch(/Runs +4, of documents and their chunks; 0 completed/);
+    expect(stdout).not.toContain('stand-ins are free');
   }, 180_000);
 });
 
