@@ -29,8 +29,6 @@ export interface Gateway {
 /** Starts listening on a free port of 127.0.0.1, or on `port`. */
 export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gateway> {
   let upstreams: Upstreams | undefined;
-  // PostgREST closes idle connections after 30 s: given up before, none is used just as it closes.
-  const restConnections = new http.Agent({ keepAlive: true, timeout: 20_000 });
 
   async function answer(request: http.IncomingMessage, response: http.ServerResponse) {
     const url = new URL(request.url ?? '/', 'http://gateway');
@@ -88,8 +86,10 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
     request: http.IncomingMessage,
     response: http.ServerResponse,
   ) {
-    const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers };
-    const forwarded = http.request({ ...options, agent: restConnections }, (result) => {
+    // A connection for each call: PostgREST closes those it has answered on as it likes, and one that is used again just then
+    // loses its call.
+    const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers, agent: false };
+    const forwarded = http.request(options, (result) => {
       response.writeHead(result.statusCode ?? 502, result.headers);
       result.pipe(response);
     });
@@ -121,7 +121,6 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
-      restConnections.destroy();
       await closed;
     },
   };

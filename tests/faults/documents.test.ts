@@ -85,7 +85,8 @@ test.each([
   const held = holdFirst(completion(field));
   const id = await submitDocument(ines, { name: 'lights.md', bytes: text });
   await held.arrived;
-  expect((await ines.rows.from('document').delete().eq('id', id)).error).toBeNull();
+  const deleted = await ines.rows.from('document').delete().eq('id', id);
+  expect(deleted.error?.message).toBeUndefined();
   held.open();
   const next = await submitDocument(ines, { name: 'lights.md', bytes: text });
   expect(await documents.settled(next, () => documents.sweep())).toBe('completed');

@@ -115,6 +115,15 @@ describe('errors of the API', () => {
     expect(failure).toMatchObject({ code: 'model_unreachable', permanent: false });
   });
 
+  test('a server of another protocol is a wrong LLM_URL', async () => {
+    const server = await startModelServer(() => ({ json: { object: 'chat.completion', choices: [] } }));
+    const { context } = makeContext(server.env);
+    expect(await failureOf(askModel(question, context))).toMatchObject({
+      code: 'misconfigured',
+      message: expect.stringMatching(/LLM_URL answers.*POST \/responses/),
+    });
+  });
+
   test('an unset LLM_URL is named', async () => {
     const failure = await failureOf(askModel(question, makeContext({ LLM_MODEL: 'm' }).context));
     expect(failure).toMatchObject({ code: 'misconfigured', permanent: false });

@@ -3,7 +3,7 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
 import type { ModelTurn } from './engine-contract.ts';
-import { PermanentError, RetriableError, type StageError } from './errors.ts';
+import { MisconfiguredError, PermanentError, RetriableError, type StageError } from './errors.ts';
 import { jobOrigin } from './job-client.ts';
 import { modelError } from './model-errors.ts';
 import { parseJson } from './parse-json.ts';
@@ -57,6 +57,11 @@ export async function askModel<S extends z.ZodObject>(
   } catch (error) {
     throw modelError(error);
   }
+  if (!isResponse(response)) {
+    throw new MisconfiguredError(
+      'LLM_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses.',
+    );
+  }
   if (isUnfinished(response)) return waiting({ service: MODEL_SERVICE, jobId: response.id });
   context.reportUsage(usageOf(response, prompt, settings));
   return readAnswer(response, question.schema);
@@ -81,6 +86,11 @@ export async function getModelResponse(id: string, env: Env, signal: AbortSignal
     if (error instanceof OpenAI.NotFoundError) return null;
     throw modelError(error);
   }
+}
+
+/** Servers of other protocols may answer 200 as well. */
+function isResponse(response: ModelResponse): boolean {
+  return response?.object === 'response';
 }
 
 /** True while a response is still being made. */
