@@ -194,6 +194,10 @@ table pipeline.fan_progress with (fillfactor=50)
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON pipeline.fan_progress USING btree (fan_out_id, stage_id)
+table pipeline.former_costs
+  column cost_usd numeric not null
+  column fan_out_id bigint not null
+  CREATE INDEX former_costs_by_fan_out ON pipeline.former_costs USING btree (fan_out_id)
 table pipeline.gates with (fillfactor=50)
   column arrivals_to text not null default ''::text
   column checked_to bigint not null default 0
@@ -968,7 +972,7 @@ function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) return
 function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
 function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ace64ba1e0191d5e93e9a668aacc710
 function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
-function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off body 0d864fb14d34c25f2367bee7e179c5ee
+function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 87d571642bd4daf778a300deca0c286e
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb33dc8e350ac53e20f93189ae6b64b
@@ -1056,9 +1060,9 @@ function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns 
 function pipeline.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 88bb82649d217d6da5358ae9973e81a2
 function pipeline.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b92550760388cd804fdaeeb1f7a4eb95
 function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d34f650b980cda4f3555fee853f31a4d
-function pipeline.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 57de769a0b09aef33239fb80660a7f44
+function pipeline.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d9a8c75384bfdfde8502e8116e8ee4d
 function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ed47dc0fd7a868c3a2a2c440d2e4c0fc
-function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9592e661f4d569ca71ae2195630fa613
+function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bc4a632c0fbe4a5e2f7092c562588459
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
 function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f8b01f104b4559f7e141de5ecb0b281f
@@ -1081,14 +1085,14 @@ function pipeline.documents__rows(p_ids text[]) returns json[] language plpgsql 
 function pipeline.documents__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77520d2cbf302ddac2071291d18c8ea8
 function pipeline.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f559e7bf0613ac8639fd737bb35f467
 function pipeline.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d89adc3f98642f06fe3c69b855a8372e
-function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5dcf5554f9c8cffc54d0c8b461b8f741
+function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cce0c66b541d9e76eab6c3c0f0302ac
 function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d3c125ab89d7eef547ad85330311ce8
 function pipeline.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
 function pipeline.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f143d8ddc6f8afab91702abb769aa810
 function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c5783812d2c75aa416c3a1d9d36b9a40
 function pipeline.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 778a2fde78956c0c4e2d65f3d16fd624
 function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd8108b7dcdc12009eda899c01869b50
-function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7513ed1052d40661e3d428b611e97055
+function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d19ef2d3f839d8044618da2d3e6b7e0a
 function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f08d99197bf4f0eb248a7a144fb145f
 function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body a0ae9d5afe101bbfa7db692e7c7814b4
@@ -1133,6 +1137,7 @@ function pipeline.join_children(p_fan_out pipeline.fan_outs) returns integer[] l
 function pipeline.json_is(p_value jsonb, p_type text) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body a965ae9c4102e631eda89b4307d20ccf
 function pipeline.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
 function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0f2b373035dbdd4a0c13022529a12
+function pipeline.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 1a01b7968cca02afbc0747d80de111dc
 function pipeline.key_of_row(p_pipeline pipeline.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
 function pipeline.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 798324beb295aa286c18c5295fdfa639
 function pipeline.lane_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
@@ -1256,7 +1261,7 @@ function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb
 function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, OUT fan_out pipeline.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02afae2b59eb8c47142af6d538b6dd53
 function pipeline.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function pipeline.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
-function pipeline.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp body cff5a5968807d796770afeb164d439e5
+function pipeline.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body cff5a5968807d796770afeb164d439e5
 function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages language plpgsql stable set search_path=pg_catalog, pg_temp body a05df4893b272aa57d74353581bb4fc5
 function pipeline.stage_open(p_stage pipeline.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 144da1a2477e7b80dcbac43acc97cef8
 function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body a2c8f69b1ebf62861c6c6d62b51ad5b0
@@ -1270,7 +1275,7 @@ function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plp
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
 function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ff56dd356be5e7ea93551a03beaafdf
 function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
-function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a8a186c6db0f2d436b68376290fa731b
+function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 60bcb8c1325b3f7ad21eb720eec5bc2e
 function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
 function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf0c7bcc03bff09cdc53d6af6738966
 function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e643867fe67695b371eb21914a3a73b4
