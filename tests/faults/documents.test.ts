@@ -4,17 +4,17 @@ import { type Caller, DocumentsStack, queueDocument, submitDocument } from '../s
 
 const text = [
   '# Northern Light',
-  'Ines Falk keeps the Northern Light on Skerry Island. The Northern Light was built by the Pilot Board in the year after the great wreck, of stone that was brought across the ice on sledges, and its lamp is seen from farther out than that of any other light on the coast.',
+  'The Lamp Office keeps the Northern Light on Skerry Island. The Northern Light was built by the Pilot Board in the year after the great wreck, of stone that was brought across the ice on sledges, and its lamp is seen from farther out than that of any other light on the coast.',
   '# Southern Light',
-  'Ruben Moss keeps the Southern Light. The Pilot Board pays Ruben Moss in coal and flour as well as in money, since the boat that brings the money comes only when the wind lets it, and the winter before last it did not come at all between the first and the last frost.',
+  'The Harbour Watch keeps the Southern Light. The Pilot Board pays the Harbour Watch in coal and flour as well as in money, since the boat that brings the money comes only when the wind lets it, and the winter before last it did not come at all between the first and the last frost.',
 ].join('\n\n');
 
 let documents: DocumentsStack;
-let ines: Caller;
+let user: Caller;
 beforeAll(async () => {
   documents = await DocumentsStack.start({ detour: true });
   await documents.takeClock();
-  ines = await documents.user();
+  user = await documents.user();
 });
 beforeEach(() => documents.rows(`select pipeline.set_cut_over('documents', 'on')`));
 afterEach(async () => {
@@ -53,7 +53,7 @@ test.each([
   '%s that is killed between its writing and its completion is done once more, to the same end',
   async (phase, name, field) => {
     const held = holdFirst(completion(field));
-    const id = await submitDocument(ines, { name: 'lights.md', bytes: text });
+    const id = await submitDocument(user, { name: 'lights.md', bytes: text });
     await held.arrived;
     await documents.stack.functions.kill(name);
     expect((await documents.document(id))[`${phase}_status`]).toBe('started');
@@ -83,12 +83,12 @@ test.each([
   ['kg_ingest', 'relations'],
 ])('a document deleted during %s takes its runs along, and its function goes on with others', async (_, field) => {
   const held = holdFirst(completion(field));
-  const id = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  const id = await submitDocument(user, { name: 'lights.md', bytes: text });
   await held.arrived;
-  const deleted = await ines.rows.from('document').delete().eq('id', id);
+  const deleted = await user.rows.from('document').delete().eq('id', id);
   expect(deleted.error?.message).toBeUndefined();
   held.open();
-  const next = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  const next = await submitDocument(user, { name: 'lights.md', bytes: text });
   expect(await documents.settled(next, () => documents.sweep())).toBe('completed');
   expect(await documents.value('select count(*) from pipeline.runs where entity_id = $1', [id])).toBe('0');
   expect(await documents.value('select count(*) from public.chunk where document_id = $1', [id])).toBe('0');
@@ -97,10 +97,10 @@ test.each([
 test('while the flag is turned, what is under way ends the way it began', async () => {
   await documents.rows(`select pipeline.set_cut_over('documents', 'off')`);
   const held = holdFirst(completion('facts'));
-  const old = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  const old = await submitDocument(user, { name: 'lights.md', bytes: text });
   await held.arrived;
   await documents.rows(`select pipeline.set_cut_over('documents', 'on')`);
-  const fresh = await submitDocument(ines, { name: 'lights.md', bytes: text });
+  const fresh = await submitDocument(user, { name: 'lights.md', bytes: text });
   expect(await documents.settled(fresh)).toBe('completed');
   held.open();
   expect(await documents.settled(old)).toBe('completed');
@@ -113,7 +113,7 @@ test('while the flag is turned, what is under way ends the way it began', async 
     `select way, completed from pipeline.cut_over_report where pipeline = 'documents' order by way`,
   );
   expect(report.map(({ way }) => way)).toEqual(['new', 'old']);
-  await queueDocument(ines, old);
+  await queueDocument(user, old);
   expect(await documents.settled(old)).toBe('completed');
   expect((await documents.document(old)).extraction_status).toBe('completed');
 });

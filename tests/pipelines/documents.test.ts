@@ -21,9 +21,9 @@ const harbour: Upload = {
   platform: 'notion',
   bytes: [
     '# The Old Harbour',
-    'Greta Lind founded the Harbour Trust in Malmby. The Harbour Trust restores wooden boats, and has done so every winter since the ropeyard on the north quay was empty. Visitors may watch from the gallery above the slip on any day that is not a holiday.',
+    'The Ropeyard Guild founded the Harbour Trust in Malmby. The Harbour Trust restores wooden boats, and has done so every winter since the ropeyard on the north quay was empty. Visitors may watch from the gallery above the slip on any day that is not a holiday.',
     '## The boats',
-    'Otto Berg sails the Silver Gull. The Silver Gull was built in Malmby by Greta Lind, of oak that had lain in the mill pond for seven years. She carries salt and timber in summer, and in the dark months she lies beside the customs house with her masts down.',
+    'The Salt Company sails the Silver Gull. The Silver Gull was built in Malmby by the Ropeyard Guild, of oak that had lain in the mill pond for seven years. She carries salt and timber in summer, and in the dark months she lies beside the customs house with her masts down.',
   ].join('\n\n'),
 };
 
@@ -171,7 +171,7 @@ describe('once more', () => {
     const { source_path: path } = await documents.document(id);
     const edited = String(harbour.bytes).replace(
       /## The boats[\s\S]*/,
-      '## The ferry\n\nOtto Berg steers the ferry Blue Heron. She crosses to the island six times a day between the first thaw and the first snow, and a seventh time on Saturdays for those who have been to the market and have something heavy to carry home with them.',
+      '## The ferry\n\nThe Salt Company runs the ferry Blue Heron. She crosses to the island six times a day between the first thaw and the first snow, and a seventh time on Saturdays for those who have been to the market and have something heavy to carry home with them.',
     );
     const replaced = await carol.storage.from('documents').upload(path as string, new Blob([edited]), { upsert: true });
     expect(replaced.error).toBeNull();
