@@ -195,18 +195,6 @@ test('children that failed are paid for, though another parent has run their row
   expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 18 }, { stage: 'publish' }]);
 });
 
-test('five thousand children of a parent that stays are deleted within a second', async ({ engine }) => {
-  await defineFamily(engine);
-  await startAtlases(engine);
-  const spawner = await Spawner.of(engine);
-  for (let from = 1; from < 5000; from += 1000) await spawner.spawn(numbers(from, from + 999), from > 4000);
-  await spawner.wait();
-  await engine.sql.query(`set statement_timeout = '1s'`);
-  await engine.sql.query('delete from public.items');
-  await engine.sql.query('reset statement_timeout');
-  expect(await engine.value('select count(*)::int from pipeline.runs where fan_out_id is not null')).toBe(0);
-});
-
 test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
   await defineCutOver(engine);
   const report = () =>
