@@ -73,7 +73,7 @@ async function sync(check: boolean): Promise<void> {
   if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const pipeline of changed) {
     const name = `${nextTimestamp(existing)}_pipeline_${pipeline.pipeline}.sql`;
-    fs.writeFileSync(path.join(migrationsFolder, name), pipelineMigration(pipeline, defined.get(pipeline.pipeline)));
+    fs.writeFileSync(path.join(migrationsFolder, name), pipelineMigration(pipeline, { defined, pipelines }));
     existing.push(name);
     console.log(`Wrote supabase/migrations/${name}.`);
   }

@@ -178,6 +178,25 @@ describe('row-level security', () => {
     expect(rows).toHaveLength(1);
   });
 
+  test('lets users queue each phase, but leaves the choice of the old way to the flag', async ({ engine }) => {
+    for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
+    await engine.sql.query(`select pipeline.set_cut_over('documents', 'on')`);
+    const id = await addDocument(engine);
+    const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
+    for (const status of ['queued', 'pending']) {
+      const oldWay = 'update public.document set monolith_status = $1';
+      expect(await engine.refusal(oldWay, [status], user)).toMatchObject({ code: '42501' });
+    }
+    expect(await engine.rows('select from pipeline.runs')).toEqual([]);
+    await user.query(`update public.document set extraction_status = 'queued'`);
+    expect(
+      await engine.rows(
+        'select p.name, r.entity_id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id',
+      ),
+    ).toEqual([{ name: 'documents', entity_id: id }]);
+    await user.query(`update public.document set chunking_status = 'pending', kg_ingest_status = 'pending'`);
+  });
+
   test('lets users put files into their own folder alone, and none among the extracted texts', async ({ engine }) => {
     const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
     const upload = 'insert into storage.objects (bucket_id, name) values ($1, $2)';
