@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
-import { defineFamily, numbers, Spawner, startAtlases } from '../support/children.ts';
+import { defineFamily, numbers, Spawner, spawnAll, startAtlases } from '../support/children.ts';
 import { defineCutOver, turn } from '../support/cut-over.ts';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, each, type Row, test } from '../support/engine.ts';
+import { planRows } from '../support/plan-rows.ts';
 import { type Claimed, completed, failed, Worker } from '../support/worker.ts';
 
 /** Ends what is due at a stage, each attempt at this price. */
@@ -193,6 +194,21 @@ test('children that failed are paid for, though another parent has run their row
   await spawnAll();
   await work(engine, 'scan', 8, 'sheets');
   expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 18 }, { stage: 'publish' }]);
+});
+
+test('four times the children of a parent that stays are four times the work to delete', async ({ engine }) => {
+  await defineFamily(engine);
+  const atlases = await startAtlases(engine, 2);
+  for (const count of [200, 800]) await spawnAll(engine, numbers(1, count));
+  await work(engine, 'scan', 1, 'sheets');
+  const remove = 'delete from public.items where atlas = $1';
+  const [few = 0, many = 0] = await each(atlases, (atlas) => planRows(engine.database.superUrl, remove, [atlas]));
+  expect(await engine.rows('select cost_usd::int from pipeline.former_costs order by 1')).toEqual([
+    { cost_usd: 200 },
+    { cost_usd: 800 },
+  ]);
+  expect(few).toBeGreaterThan(1000);
+  expect(many / few).toBeLessThan(6);
 });
 
 test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
