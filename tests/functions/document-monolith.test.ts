@@ -1,3 +1,5 @@
+import nodeProcess from 'node:process';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startModel } from '../../local/model/server.ts';
 import { listen } from '../../local/scraper/listen.ts';
@@ -84,6 +86,19 @@ describe('a text', () => {
     expect(model.asked.map(({ body }) => body.background)).toEqual(Array(chunks).fill(false));
     expect(new Set(model.asked.map(({ key }) => key)).size).toBe(chunks);
     expect(model.asked.every(({ key }) => key?.startsWith('trace-11-'))).toBe(true);
+  });
+
+  test('of many chunks leaves no listener for each of them on one signal', async () => {
+    const warnings: Error[] = [];
+    const keep = (warning: Error) => void warnings.push(warning);
+    nodeProcess.on('warning', keep);
+    onTestFinished(() => void nodeProcess.off('warning', keep));
+    const model = await openModel();
+    const { result } = await process(longText, model.env);
+    // Node warns once a signal has eleven.
+    expect((await result).chunks).toBeGreaterThan(11);
+    await setImmediate();
+    expect(warnings).toEqual([]);
   });
 
   test('fails when one chunk fails, with what was used up, and gives up what is under way', async () => {

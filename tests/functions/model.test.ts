@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { classify } from '../../supabase/functions/_shared/errors.ts';
@@ -52,6 +53,26 @@ describe('answered in the call', () => {
         cost_usd: 0.003,
       },
     ]);
+  });
+
+  test('nothing is left on the handler’s signal when a question has ended, answered or not', async () => {
+    const replies = [{ json: modelResponse({ answer: 'a clock' }) }, { status: 500, json: {} }];
+    const server = await startModelServer(() => replies.shift() ?? null);
+    const { context } = makeContext(server.env);
+    await askModel(question, context);
+    await expect(askModel(question, context)).rejects.toMatchObject({ code: 'server_error' });
+    expect(getEventListeners(context.signal, 'abort')).toEqual([]);
+  });
+
+  test('a question ends with the handler’s signal, with one that is aborted already too', async () => {
+    const controller = new AbortController();
+    const server = await startModelServer(() => {
+      controller.abort(new Error('stopped'));
+      return { json: modelResponse({ answer: 'a clock' }) };
+    });
+    const { context } = makeContext(server.env, { signal: controller.signal });
+    for (const _ of [1, 2]) await expect(askModel(question, context)).rejects.toThrow(/abort/i);
+    expect(server.received).toHaveLength(1);
   });
 
   test('without prices the cost is unknown, not zero', async () => {

@@ -10,6 +10,7 @@ import type { ModelTurn, NewTurn, Turn } from './engine-contract.ts';
 import { PermanentError, storableText } from './errors.ts';
 import { modelClient, responseFault, usageOf } from './model.ts';
 import { modelError } from './model-errors.ts';
+import { ownSignal } from './own-signal.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { readSettings, type Settings, type SettingsGroup } from './settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from './stage.ts';
@@ -97,7 +98,10 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     const { limits } = this.passage;
     const elapsedMs = Date.now() - this.beganAt;
     checkLimits(limits, this.turns, elapsedMs);
-    const { signal, done } = this.stopAfter(limits.max_seconds && limits.max_seconds * 1000 - elapsedMs);
+    const { signal, done } = ownSignal(
+      this.context.signal,
+      limits.max_seconds && limits.max_seconds * 1000 - elapsedMs,
+    );
     const [call] = openCalls(this.turns);
     try {
       await (call ? this.call(call, signal) : this.askModel(signal));
@@ -173,21 +177,6 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   private report(): void {
     const usage = attemptUsage(this.turns, this.context.attempt);
     if (usage) this.context.reportUsage(usage);
-  }
-
-  /** The handler's signal, which is aborted after `ms` at the latest if given; `done` lets go of it. */
-  private stopAfter(ms: number | undefined): { signal: AbortSignal; done(): void } {
-    const controller = new AbortController();
-    const abort = () => controller.abort(this.context.signal.reason);
-    this.context.signal.addEventListener('abort', abort);
-    const timer = ms === undefined ? undefined : setTimeout(() => controller.abort(new Error('time is up')), ms);
-    return {
-      signal: controller.signal,
-      done: () => {
-        clearTimeout(timer);
-        this.context.signal.removeEventListener('abort', abort);
-      },
-    };
   }
 }
 

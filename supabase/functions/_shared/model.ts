@@ -6,6 +6,7 @@ import type { ModelTurn } from './engine-contract.ts';
 import { MisconfiguredError, PermanentError, RetriableError, type StageError } from './errors.ts';
 import { jobOrigin } from './job-client.ts';
 import { modelError } from './model-errors.ts';
+import { ownSignal } from './own-signal.ts';
 import { parseJson } from './parse-json.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { type Env, readSettings, type Settings } from './settings.ts';
@@ -36,6 +37,7 @@ export async function askModel<S extends z.ZodObject>(
   const settings = readSettings('model', context.env);
   const background = settings.LLM_MODE === 'background';
   const prompt = promptVersion(question.prompt);
+  const { signal, done } = ownSignal(context.signal);
   let response: ModelResponse;
   try {
     response = await modelClient(settings).responses.create(
@@ -52,10 +54,12 @@ export async function askModel<S extends z.ZodObject>(
         background,
         store: background,
       },
-      { signal: context.signal, headers: { 'Idempotency-Key': context.idempotencyKey } },
+      { signal, headers: { 'Idempotency-Key': context.idempotencyKey } },
     );
   } catch (error) {
     throw modelError(error);
+  } finally {
+    done();
   }
   if (!isResponse(response)) {
     throw new MisconfiguredError(
