@@ -6,14 +6,18 @@
 -- Latest attempts of stages that stand in the way of finished runs.
 create view pipeline.dead_letters as
 select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id, a.error ->> 'code' as error_code,
-  a.error ->> 'message' as error_message, a.retry_count, a.finished_at as failed_at
+  a.error ->> 'message' as error_message, a.retry_count, a.finished_at as failed_at,
+  not exists (select from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (pipeline.ways_of(r.pipeline_id)) and o.id > r.id)
+    -- What a parent has given up goes on with the parent alone.
+    and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state in ('abandoned', 'closed')) as can_retry
 from pipeline.runs r
 join pipeline.pipelines p on p.id = r.pipeline_id
 join pipeline.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
 join pipeline.stages s on s.id = a.stage_id
 where r.status = 'failed'
   and not exists (select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
-comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
+comment on view pipeline.dead_letters is 'What is exhausted or failed for good. Where can_retry is true, try again with pipeline.retry(run) or pipeline.replay(pipeline, condition).';
+comment on column pipeline.dead_letters.can_retry is 'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose parent has given it up, which goes on with its parent.';
 
 create function pipeline.is_latest_run(p_run_id bigint) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -195,9 +199,7 @@ begin
       and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
       and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
       and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and pipeline.is_latest_run(d.run_id)
-      -- What a parent has given up goes on with the parent alone.
-      and not exists (select from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id where r.id = d.run_id and f.state in ('abandoned', 'closed'))
+      and d.can_retry
     order by d.run_id limit (p_condition ->> 'limit')::int);
   if p_dry_run then
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
@@ -206,6 +208,6 @@ begin
   return jsonb_build_object('matched', cardinality(v_runs), 'replayed', pipeline.retry_runs(v_runs));
 end
 $$;
-comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that meet a condition {stage, error_code, failed_since, failed_before, limit}. Leaves out children whose parent has given them up. Counts only, unless p_dry_run is false.';
+comment on function pipeline.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
 
 revoke all on all functions in schema pipeline from public;

@@ -1,11 +1,13 @@
-import { expect } from 'vitest';
+import { describe, expect } from 'vitest';
+import { defineFamily, numbers, spawnAll, startAtlases } from '../support/children.ts';
+import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
 
 /** Fails all that is due at a stage for good, with one code. */
-async function failAll(engine: Engine, stage: string, code = 'not_found') {
-  const worker = await Worker.of(engine, stage);
+async function failAll(engine: Engine, stage: string, code = 'not_found', pipeline = 'flow') {
+  const worker = await Worker.of(engine, stage, pipeline);
   await worker.complete(
     (await worker.take(1000)).map((item) => failed(item, { code, message: `it was ${code}`, permanent: true })),
   );
@@ -34,6 +36,7 @@ test('what failed for good is a dead letter, with stage, entity, error and time'
       error_message: 'it was not_found',
       retry_count: 0,
       failed_at: await engine.now(),
+      can_retry: true,
     },
   ]);
 });
@@ -170,6 +173,59 @@ test('replay leaves an entity alone that has gone on in a later run', async ({ e
   await engine.queue('one', [id ?? '']);
   expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toEqual({ matched: 1, replayed: 1 });
   expect(await runStage(engine, 'one')).toHaveLength(2);
+});
+
+describe('can_retry says which dead letters retry() and replay() take:', () => {
+  /** The rows that can be retried, having asked retry() and a dry run of replay() about each and all of them. */
+  async function canRetry(engine: Engine, pipeline = 'flow') {
+    const rows = await engine.rows<{ run_id: string; entity_id: string; can_retry: boolean }>(
+      'select run_id, entity_id, can_retry from pipeline.dead_letters where pipeline = $1 order by run_id',
+      [pipeline],
+    );
+    for (const row of rows) {
+      await engine.sql.query('begin');
+      const error = await engine.sql.query('select pipeline.retry($1)', [row.run_id]).catch((error) => error);
+      await engine.sql.query('rollback');
+      expect(error).toMatchObject(row.can_retry ? { rowCount: 1 } : { code: 'MR004' });
+    }
+    const open = rows.filter((row) => row.can_retry);
+    expect(await engine.value('select pipeline.replay($1)', [pipeline])).toMatchObject({ matched: open.length });
+    return { listed: rows.length, open: open.map((row) => row.entity_id) };
+  }
+
+  test('not one whose entity has a later run, live or over', async ({ engine }) => {
+    await engine.pipeline(two);
+    const [first = '', second = '', third = ''] = await engine.queued('one', 3);
+    await failAll(engine, 'one');
+    expect(await canRetry(engine)).toEqual({ listed: 3, open: [first, second, third] });
+    await engine.queue('one', [first]);
+    expect(await canRetry(engine)).toEqual({ listed: 3, open: [second, third] });
+    await failAll(engine, 'one');
+    expect(await canRetry(engine)).toEqual({ listed: 4, open: [second, third, first] });
+  });
+
+  test('not one whose entity went the other way of a cut-over since', async ({ engine }) => {
+    await defineCutOver(engine);
+    const [stays = '', leaves = ''] = await engine.queued('first', 2);
+    await failAll(engine, 'whole', 'not_found', 'monolith');
+    await turn(engine, 'on');
+    await engine.queue('first', [leaves]);
+    expect(await canRetry(engine, 'monolith')).toEqual({ listed: 2, open: [stays] });
+  });
+
+  test('not a child that its parent has given up, until the parent is retried', async ({ engine }) => {
+    await defineFamily(engine);
+    await startAtlases(engine);
+    const fanOut = await spawnAll(engine, numbers(1, 2));
+    await failAll(engine, 'scan', 'not_found', 'sheets');
+    expect(await canRetry(engine, 'sheets')).toMatchObject({
+      listed: 2,
+      open: [expect.any(String), expect.any(String)],
+    });
+    await engine.sql.query('select public.pipeline_fold($1)', [[fanOut]]);
+    expect(await canRetry(engine, 'sheets')).toEqual({ listed: 2, open: [] });
+    expect((await canRetry(engine, 'atlas')).open).toHaveLength(1);
+  });
 });
 
 test('a retry and a replay that waited while the entity was queued anew leave it to the new run', async ({
