@@ -48,6 +48,26 @@ test('a person who does not answer is late too; a longer bound takes it back', a
   expect(await page.run(engine, unresolved)).toEqual([]);
 });
 
+test('a stage that somebody paused is late, and is seen to be paused', async ({ engine }) => {
+  const page = await open(engine);
+  const claims = page.exported<PipelineDefinition>('claims');
+  await start(engine, claims, await engine.value(`insert into public.claims (owner) values ('a') returning id`));
+  expect(await page.run(engine, 'select pipeline, stage, late, ready')).toEqual([]);
+  await engine.sql.query(`select pipeline.pause('claims')`);
+  await engine.advance('11 minutes');
+  await sweep(engine);
+  expect(await claim(engine, claims, 'assess')).toMatchObject({ items: [] });
+  expect(await page.run(engine, unresolved)).toMatchObject([{ stage: 'assess' }]);
+  expect(await page.run(engine, 'select pipeline, stage, late, ready')).toMatchObject([
+    { stage: 'assess', late: '1', ready: '1' },
+    { stage: 'approve', late: '0', ready: '0' },
+  ]);
+  await page.run(engine, 'select pipeline.unpause');
+  expect(await page.run(engine, 'select pipeline, stage, late, ready')).toEqual([]);
+  await finish(engine, claims, 'assess');
+  expect(await page.run(engine, unresolved)).toEqual([]);
+});
+
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const claims = page.exported<PipelineDefinition>('claims');
