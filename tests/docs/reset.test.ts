@@ -105,4 +105,5 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   await finish(engine, shipments, 'send');
   await start(engine, shipments, 7);
   await refused('reset', 'route');
+  page.expectPromised(await messageOf(() => engine.rows('select pipeline.retry($1)', [run])));
 });
