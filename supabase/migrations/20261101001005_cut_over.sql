@@ -231,7 +231,7 @@ begin
   elsif (p_mode = 'share') <> (p_share is not null) or p_share not between 0 and 1 then
     raise exception 'p_share is % in the mode %, but must be a number from 0 to 1 in the mode share, and null in the others', coalesce(p_share::text, 'null'), p_mode
       using errcode = 'MR002', hint = format('select pipeline.set_cut_over(%L, ''share'', p_share => 0.1);', p_new.name);
-  elsif (p_mode = 'groups') <> (p_groups is not null) or cardinality(p_groups) = 0 or array_position(p_groups, null) is not null then
+  elsif (p_mode = 'groups') <> (p_groups is not null) or cardinality(p_groups) = 0 or array_ndims(p_groups) > 1 or array_position(p_groups, null) is not null then
     raise exception 'p_groups is % in the mode %, but must be a list of groups in the mode groups, and null in the others', coalesce(p_groups::text, 'null'), p_mode
       using errcode = 'MR002', hint = format('select pipeline.set_cut_over(%L, ''groups'', p_groups => array[''…'']);', p_new.name);
   elsif p_mode = 'groups' and p_new.group_key is null then

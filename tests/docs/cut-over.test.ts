@@ -88,8 +88,9 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   await start(engine, pipelines.new, lost.id);
   page.expectPromised(await messageOf(() => start(engine, pipelines.old, lost.id)));
   page.expectPromised(await messageOf(() => engine.rows('select pipeline.retry($1)', [lost.run])));
-  const share = `select pipeline.set_cut_over('receipts', 'share', 10)`;
-  page.expectPromised(await messageOf(() => engine.rows(share)));
+  for (const flag of [`'share', 10`, `'groups', p_groups => array[]`, `'groups', array['acme']`]) {
+    page.expectPromised(await messageOf(() => engine.rows(`select pipeline.set_cut_over('receipts', ${flag})`)));
+  }
 
   const { entity, replaces } = pipelines.new.toJson() as { entity: PipelineInput['entity']; replaces: object };
   expect(replaces).toEqual({ pipeline: 'receipt_in_one_go', group_by: 'customer' });

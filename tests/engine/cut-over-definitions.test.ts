@@ -174,6 +174,10 @@ const calls: [call: string, expected: Row][] = [
     { code: 'MR002', message: expect.stringMatching(/^p_groups is {a,NULL}/) },
   ],
   [
+    `'phases', 'groups', p_groups => array[['a'], ['b']]`,
+    { code: 'MR002', message: expect.stringMatching(/^p_groups is {{a},{b}}/) },
+  ],
+  [
     `'phases', 'off', p_groups => array['a']`,
     { code: 'MR002', message: expect.stringMatching(/^p_groups is {a} in the mode off/) },
   ],
