@@ -85,7 +85,7 @@ describe('a chunk', () => {
   test('of a document that has been deleted is not posted', async () => {
     const graphiti = await startGraphiti();
     const { result } = await post({ GRAPHITI_URL: graphiti.url }, {}, []);
-    await expect(result).rejects.toMatchObject({ code: 'document_missing', permanent: true });
+    await expect(result).rejects.toMatchObject({ code: 'no_such_document', permanent: true });
     expect(graphiti.received).toEqual([]);
   });
 });

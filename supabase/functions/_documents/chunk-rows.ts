@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ChunkingResult } from '../_pipelines/documents-results.ts';
 import { projectClient, projectError } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
 import type { Chunk } from './split-text.ts';
@@ -8,7 +9,7 @@ const rowsAtOnce = 500;
 
 /**
  * Writes what an attempt has cut to `chunk_draft`: it becomes the document's chunks when the attempt completes. Rows that are
- * there already stay, so that a repetition changes nothing. Throws a StageError.
+ * there already stay, so that a repetition changes nothing. Returns what the stage stores of them; throws a StageError.
  */
 export async function draftChunks(
   attempt: number,
@@ -16,7 +17,7 @@ export async function draftChunks(
   chunks: readonly Chunk[],
   env: Env,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ChunkingResult> {
   const { rows } = projectClient(env);
   for (let from = 0; from < chunks.length; from += rowsAtOnce) {
     const drafts = chunks
@@ -29,6 +30,11 @@ export async function draftChunks(
     signal.throwIfAborted();
     if (error) throw projectError(status, error, `Drafting the chunks of document ${documentId}`);
   }
+  return {
+    chunks: chunks.length,
+    tokens: chunks.reduce((sum, { tokens }) => sum + tokens, 0),
+    output_location: `chunk?document_id=eq.${documentId}`,
+  };
 }
 
 /**

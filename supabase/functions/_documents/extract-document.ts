@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { PermanentError } from '../_shared/errors.ts';
-import { projectClient, projectError } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
+import type { FinishContext, HandlerContext } from '../_shared/stage.ts';
 import {
   type BegunFile,
   beginFile,
@@ -11,6 +10,7 @@ import {
   isInFolder,
   type StoragePlace,
 } from '../_shared/storage-files.ts';
+import { documentRow } from './document-row.ts';
 import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -18,6 +18,8 @@ import { oneAtATime } from './one-at-a-time.ts';
 /** What of a document's row says where its file lies. */
 export const sourceDocument = z.object({ id: z.string(), source_path: z.string(), clerk_org_id: z.string() });
 export type SourceDocument = z.output<typeof sourceDocument>;
+
+const foundDocument = sourceDocument.extend({ extraction_status: z.string() });
 
 interface SourceBytes {
   sourceBytes: number;
@@ -49,18 +51,13 @@ function readDocument(document: SourceDocument, env: Env): Promise<ExtractedDocu
 /** Of a document's file as it is now its type and size, and whether the document has a text. Throws as extractDocument does. */
 export async function findSource(
   documentId: string,
-  env: Env,
+  { env, signal }: Pick<FinishContext, 'env' | 'signal'>,
 ): Promise<{ mediaType: string; isExtracted: boolean } & SourceBytes> {
-  const { data, error, status } = await projectClient(env)
-    .rows.from('document')
-    .select('id, source_path, clerk_org_id, extraction_status')
-    .eq('id', documentId)
-    .maybeSingle();
-  if (error) throw projectError(status, error, `Reading document ${documentId}`);
-  if (!data) throw new PermanentError('no_such_document', `There is no document ${documentId} any more.`);
-  return withBegunFile(sourceDocument.parse(data), env, async (file, sourceBytes) => {
+  const columns = 'id, source_path, clerk_org_id, extraction_status';
+  const row = await documentRow(documentId, columns, foundDocument, env, signal);
+  return withBegunFile(row, env, async (file, sourceBytes) => {
     const { mediaType } = await routeFile(file.head);
-    return { mediaType, sourceBytes, isExtracted: data.extraction_status === 'completed' };
+    return { mediaType, sourceBytes, isExtracted: row.extraction_status === 'completed' };
   });
 }
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
+import { documentRow } from '../_documents/document-row.ts';
 import { postEpisode } from '../_documents/graphiti-client.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { type GraphitiResult, graphitiResult } from '../_pipelines/chunks-results.ts';
-import { PermanentError } from '../_shared/errors.ts';
-import { projectClient, projectError } from '../_shared/project-client.ts';
-import { type Env, readSettings } from '../_shared/settings.ts';
+import { readSettings } from '../_shared/settings.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({
@@ -18,6 +17,7 @@ const input = z.object({
   }),
 });
 
+const columns = 'clerk_org_id, created_at, source_path, source_name:metadata->>source_name';
 const document = z.object({
   clerk_org_id: z.string(),
   created_at: z.string(),
@@ -32,7 +32,7 @@ export async function postChunk(
 ): Promise<GraphitiResult> {
   if (!readSettings('graphiti', env).GRAPHITI_URL) return { posted: false };
   if (entity.graphiti_posted_at !== null) return { posted: true };
-  const source = await readDocument(entity.document_id, env, signal);
+  const source = await documentRow(entity.document_id, columns, document, env, signal);
   const place = entity.heading ? ` (${entity.heading})` : '';
   const posted = await postEpisode(
     {
@@ -46,19 +46,6 @@ export async function postChunk(
     signal,
   );
   return { posted };
-}
-
-async function readDocument(id: string, env: Env, signal: AbortSignal): Promise<z.output<typeof document>> {
-  const { data, error, status } = await projectClient(env)
-    .rows.from('document')
-    .select('clerk_org_id, created_at, source_path, source_name:metadata->>source_name')
-    .eq('id', id)
-    .abortSignal(signal);
-  signal.throwIfAborted();
-  if (error) throw projectError(status, error, `Reading document ${id}`);
-  const found = z.array(document).parse(data)[0];
-  if (!found) throw new PermanentError('document_missing', `Document ${id} has been deleted.`);
-  return found;
 }
 
 export const graphiti = defineStage({

@@ -34,13 +34,11 @@ export async function processDocument(
   const chunks = splitText(entity.id, text);
   // A recording may be understood otherwise when the platform ended the function and the attempt is claimed again.
   await dropDrafts(context.attempt, entity.id, env, context.signal);
-  await draftChunks(context.attempt, entity.id, chunks, env, context.signal);
+  const drafted = await draftChunks(context.attempt, entity.id, chunks, env, context.signal);
   return {
     ...source,
     ...location,
-    chunks: chunks.length,
-    tokens: chunks.reduce((sum, { tokens }) => sum + tokens, 0),
-    output_location: `chunk?document_id=eq.${entity.id}`,
+    ...drafted,
     facts: await readAllFacts(chunks, context, checkTime),
   };
 }

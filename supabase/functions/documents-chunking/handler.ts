@@ -14,12 +14,7 @@ export async function chunkDocument(
   { attempt, env, signal }: HandlerContext,
 ): Promise<ChunkingResult> {
   const chunks = splitText(entity.id, await loadText(extraction, env));
-  await draftChunks(attempt, entity.id, chunks, env, signal);
-  return {
-    chunks: chunks.length,
-    tokens: chunks.reduce((sum, chunk) => sum + chunk.tokens, 0),
-    output_location: `chunk?document_id=eq.${entity.id}`,
-  };
+  return draftChunks(attempt, entity.id, chunks, env, signal);
 }
 
 export const chunking = defineStage({

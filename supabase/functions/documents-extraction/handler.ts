@@ -45,7 +45,7 @@ export async function extract(
 export async function finishExtraction(job: unknown, context: FinishContext): Promise<ExtractionResult> {
   const { text, ...read } = isOcrJob(job) ? pictureText(pageOfJob(job)) : spokenText(transcriptOfJob(job, context));
   const { env, entityId } = context;
-  const { mediaType, sourceBytes, isExtracted } = await findSource(entityId, env);
+  const { mediaType, sourceBytes, isExtracted } = await findSource(entityId, context);
   // A job that ends twice, or after a later run: the text that the chunks were cut from stays, and the engine says the rest.
   const location = isExtracted ? await locateText(entityId, text) : await storeText(entityId, text, env);
   return {
