@@ -47,6 +47,7 @@ create table pipeline.stages (
   sla_changed_at timestamptz,
   laned boolean not null default false,
   watched boolean not null default false,
+  awaited boolean not null default false,
   enabled boolean not null default true,
   constraint stages_name_key unique (pipeline_id, name)
 );
@@ -59,6 +60,7 @@ comment on column pipeline.stages.function_name is 'The Edge Function that runs 
 comment on column pipeline.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
 comment on column pipeline.stages.sla is 'How long after it became ready the stage should be done, waits and retries included; null for no bound (chapter alerts).';
 comment on column pipeline.stages.sla_changed_at is 'Set when a definition changes sla, until the sweep has applied it to the attempts that were open.';
+comment on column pipeline.stages.awaited is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
 comment on column pipeline.stages.watched is 'Whether a threshold of a parent pipeline counts the children that have done it.';
 
 create table pipeline.versions (
@@ -182,6 +184,19 @@ begin
 end
 $$;
 comment on function pipeline.save_version_stages(int, int, jsonb) is 'Writes the graph of a new version; the stages that its thresholds count are watched from now on.';
+
+-- A new kind of stage may have changed what is plain in former versions too.
+create function pipeline.note_awaited(p_pipeline_id int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pipeline.stages t set awaited = true
+  from pipeline.versions v join pipeline.version_stages f on f.version_id = v.id and not f.plain
+  where v.pipeline_id = p_pipeline_id and t.pipeline_id = p_pipeline_id and not t.awaited
+    and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
+end
+$$;
+comment on function pipeline.note_awaited(int) is 'Marks the stages right after which some version has a stage that is not plain.';
 
 create function pipeline.save_version(p_pipeline_id int, p_definition jsonb) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -357,6 +372,7 @@ begin
   perform pipeline.forget_lanes(v_pipeline_id, p_definition);
   perform pipeline.save_stages(v_pipeline_id, p_definition);
   v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
+  perform pipeline.note_awaited(v_pipeline_id);
   perform pipeline.attach(p_definition ->> 'pipeline');
   -- A fan-in rule that was changed applies to what waits already: the next sweep folds it.
   insert into pipeline.tallies (fan_out_id)

@@ -141,19 +141,26 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
+  v_versions int[] := array(select distinct r.version_id from pipeline.runs r where r.id = any (p_run_ids));
+  v_followers int[] := array(select distinct f.stage_id from pipeline.version_stages f where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain);
+  v_begun boolean;
   v_ready pipeline.ready[];
 begin
+  if cardinality(v_followers) = 0 then
+    return '{}';
+  end if;
+  -- Mostly none: then no run is looked at on its own.
+  v_begun := exists (select from pipeline.attempts a where a.run_id = any (p_run_ids) and a.stage_id = any (v_followers));
   with run as materialized (
     select r.id, r.version_id from pipeline.runs r where r.id = any (p_run_ids)
   ), follower as materialized (
-    -- Once a version, of which a batch mostly has one.
     select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from pipeline.version_stages f join pipeline.stages s on s.id = f.stage_id
-    where f.version_id in (select distinct r.version_id from run r) and p_stage_id = any (f.needs) and f.plain
+    where f.version_id = any (v_versions) and f.stage_id = any (v_followers) and p_stage_id = any (f.needs) and f.plain
   ), added as (
     insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
     select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
     from run r join follower f on f.version_id = r.version_id
-    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
+    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where v_begun and a.run_id = r.id and a.stage_id = f.stage_id) h
     where h.begun is not true and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
       select count(*) from pipeline.attempts n
       where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
@@ -199,23 +206,25 @@ declare
   v_queued text[];
   v_laned boolean;
   v_alike boolean;
-  v_others int[];
   v_changes pipeline.change[];
 begin
-  insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from unnest(p_items) i;
   v_ready := pipeline.advance(p_stage_id, v_runs);
-  v_stages := array(select distinct r.stage_id from unnest(v_ready) r);
-  select coalesce(array_agg(s.name), '{}'), coalesce(bool_or(s.laned), false) into v_queued, v_laned from pipeline.stages s where s.id = any (v_stages);
+  select coalesce(array_agg(s.id), '{}'), coalesce(array_agg(s.name), '{}'), coalesce(bool_or(s.laned), false) into v_stages, v_queued, v_laned
+  from pipeline.stages s where s.id = any (array(select distinct r.stage_id from unnest(v_ready) r));
   if v_laned then
     perform pipeline.assign_lanes(s, array(select r.run_id from unnest(v_ready) r where r.stage_id = s)) from unnest(v_stages) s;
   end if;
   -- Mostly every run readied the same stages.
   v_alike := cardinality(v_ready) = cardinality(v_stages) * cardinality(v_runs);
-  with done as (
+  with item as materialized (
+    select i.attempt_id, i.entity_id, i.result, i.usage, i.was, i.service, i.job_id from unnest(p_items) i
+  ), kept as (
+    insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from item i
+  ), done as (
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
         service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
-    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
+    from item i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )
   select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_queued else (
@@ -226,8 +235,10 @@ begin
     perform pipeline.finish_runs(p_stage_id, v_runs);
   end if;
   perform pipeline.project(p_stage_id, v_changes);
-  v_others := pipeline.advance_others(p_stage_id, v_runs);
-  return v_stages || v_others;
+  if (select s.watched or s.awaited from pipeline.stages s where s.id = p_stage_id) then
+    return v_stages || pipeline.advance_others(p_stage_id, v_runs);
+  end if;
+  return v_stages;
 end
 $$;
 comment on function pipeline.complete(int, pipeline.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';

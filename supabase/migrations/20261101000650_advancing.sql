@@ -172,9 +172,10 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
+  v_again boolean := exists (select from pipeline.attempts a where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id);
 begin
   insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-  select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now, v_now + s.sla
+  select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where v_again and a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now, v_now + s.sla
   from unnest(p_run_ids) r(id), pipeline.stages s where s.id = p_stage_id order by r.id;
   if (select s.laned from pipeline.stages s where s.id = p_stage_id) then
     perform pipeline.assign_lanes(p_stage_id, p_run_ids);

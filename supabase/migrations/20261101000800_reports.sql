@@ -63,16 +63,18 @@ begin
                 from jsonb_array_elements(v_items) with ordinality i);
   end if;
   return array(
-    select row(f.ordinality, k.id, null, f.token, f.outcome, case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
+    select row(f.ordinality, k.id, a.token, f.token, f.outcome, case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
       case when jsonb_typeof(f.usage) = 'object' then f.usage end,
       case when f.outcome = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
         || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end end,
-      f.service, f.job_id, null, null, null, null,
+      f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
       case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused), f.stage, f.trace_id)::pipeline.work
     from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, stage text, trace_id text, refused text, strange text))
       with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, stage, trace_id, refused, strange, ordinality)
     cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
     cross join lateral (select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18 then n.id::bigint end as id) k
+    left join pipeline.attempts a on a.id = k.id and p_key = 'attempt'
+    left join pipeline.runs r on r.id = a.run_id
     cross join lateral (
       select case
         when f.strange is not null then format('an item must be an object, this is %s', f.strange)
@@ -89,7 +91,7 @@ begin
     order by f.ordinality);
 end
 $$;
-comment on function pipeline.parse_items(json, text) is 'Reports as work items; one that is malformed carries the verdict rejected and the reason.';
+comment on function pipeline.parse_items(json, text) is 'Reports as work items; one that is malformed carries the verdict rejected and the reason. What a worker''s items concern is filled in as it was before any lock.';
 
 -- What the attempt's state means for somebody who comes too late.
 create function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text
@@ -155,11 +157,56 @@ end
 $$;
 comment on function pipeline.judge(pipeline.work[], bigint[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
 
+-- The batch that nearly all are: everything completed under one token of one stage, with no function to apply. Once its entities and runs are held, one
+-- look at the attempts, in a snapshot of its own, tells that judge() would let all of it go on.
+create function pipeline.hold_alike(p_items pipeline.work[]) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_token uuid := p_items[1].token;
+  v_stage pipeline.stages;
+  v_batch record;
+begin
+  select s.* into v_stage from pipeline.stages s where s.id = p_items[1].stage_id and s.apply is null;
+  select array_agg(i.attempt_id) as attempt_ids, array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
+    -- Its text is longer than a jsonb value takes: eight times is more than any but absurd numbers need.
+    bool_and(i.outcome = 'completed' and i.stage_id = v_stage.id and i.token = v_token and i.shown = v_token::text and i.verdict is null and i.reason is null
+      and pg_column_size(i.result) < v_stage.result_limit_bytes / 8) as alike
+  into v_batch from unnest(p_items) i;
+  if v_batch.alike is not true then
+    return false;
+  end if;
+  if pipeline.writes_entities(v_stage.pipeline_id) and cardinality(pipeline.lock_entities(v_stage.pipeline_id, v_batch.entity_ids, false)) < v_batch.size then
+    return false;
+  end if;
+  if v_batch.size > (select count(*) from (select from pipeline.runs r where r.id = any (v_batch.run_ids) order by r.id for no key update skip locked) r) then
+    return false;
+  end if;
+  return v_batch.size = (select count(*) from pipeline.attempts a where a.id = any (v_batch.attempt_ids) and a.token = v_token and a.state = 'started');
+end
+$$;
+comment on function pipeline.hold_alike(pipeline.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function; true when all of it was free and may go on. If not, it is to be locked and judged item by item.';
+
+-- As settle_guarded() does for what was judged: should the whole raise, it is halved there.
+create function pipeline.complete_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  items := p_items;
+  ready := pipeline.complete(p_items[1].stage_id, p_items);
+exception
+  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+    raise;
+  when others then
+    select s.items, s.ready into items, ready from pipeline.settle_guarded(p_items) s;
+end
+$$;
+comment on function pipeline.complete_guarded(pipeline.work[]) is 'complete() of a held batch in which an item that makes Postgres raise fails alone, with the SQL error.';
+
 create function pipeline.record_items(p_items pipeline.work[], out verdicts json, out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_items pipeline.work[];
   v_done record;
 begin
   if cardinality(p_items) = 0 then
@@ -167,8 +214,11 @@ begin
     ready := '{}';
     return;
   end if;
-  v_items := pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null)));
-  v_done := pipeline.settle_guarded(v_items);
+  if pipeline.hold_alike(p_items) then
+    v_done := pipeline.complete_guarded(p_items);
+  else
+    v_done := pipeline.settle_guarded(pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
+  end if;
   ready := v_done.ready;
   select json_agg(v) into verdicts from (
     select i.attempt_id as attempt, i.reason, coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
@@ -192,7 +242,7 @@ $$;
 comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
 
 create function public.pipeline_resume(p_items json) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done record;
@@ -210,7 +260,7 @@ $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';
 
 create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();

@@ -51,8 +51,11 @@ end
 $$;
 comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this stage is queued and due, and its limits would let it be claimed.';
 
+create type pipeline.claimed as (attempt_id bigint, run_id bigint, entity_id text, trace_id uuid, version_id int, retry_count int, submission bigint, alone boolean);
+comment on type pipeline.claimed is 'A claimed attempt as its worker is told of it.';
+
 -- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
-create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[])
+create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items pipeline.claimed[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -80,9 +83,10 @@ begin
   ), taken as (
     update pipeline.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.alone
+    returning a.id, a.run_id, a.alone, a.retry_count, coalesce(a.submission_id, a.id) as submission
   )
-  select array_agg(t.id), array_agg(r.entity_id), bool_or(t.alone) into attempt_ids, entity_ids, v_alone
+  select array_agg(t.id), array_agg(r.entity_id), array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission, t.alone)::pipeline.claimed), bool_or(t.alone)
+  into attempt_ids, entity_ids, items, v_alone
   from taken t join pipeline.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
@@ -121,39 +125,59 @@ end
 $$;
 comment on function pipeline.project_started(pipeline.pipelines, text, text[]) is 'Projects a claim onto those of its entities that nobody holds.';
 
+create function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count, coalesce(a.submission_id, a.id), a.alone)::pipeline.claimed
+    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids) and a.token = p_token and a.state = 'started' order by a.queue_at, a.id);
+end
+$$;
+comment on function pipeline.held_items(uuid, bigint[]) is 'Those attempts of a claim that are still under it.';
+
 -- Built as json, not jsonb: it is read once, as text, by the function at the other end. What all or most of a batch have in
 -- common, the version and its needs, is looked up once.
-create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json
+create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[]) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, p_entity_ids);
+  v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, array(select i.entity_id from unnest(p_items) i));
   v_version record;
   v_batch json;
 begin
-  select v.id, v.number, vs.needs into v_version
+  select v.id, v.number, vs.needs, array(select s.name from unnest(vs.needs) with ordinality n(id, place) join pipeline.stages s on s.id = n.id order by n.place) as names into v_version
   from pipeline.version_stages vs join pipeline.versions v on v.id = vs.version_id where vs.stage_id = p_stage.id order by v.id desc limit 1;
   -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
   select json_agg(b) into v_batch from (
-    select a.id as attempt, a.token, a.run_id as run, a.trace_id, a.entity_id,
-      case when a.version_id = v_version.id then v_version.number else (select v.number from pipeline.versions v where v.id = a.version_id) end as version,
-      coalesce(e.row, '{}') as entity, a.retry_count, coalesce(a.submission_id, a.id) as submission, a.alone,
-      coalesce((
-        select json_object_agg(s.name, o.output)
-        from pipeline.attempts n left join pipeline.results o on o.attempt_id = n.id join pipeline.stages s on s.id = n.stage_id
-        where n.run_id = a.run_id and n.state in ('completed', 'skipped') and not n.superseded
-          and n.stage_id = any (case when a.version_id = v_version.id then v_version.needs
-            else (select vs.needs from pipeline.version_stages vs where vs.version_id = a.version_id and vs.stage_id = a.stage_id) end)), '{}') as needs
-    from unnest(p_attempt_ids, v_rows) e(id, row)
-    -- offset 0: looked up item by item, or a plan made while the tables are small would walk all of them ever after.
-    cross join lateral (
-      select t.*, r.trace_id, r.entity_id, r.version_id from pipeline.attempts t join pipeline.runs r on r.id = t.run_id
-      where t.id = e.id and t.token = p_token and t.state = 'started' offset 0) a
-    order by a.queue_at, a.id) b;
+    select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
+      case when i.version_id = v_version.id then v_version.number else (select v.number from pipeline.versions v where v.id = i.version_id) end as version,
+      coalesce(i.entity, '{}') as entity, i.retry_count, i.submission, i.alone,
+      coalesce(case when i.version_id = v_version.id then (
+        select json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], o.output)
+        from pipeline.attempts n left join pipeline.results o on o.attempt_id = n.id
+        where n.run_id = i.run_id and n.stage_id = any (v_version.needs) and n.state in ('completed', 'skipped') and not n.superseded)
+      else pipeline.needs_of(i.run_id, i.version_id, p_stage.id) end, '{}') as needs
+    from rows from (unnest(p_items), unnest(v_rows)) as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, alone, entity)) b;
   return coalesce(v_batch, '[]');
 end
 $$;
-comment on function pipeline.batch_of(pipeline.stages, uuid, bigint[], text[]) is 'The attempts of a claim that are still under it, each with its entity''s row and the results of its needs.';
+comment on function pipeline.batch_of(pipeline.stages, uuid, pipeline.claimed[]) is 'Claimed attempts as their worker reads them, each with its entity''s row and the results of its needs.';
+
+create function pipeline.needs_of(p_run_id bigint, p_version_id int, p_stage_id int) returns json
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select json_object_agg(s.name, o.output)
+    from pipeline.version_stages vs
+    join pipeline.attempts n on n.run_id = p_run_id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
+    join pipeline.stages s on s.id = n.stage_id left join pipeline.results o on o.attempt_id = n.id
+    where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
+end
+$$;
+comment on function pipeline.needs_of(bigint, int, int) is 'The results of what a stage of a run needs, by the names of the stages; null when it needs nothing.';
 
 -- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
 -- something to fold.
@@ -201,7 +225,11 @@ begin
   end if;
   if v_claim.token is not null then
     perform pipeline.project_started(v_pipeline, p_stage.name, v_claim.entity_ids);
-    v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.attempt_ids, v_claim.entity_ids);
+    -- A user's trigger may have ended one of them there and then.
+    if v_claim.items is null or cardinality(v_claim.items) > (select count(*) from pipeline.attempts a where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
+      v_claim.items := pipeline.held_items(v_claim.token, v_claim.attempt_ids);
+    end if;
+    v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.items);
     -- A full claim with more behind it: that is how a stage scales out.
     if cardinality(v_claim.attempt_ids) >= p_limit and pipeline.live_workers(p_stage.id) < p_stage.max_workers and pipeline.has_ready_work(p_stage.id) then
       v_ring := v_ring || p_stage.id;
@@ -222,15 +250,11 @@ create function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipelin
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_claim record;
+  v_items pipeline.claimed[];
 begin
-  select array_agg(a.id) as attempt_ids, array_agg(a.entity_id) as entity_ids into v_claim
-  from pipeline.claims c
-  cross join lateral (select t.id, r.entity_id from pipeline.attempts t join pipeline.runs r on r.id = t.run_id where t.id = any (c.attempt_ids) offset 0) a
-  where c.token = p_worker.last_token;
+  v_items := pipeline.held_items(p_worker.last_token, (select c.attempt_ids from pipeline.claims c where c.token = p_worker.last_token));
   update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
-  return pipeline.claim_answer(p_stage, case when v_claim.attempt_ids is null then 'empty' else 'working' end, 'repeated answer',
-    pipeline.batch_of(p_stage, p_worker.last_token, v_claim.attempt_ids, v_claim.entity_ids),
+  return pipeline.claim_answer(p_stage, case when cardinality(v_items) = 0 then 'empty' else 'working' end, 'repeated answer', pipeline.batch_of(p_stage, p_worker.last_token, v_items),
     pipeline.followers_with_work(p_stage.id), p_done.verdicts);
 end
 $$;
@@ -262,7 +286,7 @@ $$;
 comment on function pipeline.answer_in_sequence(pipeline.stages, pipeline.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
 
 create function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage pipeline.stages := pipeline.stage_named(p_pipeline, p_stage);
@@ -299,7 +323,7 @@ $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
 create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;
@@ -327,7 +351,7 @@ $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
 
 create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pipeline.now();
@@ -348,7 +372,7 @@ $$;
 comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_worker pipeline.workers;

@@ -261,7 +261,7 @@ end
 $$;
 comment on function pipeline.check_slots(int, uuid, bigint) is 'Frees slots before a claim; returns up to which attempt it has looked.';
 
-create function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, p_may_wait boolean, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
+create function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, p_may_wait boolean, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items pipeline.claimed[], out wait_ms int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -291,6 +291,7 @@ begin
     wait_ms := v_claim.wait_ms;
   elsif v_room.room > 0 then
     v_claim := pipeline.claim(p_stage, p_worker_id, p_host, v_room.room);
+    items := v_claim.items;
     perform pipeline.note_in_flight(p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
   end if;
   if v_room.room > 0 then

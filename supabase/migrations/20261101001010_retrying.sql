@@ -123,7 +123,7 @@ $$;
 comment on function pipeline.refuse_orphan(pipeline.runs) is 'Raises MR004 about a run whose parent has given up its children.';
 
 create function pipeline.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run pipeline.runs;
@@ -186,7 +186,7 @@ $$;
 comment on function pipeline.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
 
 create function pipeline.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];

@@ -53,7 +53,7 @@ $$;
 comment on function pipeline.refuse_operation(bigint, text, text, text, text) is 'Raises MR004 about a verb that the state of a stage does not allow.';
 
 create function pipeline.start_stage(p_run bigint, p_stage text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := pipeline.hold_stage(p_run, p_stage);
@@ -97,7 +97,7 @@ $$;
 comment on function pipeline.end_stage(bigint, text, text, text, jsonb, jsonb) is 'Ends the live attempt of a stage by hand.';
 
 create function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   if p_result is null then
@@ -109,7 +109,7 @@ $$;
 comment on function pipeline.complete_stage(bigint, text, jsonb) is 'Completes a queued, started or waiting stage with a result given by hand.';
 
 create function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean default false) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform pipeline.end_stage(p_run, p_stage, 'failed', 'failed', null, jsonb_build_object('code', 'failed_by_hand', 'message', coalesce(p_message, 'failed by hand'), 'permanent', coalesce(p_permanent, false)));
@@ -156,7 +156,7 @@ $$;
 comment on function pipeline.clear_stages(pipeline.runs, int[]) is 'Puts stages of a held run back to pending; what they had is kept as history.';
 
 create function pipeline.reset(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := pipeline.hold_stage(p_run, p_stage, p_whole => true);
@@ -206,7 +206,7 @@ $$;
 comment on function pipeline.retry_failed_children(pipeline.fan_outs) is 'Retries the children that failed or were cancelled, but for those whose row somebody holds; returns how many.';
 
 create function pipeline.reset_children(p_run bigint, p_stage text) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := pipeline.hold_stage(p_run, p_stage);
@@ -240,7 +240,7 @@ $$;
 comment on function pipeline.reset_children(bigint, text) is 'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it failed. A stage that was over waits for them again, and the stages that need it start over; one that had begun by a threshold stays. Returns how many children.';
 
 create function pipeline.skip(p_run bigint, p_stage text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := pipeline.hold_stage(p_run, p_stage);

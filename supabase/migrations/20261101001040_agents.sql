@@ -97,7 +97,7 @@ $$;
 comment on function pipeline.append_turns(pipeline.attempts, jsonb) is 'Adds turns to the conversation of a locked attempt; those whose number is taken already change nothing.';
 
 create function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt pipeline.attempts;
@@ -127,7 +127,7 @@ $$;
 comment on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb) is 'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these numbers are taken, the first ones stay), stale or busy.';
 
 create function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt pipeline.attempts;

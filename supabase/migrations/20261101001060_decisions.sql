@@ -105,7 +105,7 @@ comment on function pipeline.check_answer() is 'Trigger: refuses an answer that 
 
 -- After, for all rows of the statement at once: the attempts complete as if a job had ended.
 create function pipeline.take_answers() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_decided bigint[] := array(
@@ -156,7 +156,7 @@ create trigger pipeline_decisions_take after update on public.pipeline_decisions
 -- At the commit, so that nobody holds a parent for as long as a person's transaction lasts, and without waiting for anybody:
 -- what is left out here the sweep does.
 create function pipeline.fold_decided() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run_id bigint := new.run_id;
