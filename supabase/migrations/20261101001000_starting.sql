@@ -92,15 +92,16 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_version_id int := (select p.current_version_id from pipeline.pipelines p where p.id = p_pipeline_id);
+  v_live text[];
   v_runs bigint[];
   v_stage pipeline.version_stages;
 begin
+  -- The caller holds the entities, so nobody starts a run of them meanwhile.
+  v_live := array(select r.entity_id from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running');
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata, created_at)
     select p_pipeline_id, v_version_id, e.id, e.metadata, v_now from unnest(p_entity_ids, pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids)) e(id, metadata)
-    -- Not `on conflict do nothing`, which costs more: the caller holds the entities, so nobody starts a run of them meanwhile.
-    -- "offset 0" keeps it a look-up for each: as a join it would compare each with all live runs.
-    where not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running' offset 0)
+    where e.id <> all (v_live)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -270,7 +271,7 @@ $$;
 comment on function pipeline.lock_rows_named(pipeline.pipelines, text[], boolean) is 'lock_entities() of keys that somebody outside has named; MR002 where one is no value of the key''s type.';
 
 create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline pipeline.pipelines;
@@ -333,7 +334,7 @@ $$;
 comment on function pipeline.hold_runs(bigint[]) is 'Locks runs and their entities in the lock order.';
 
 create function pipeline.cancel(p_run bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status pipeline.run_status;

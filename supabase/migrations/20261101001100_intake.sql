@@ -82,9 +82,12 @@ as $$
 $$;
 comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether the entity table has the seven columns of a stage.';
 
+create type pipeline.written as (entity_id text, status text, dirty boolean);
+comment on type pipeline.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';
+
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -102,8 +105,24 @@ end
 $$;
 comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
+create function pipeline.take_in_all(p_pipeline_id int, p_stage text, p_written pipeline.written[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+begin
+  for v_group in
+    select w.status, array_agg(w.entity_id order by w.entity_id collate "C") as ids, array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
+    from unnest(p_written) w group by w.status order by w.status
+  loop
+    perform pipeline.take_in(p_pipeline_id, p_stage, v_group.status, v_group.ids, v_group.dirty_ids);
+  end loop;
+end
+$$;
+comment on function pipeline.take_in_all(int, text, pipeline.written[]) is 'Acts on what one statement wrote to a stage''s status, each value for all its entities at once.';
+
 create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];
@@ -168,25 +187,18 @@ as $$
 $$;
 comment on function pipeline.dirty_condition(text, text, boolean) is 'Source of the condition that some column of a stage, which a fresh start must clear, is not clear.';
 
--- The statement by which intake takes in one stage. p_was is what the old status is read from.
-create function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text
+-- What intake collects for one stage in its one pass over the rows. p_was is what the old status is read from.
+create function pipeline.written_rows(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
-  select format($branch$
-    for v_group in
-      select n.%1$I as status, array_agg(n.%2$I::text order by n.%2$I) as ids, array_agg(n.%2$I::text) filter (where %3$s) as dirty_ids
-      from %4$s where n.%1$I is distinct from %5$s%6$s group by n.%1$I order by n.%1$I
-    loop
-      perform pipeline.take_in(%7$s, %8$L, v_group.status, v_group.ids, v_group.dirty_ids);
-    end loop;$branch$, p_stage || '_status', p_pipeline.entity_key,
-    -- dirty: some column that a fresh start must clear is not clear
+  select format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::pipeline.written) filter (where n.%2$I is distinct from %4$s%5$s) as %6$I', p_pipeline.entity_key, p_stage || '_status',
     (select string_agg(pipeline.dirty_condition('n', d, d <> p_stage), ' or ') from unnest(p_stage || p_dependents) d),
-    p_from, format(p_was, p_stage || '_status'),
+    format(p_was, p_stage || '_status'),
     -- covered: an earlier stage of the same row starts over in the same statement
     coalesce((select string_agg(format(' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)', a || '_status', format(p_was, a || '_status')), '') from unnest(p_ancestors) a), ''),
-    p_pipeline.id, p_stage)
+    p_stage)
 $$;
-comment on function pipeline.intake_branch(pipeline.pipelines, text, text[], text[], text, text) is 'Source of what a pipeline''s __intake function does for one stage.';
+comment on function pipeline.written_rows(pipeline.pipelines, text, text[], text[], text) is 'Source of the column in which a pipeline''s __intake function collects what was written to one stage''s status.';
 
 create function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -302,14 +314,14 @@ end
 $write$;
 comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
 
--- First one pass that finds which stages' statuses changed at all: mostly none, and a bulk update changes one.
+-- One pass over the rows finds what was written to which stages: mostly nothing, and a bulk update writes one.
 create function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-  select format(E'    select %s into v_changed from %s;', string_agg(format('bool_or(n.%I is distinct from %s) as %I', s.name || '_status', format(p_was, s.name || '_status'), s.name), ', ' order by vs.position), p_from)
-    || string_agg(format(E'\n    if v_changed.%I then%s\n    end if;', s.name, pipeline.intake_branch(p_pipeline, s.name,
+  select format(E'    select %s\n    into v_written from %s;', string_agg(pipeline.written_rows(p_pipeline, s.name,
       array(select a.name from pipeline.version_stages av join pipeline.stages a on a.id = av.stage_id where av.version_id = vs.version_id and s.id = any (av.dependents) order by a.id),
-      array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id), p_from, p_was)), '' order by vs.position)
+      array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id), p_was), E',\n      ' order by vs.position), p_from)
+    || string_agg(format(E'\n    if v_written.%1$I is not null then\n      perform pipeline.take_in_all(%2$s, %3$L, v_written.%1$I);\n    end if;', s.name, p_pipeline.id, s.name), '' order by vs.position)
   from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id
 $$;
 comment on function pipeline.intake_body(pipeline.pipelines, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
@@ -322,8 +334,7 @@ begin
 create or replace function pipeline.%1$I() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  v_changed record;
-  v_group record;
+  v_written record;
 begin
   if current_setting('pipeline.projecting', true) = (pg_trigger_depth() - 1)::text then
     return null;
@@ -365,67 +376,81 @@ end
 $$;
 comment on function pipeline.detach_old(pipeline.pipelines) is 'Drops the triggers of a pipeline that its present definition has no use for.';
 
--- The ways from the engine into these functions, static as well: one branch a pipeline.
-create function pipeline.write_dispatch() returns void
+-- Halving finds one of many pipelines in a few steps, where a `case` would try them in turn.
+create function pipeline.branches(p_ids int[], p_branches text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+begin
+  if cardinality(p_ids) = 1 then
+    return format(E'if p_pipeline_id = %s then\n%s\nend if;', p_ids[1], p_branches[1]);
+  end if;
+  return format(E'if p_pipeline_id <= %s then\n%s\nelse\n%s\nend if;', p_ids[v_half],
+    pipeline.branches(p_ids[:v_half], p_branches[:v_half]), pipeline.branches(p_ids[v_half + 1:], p_branches[v_half + 1:]));
+end
+$$;
+comment on function pipeline.branches(int[], text[]) is 'Source of statements that take the branch of one pipeline, by ids in ascending order.';
+
+create function pipeline.write_way(p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
-create or replace function pipeline.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]
+create or replace function pipeline.%1$I%2$s
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  case p_pipeline_id%s
-  else return null;
-  end case;
+%3$s
+return null;
 end $$;
-comment on function pipeline.lock_entities(int, text[], boolean) is 'Written by attach(): locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys got.'$f$,
-    (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids, p_wait);', p.id, p.name || '__lock'), '' order by p.id) from pipeline.pipelines p));
-  execute format($f$
-create or replace function pipeline.rows_of_entities(p_pipeline_id int, p_ids text[]) returns json[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
+comment on function pipeline.%1$I is %4$L;
+revoke all on function pipeline.%1$I from public$f$, p_function, p_signature, case when cardinality(p_ids) > 0 then pipeline.branches(p_ids, p_branches) else '' end, 'Written by attach(): ' || p_comment);
+end
+$write$;
+comment on function pipeline.write_way(text, text, int[], text[], text) is 'Creates a function that leads to one written for each pipeline.';
+
+-- The ways from the engine into these functions, static as well: one branch a pipeline.
+create function pipeline.write_dispatch() returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_ids int[];
+  v_names text[];
 begin
-  case p_pipeline_id%s
-  else return null;
-  end case;
-end $$;
-comment on function pipeline.rows_of_entities(int, text[]) is 'Written by attach(): rows of a pipeline''s entities in the order of their keys, without the engine''s columns.'$f$,
-    (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids);', p.id, p.name || '__rows'), '' order by p.id) from pipeline.pipelines p));
-  execute format($f$
-create or replace function pipeline.metadata_of_entities(p_pipeline_id int, p_ids text[]) returns jsonb[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_pipeline_id
-  when 0 then return null;%s
-  else return null;
-  end case;
-end $$;
-comment on function pipeline.metadata_of_entities(int, text[]) is 'Written by attach(): the metadata columns of a pipeline''s entities in the order of their keys; null where none is declared.'$f$,
-    (select string_agg(format(E'\n  when %s then return pipeline.%I(p_ids);', p.id, p.name || '__metadata'), '' order by p.id) from pipeline.pipelines p where p.metadata_column is not null));
-  execute format($f$
-create or replace function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  select array_agg(p.id order by p.id), array_agg(p.name order by p.id) into v_ids, v_names from pipeline.pipelines p;
+  perform pipeline.write_way('lock_entities', '(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', v_ids,
+    array(select format('return pipeline.%I(p_ids, p_wait);', n || '__lock') from unnest(v_names) n),
+    'locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys got.');
+  perform pipeline.write_way('rows_of_entities', '(p_pipeline_id int, p_ids text[]) returns json[]', v_ids,
+    array(select format('return pipeline.%I(p_ids);', n || '__rows') from unnest(v_names) n),
+    'rows of a pipeline''s entities in the order of their keys, without the engine''s columns.');
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from pipeline.pipelines p where p.metadata_column is not null;
+  perform pipeline.write_way('metadata_of_entities', '(p_pipeline_id int, p_ids text[]) returns jsonb[]', v_ids,
+    array(select format('return pipeline.%I(p_ids);', n || '__metadata') from unnest(v_names) n),
+    'the metadata columns of a pipeline''s entities in the order of their keys; null where none is declared.');
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from pipeline.pipelines p where p.projection = 'columns';
+  perform pipeline.write_way('project_entities', '(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns text', v_ids,
+    array(select format(E'if p_how = ''settle'' then perform pipeline.%I(p_stage, p_changes);\nelsif p_how = ''started'' then perform pipeline.%I(p_stage, pipeline.now(), p_ids);\nelse perform pipeline.%I(p_stage, p_dependents, p_ids);\nend if;',
+      n || '__settle', n || '__started', n || '__queued') from unnest(v_names) n),
+    'the projecting statements of all pipelines.');
+end
+$write$;
+comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities, metadata_of_entities and project_entities, which lead to the functions of each pipeline.';
+
+create function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
 declare
   v_outer text := coalesce(current_setting('pipeline.projecting', true), '');
   v_said text;
 begin
   v_said := set_config('pipeline.projecting', pg_trigger_depth()::text, true);
-  case p_pipeline_id || p_how
-  when '' then null;%s
-  else null;
-  end case;
+  v_said := pipeline.project_entities(p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
   v_said := set_config('pipeline.projecting', v_outer, true);
-end $$;
-comment on function pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) is 'Written by attach(): the projecting statements of all pipelines, announced to their intake triggers.'$f$,
-    (select string_agg(format(E'\n  when ''%1$ssettle'' then perform pipeline.%2$I(p_stage, p_changes);\n  when ''%1$sstarted'' then perform pipeline.%3$I(p_stage, pipeline.now(), p_ids);\n  when ''%1$squeued'' then perform pipeline.%4$I(p_stage, p_dependents, p_ids);',
-       p.id, p.name || '__settle', p.name || '__started', p.name || '__queued'), '' order by p.id) from pipeline.pipelines p where p.projection = 'columns'));
-  revoke all on function pipeline.lock_entities(int, text[], boolean), pipeline.rows_of_entities(int, text[]), pipeline.metadata_of_entities(int, text[]),
-    pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) from public;
 end
-$write$;
-comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities, metadata_of_entities and write_entities, which lead to the functions of each pipeline.';
+$$;
+comment on function pipeline.write_entities(int, text, text, pipeline.change[], text[], text[]) is 'The projecting statements (how: settle, started or queued), announced to the intake triggers.';
 
 create function pipeline.attach(p_pipeline text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
