@@ -159,7 +159,7 @@ comment on function pipeline.judge(pipeline.work[], bigint[]) is 'Verdict of eac
 
 -- The batch that nearly all are: everything completed under one token of one stage, with no function to apply. Once its entities and runs are held, one
 -- look at the attempts, in a snapshot of its own, tells that judge() would let all of it go on.
-create function pipeline.hold_alike(p_items pipeline.work[]) returns boolean
+create function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -174,25 +174,24 @@ begin
       and pg_column_size(i.result) < v_stage.result_limit_bytes / 8) as alike
   into v_batch from unnest(p_items) i;
   if v_batch.alike is not true then
-    return false;
+    return null;
   end if;
   if pipeline.writes_entities(v_stage.pipeline_id) and cardinality(pipeline.lock_entities(v_stage.pipeline_id, v_batch.entity_ids, false)) < v_batch.size then
-    return false;
+    return null;
   end if;
   if v_batch.size > (select count(*) from (select from pipeline.runs r where r.id = any (v_batch.run_ids) order by r.id for no key update skip locked) r) then
-    return false;
+    return null;
   end if;
-  return v_batch.size = (select count(*) from pipeline.attempts a where a.id = any (v_batch.attempt_ids) and a.token = v_token and a.state = 'started');
+  return case when v_batch.size = (select count(*) from pipeline.attempts a where a.id = any (v_batch.attempt_ids) and a.token = v_token and a.state = 'started') then v_batch.attempt_ids end;
 end
 $$;
-comment on function pipeline.hold_alike(pipeline.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function; true when all of it was free and may go on. If not, it is to be locked and judged item by item.';
+comment on function pipeline.hold_alike(pipeline.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
 
--- As settle_guarded() does for what was judged: should the whole raise, it is halved there.
+-- As settle_guarded() does for what was judged: should the whole raise, it is halved there. Items come back only then.
 create function pipeline.complete_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  items := p_items;
   ready := pipeline.complete(p_items[1].stage_id, p_items);
 exception
   when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
@@ -201,12 +200,13 @@ exception
     select s.items, s.ready into items, ready from pipeline.settle_guarded(p_items) s;
 end
 $$;
-comment on function pipeline.complete_guarded(pipeline.work[]) is 'complete() of a held batch in which an item that makes Postgres raise fails alone, with the SQL error.';
+comment on function pipeline.complete_guarded(pipeline.work[]) is 'complete() of a held batch in which an item that makes Postgres raise fails alone, with the SQL error. No items: all were accepted.';
 
 create function pipeline.record_items(p_items pipeline.work[], out verdicts json, out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_alike bigint[];
   v_done record;
 begin
   if cardinality(p_items) = 0 then
@@ -214,15 +214,20 @@ begin
     ready := '{}';
     return;
   end if;
-  if pipeline.hold_alike(p_items) then
+  v_alike := pipeline.hold_alike(p_items);
+  if v_alike is not null then
     v_done := pipeline.complete_guarded(p_items);
   else
     v_done := pipeline.settle_guarded(pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
   end if;
   ready := v_done.ready;
-  select json_agg(v) into verdicts from (
-    select i.attempt_id as attempt, i.reason, coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
-    from unnest(v_done.items) i order by i.ord) v;
+  if v_done.items is null then
+    select json_agg(v) into verdicts from (select i.id as attempt, null as reason, 'accepted' as verdict from unnest(v_alike) i(id)) v;
+  else
+    select json_agg(v) into verdicts from (
+      select i.attempt_id as attempt, i.reason, coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
+      from unnest(v_done.items) i order by i.ord) v;
+  end if;
 end
 $$;
 comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and settles a parsed batch.';

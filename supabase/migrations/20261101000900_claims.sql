@@ -72,14 +72,15 @@ begin
     return;
   end if;
   with picked as materialized (
-    select a.id, a.ctid, a.alone, row_number() over () as place from (
-      select a.id, a.ctid, a.alone from pipeline.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      order by a.queue_at, a.id limit p_limit for update skip locked) a
+    select a.id, a.ctid, a.alone from pipeline.attempts a
+    where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+    order by a.queue_at, a.id limit p_limit for update skip locked
+  ), head as materialized (
+    select p.id, p.alone from picked p limit 1
   ), chosen as (
     -- One that must be alone waits at the head until its host is idle; it never rides along behind others.
     select p.id, p.ctid from picked p
-    where case when (select f.alone from picked f where f.place = 1) then p.place = 1 and not v_busy else not p.alone end
+    where case when (select h.alone from head h) then p.id = (select h.id from head h) and not v_busy else not p.alone end
   ), taken as (
     update pipeline.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
