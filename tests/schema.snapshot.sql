@@ -118,6 +118,15 @@ type pipeline.change
   column retry_count integer
   column started_at timestamp with time zone
   column status text
+type pipeline.claimed
+  column alone boolean
+  column attempt_id bigint
+  column entity_id text
+  column retry_count integer
+  column run_id bigint
+  column submission bigint
+  column trace_id uuid
+  column version_id integer
 table pipeline.claims with (fillfactor=50)
   column alone boolean not null
   column attempt_ids bigint[] not null
@@ -155,6 +164,7 @@ table pipeline.cut_overs
   CREATE UNIQUE INDEX cut_overs_pkey ON pipeline.cut_overs USING btree (pipeline_id)
 view pipeline.dead_letters
   column attempt_id bigint
+  column can_retry boolean
   column entity_id text
   column error_code text
   column error_message text
@@ -163,7 +173,7 @@ view pipeline.dead_letters
   column retry_count smallint
   column run_id bigint
   column stage text
-  as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, a.error ->> 'message'::text AS error_message, a.retry_count, a.finished_at AS failed_at FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.attempts a ON a.run_id = r.id AND a.state = 'failed'::pipeline.attempt_state AND NOT a.superseded JOIN pipeline.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::pipeline.run_status AND NOT (EXISTS ( SELECT FROM pipeline.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
+  as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, a.error ->> 'message'::text AS error_message, a.retry_count, a.finished_at AS failed_at, NOT (EXISTS ( SELECT FROM pipeline.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (pipeline.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM pipeline.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.attempts a ON a.run_id = r.id AND a.state = 'failed'::pipeline.attempt_state AND NOT a.superseded JOIN pipeline.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::pipeline.run_status AND NOT (EXISTS ( SELECT FROM pipeline.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
 table pipeline.fan_outs with (fillfactor=50)
   column attempt_id bigint not null
   column cancelled integer not null default 0
@@ -354,6 +364,7 @@ view pipeline.stage_health
 table pipeline.stages
   column agent jsonb
   column apply text
+  column awaited boolean not null default false
   column batch_size integer not null
   column callback boolean not null default false
   column child jsonb
@@ -476,6 +487,10 @@ table pipeline.workers with (fillfactor=50)
   constraint workers_pkey PRIMARY KEY (id)
   CREATE INDEX workers_live ON pipeline.workers USING btree (stage_id) WHERE (left_at IS NULL)
   CREATE UNIQUE INDEX workers_pkey ON pipeline.workers USING btree (id)
+type pipeline.written
+  column dirty boolean
+  column entity_id text
+  column status text
 view public.book_pipeline_status with (security_invoker=true)
   column account_id uuid
   column assemble_status text
@@ -695,7 +710,6 @@ table public.document with (fillfactor=50) row level security
   grant update (chunking_status) to authenticated
   grant update (extraction_status) to authenticated
   grant update (kg_ingest_status) to authenticated
-  grant update (monolith_status) to authenticated
 view public.document_costs with (security_invoker=true)
   column clerk_org_id text
   column completed bigint
@@ -962,7 +976,7 @@ function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], 
 function pipeline.admit_arrivals(p_stage_id integer, p_gate pipeline.gates, p_room integer) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 6997499a3971a7e99d2ee50232a8d0cc
 function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ed8a6f058620b231eed517ec0087bbb6
 function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7757e580b6610577105868e24b6fda4b
-function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 91fa52322219e2c2afa888774c593c7b
+function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b1adbfc0dec65474884423256182fc65
 function pipeline.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bee4e5b5988878d84f9ec12ee53fe07a
 function pipeline.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 578af31db27a06f0bef993c971878296
 function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 339058fea0a02ab827aaf47f5cc61b83
@@ -970,25 +984,26 @@ function pipeline.append_turns(p_attempt pipeline.attempts, p_turns jsonb, OUT a
 function pipeline.apply_results(p_stage_id integer, p_items pipeline.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a173fae8d018d501806abfa3c473cbf
 function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 404e9e153fd5e00a94d90e0d77546b58
 function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
-function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ace64ba1e0191d5e93e9a668aacc710
+function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b1d546e59404fbf1fceb2802b4cecd7
 function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
 function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 87d571642bd4daf778a300deca0c286e
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
-function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb33dc8e350ac53e20f93189ae6b64b
+function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 470e3b9c3e8918d01a440fc52e95ec8b
 function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 294734207f8150efe8dcf91b531168f8
 function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
 function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd08750d23b5fa1749cade323a54a557
 function pipeline.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c95212f8f72d025f810fb5e61268e1f
 function pipeline.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 40bd42d97c2825ea1d43d235642fdad1
-function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 3987ec1738b2255a88923653481477de
+function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f67fed03378b227f0fa2d302a7f126cb
 function pipeline.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
 function pipeline.books__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d5f5667df27c88eb2392f7a1eb802f7
 function pipeline.books__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function pipeline.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9065b7359a7cb369c9a02696ef3ad95
-function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab97a2adcceb4c03e873590db0133b62
+function pipeline.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 4aa655269fefa09584f89d4455514a96
+function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab97a2adcceb4c03e873590db0133b62
 function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e26b46edd78d17b31ccdc8e169aadc12
 function pipeline.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4817e97af209d1a90effd3c9822025eb
 function pipeline.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 723fc5c6788636983f4094064058b7fa
@@ -1010,7 +1025,7 @@ function pipeline.check_decision(p_stage jsonb) returns void language plpgsql st
 function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 212d778eaedb93e496c4bea43ef95c45
 function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23bfd1efcaba0873d1a717dd7b787587
 function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9da6154898a9faa7cb1ad17069d1f940
-function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b79a8e06b9f87f579808dd99467232f1
+function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ee9d6a10b53c8b770c594888f6fd8f31
 function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5cc5b1284beb5e789e1354f66ae47416
 function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
@@ -1044,30 +1059,31 @@ function pipeline.chunks__deleted() returns trigger language plpgsql volatile se
 function pipeline.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
 function pipeline.chunks__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64772e7fb94bfc4d0833a4e817a7f2cf
-function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b0b424e425cb786a8ced8f27fc88104
+function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b51d6b637290dccabf45b2cbe8a485eb
 function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb04ce39a8af0d743917e610004034f
 function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae2dec46b745342cacac4e728831ba8
-function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d27ffc6affa87366aa64137267f5a1f4
-function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 7889e0b0eea1a1ebd058e30669539dba
+function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7a2df580f3f7d717d0f06e4bd4562587
+function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 17fe6387c680712efa10651828c77f58
 function pipeline.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5022d1d7c0d5d8089402df0d0e2872f3
 function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4430efa62d29cbfff3553b52eb0f4962
 function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
 function pipeline.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aef5abd99f466a03b00937880aab9b16
-function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ad2c868d0cc7f41e21c058845ef95e5
-function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
+function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d32d68fa06e5db7bc34ab147aeb447a5
+function pipeline.complete_guarded(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 71ac1b61debfe3a8b3611f51ae01a4d4
+function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
 function pipeline.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f59e8fc176d1d794eb95bc1d0c871330
 function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body e8015fa8f90b2125d6dca0253ba54cf5
 function pipeline.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 88bb82649d217d6da5358ae9973e81a2
 function pipeline.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b92550760388cd804fdaeeb1f7a4eb95
 function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d34f650b980cda4f3555fee853f31a4d
 function pipeline.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d9a8c75384bfdfde8502e8116e8ee4d
-function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ed47dc0fd7a868c3a2a2c440d2e4c0fc
+function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 20c32c9db350a12758368fc399500712
 function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bc4a632c0fbe4a5e2f7092c562588459
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
 function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f8b01f104b4559f7e141de5ecb0b281f
 function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
-function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body de59920a01882d99c0b28fb973e7ad33
+function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 2c8ce6cc5827edbcc625dcee27869466
 function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function pipeline.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a4be138fa74dfcec8a826a3e9dc9c92
@@ -1076,7 +1092,7 @@ function pipeline.document_monolith__rows(p_ids text[]) returns json[] language 
 function pipeline.document_monolith__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
 function pipeline.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e562111107eb10cc2cf918613af28a6
 function pipeline.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 367d8ca8cdeaeaf18c67c89cdad0a2ea
-function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ae652822954a37f56794c2ad157f9b77
+function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 07274519630bee6a73c89512a965d4a5
 function pipeline.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function pipeline.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 01d4350f8fe53e833b4c5fa43c7d6a66
@@ -1094,7 +1110,7 @@ function pipeline.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome t
 function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd8108b7dcdc12009eda899c01869b50
 function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d19ef2d3f839d8044618da2d3e6b7e0a
 function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f08d99197bf4f0eb248a7a144fb145f
-function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
+function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body a0ae9d5afe101bbfa7db692e7c7814b4
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
@@ -1102,12 +1118,12 @@ function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
 function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d887284e3c8fc2d27953bf4e9621a937
-function pipeline.fold_decided() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 66f4ca3fc8b79c33b7b108c3a0887092
+function pipeline.fold_decided() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 66f4ca3fc8b79c33b7b108c3a0887092
 function pipeline.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 8370a08283fff1904c6b8cf442e68703
 function pipeline.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9949043fd3d351da50c7c2337059eb34
 function pipeline.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62b8346304cd4cb69db8623486a701d6
 function pipeline.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cb6985fb8019d888821442211f86247
-function pipeline.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8e07445b7ce15be0de021cf403d04ff2
+function pipeline.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8e07445b7ce15be0de021cf403d04ff2
 function pipeline.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 82d7a58a611a578dd0555b54e61d719d
 function pipeline.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e6f4b61a9b4f06387de5cf76abfea8c7
 function pipeline.forget_lanes(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 89c371b4813c9d246162245608e5fb2d
@@ -1119,13 +1135,14 @@ function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns 
 function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270
 function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e5de9399316e1ddaf721ebd8fb316ccc
+function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31003b326d6252217280b4b56e580d1c
+function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0263c355f365d613f502a16cb654dbac
 function pipeline.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 49a88b30f5ceb96961c30cedf7fe0583
 function pipeline.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f01a38a74f6aaa4b02debfb9f1fbf322
 function pipeline.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 759d432128799283257e475f33fd2db7
 function pipeline.hold_stage(p_run bigint, p_stage text, OUT run pipeline.runs, OUT version_stage pipeline.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a60f2358fd6cc74eebd0108c6a580bf
 function pipeline.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5694671c22514654250a8bea344ed5a2
-function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body bf289db6ef494c475ffbcc12d71e3e0d
-function pipeline.intake_branch(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_from text, p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 695203f9bd832d50ee1e4596473485a6
+function pipeline.intake_body(p_pipeline pipeline.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body fe95ce58d35d4398a757e8f1a54c501e
 function pipeline.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 50f8cd1126a6e902d054a8992c7362fd
 function pipeline.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
 function pipeline.is_last_word(p_attempt pipeline.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 578730f420cfcb2718f96bb29f20a340
@@ -1147,7 +1164,7 @@ function pipeline.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit 
 function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd0f387be9747127462163a81e4da03
 function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 956457b86ecf0f14c05b51abf11f09af
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
-function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 412c4d993c2111bfabd1ebdeaaaaa8e4
+function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1eccca85fe301955fc0e9dbafa9ef75b
 function pipeline.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
 function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
@@ -1158,17 +1175,19 @@ function pipeline.leave_children(p_stage pipeline.stages, p_attempt_ids bigint[]
 function pipeline.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 51a1f7aff9923ddf0cc27a4cf6c3c06f
 function pipeline.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 298943072a33e95dd5db25b6233da258
 function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d278fd791318000ab51829f382c8693
-function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 148e52db2cd252fd9f92bfea6f1f0f67
+function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fb5331fe9dac12133cf06c31e4008c30
 function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9ac6a8c0305491d705d440f945b1b7a7
 function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function pipeline.may_claim(p_stage pipeline.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 67069cc596b60fa765ba9bf19b009966
-function pipeline.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f2ca83b36b75030004c0bc37fe5893c
+function pipeline.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a74a1016a86f050f4b93cd9f6cd26f1
 function pipeline.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c41dd8f42b1475c6f7cbc933b1aaf693
 function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 701cb9df7697c19480a1674da897ea46
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
-function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f82e824a1279d1b36cb60ca9895ac7
+function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 2f4f322fa173f135d657eeca0cf59a54
+function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6692cbbe749821fd8fc767681fc58686
 function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc34bf6a34a07916f4f3a0a27b05d654
+function pipeline.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 876fa08e03096d05fa2653c3d0e52c19
 function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eab2b1c73bae5051a734f3e6d2db183e
 function pipeline.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function pipeline.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0147bb4de415636ee60180fac89ebe95
@@ -1176,7 +1195,7 @@ function pipeline.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns
 function pipeline.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94c615d0f940a2003f94271e8ce7abf1
 function pipeline.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 3afc949347b40d73967c4d7a2a065cd6
 function pipeline.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9b9b5e7159fae83e290c15292da06176
-function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 3505b7a2a7c8f7fab00308b9f13e7714
+function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fc480a4130d9524b4ddacdb9dc786e46
 function pipeline.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7800c071e37e1e9cbf347ed4bd228f9
 function pipeline.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32b5f0897db9b9fcddb98263e36b576b
@@ -1184,7 +1203,7 @@ function pipeline.pages__rows(p_ids text[]) returns json[] language plpgsql vola
 function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
 function pipeline.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d3b22e0d29b3e3a81bd9cd83918d59c
-function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ac70ced0104f2aab6367c0c827fc805d
+function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea05d231b0918b5104c468971381cf5d
 function pipeline.pass_gate(p_stage_id integer, p_may_wait boolean) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 43dd4c411fd1f5621e0782bbf7af2270
 function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ff0c7b9e76cc7619b6495acaee07874
 function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0bbd944482c0d4e0f60fdc3bb5fa1194
@@ -1197,18 +1216,19 @@ function pipeline.pressing_stage(p_stage pipeline.stages) returns integer langua
 function pipeline.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f716e0f9713436bebf0905ebfa24677b
 function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d0a073f45328af3b07d8808368ca3019
 function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9ab1997372496e2cde8ee9cd15fa332
+function pipeline.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 766f820a1ea1eeafb0aaa83237c45a4e
 function pipeline.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f0f47875d96f32f148be840f12c63b62
 function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 325c9ab8d01d7e19e40f4dce85212c2a
-function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d8187b2ba3892ddf359a68e206e1c8db
+function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d8187b2ba3892ddf359a68e206e1c8db
 function pipeline.prune_alerts(p_before timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 445fc6f6f1eb4ee0b83a258572ed297a
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
-function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e5206c38cd36ef0c57e168782456ecc
+function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c11e76d204077689f0c8dfc212555536
 function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc61fcf9567b6eba28a13ba3268cebd8
 function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 07ddcba4c184d99c4c5a52930c191b41
 function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
 function pipeline.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d41a288224ec8d58c66d880bb1ea0c3
-function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 581ca34d4d86dc2b9289148972f27a90
+function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 24a3f54e6d8ce77c14da4ce19f9c7891
 function pipeline.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function pipeline.refuse_orphan(p_run pipeline.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30c0b8d66179ac05395a541d96ea4f8a
 function pipeline.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4234934993084680556438454121fbeb
@@ -1217,14 +1237,14 @@ function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hi
 function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 233e99d5fe471cf7d1a1b1a74f829d23
 function pipeline.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fddad70d256ee22dcf888dddc612601c
 function pipeline.reopen_run(p_run pipeline.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0737d7da5c0c55bae40f6418ff7c803
-function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body af86d5bc4ab50e65790f5083796eafe7
+function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b95107fec5697d6cacc385ab4b4c72a
 function pipeline.replacing_pipeline(p_pipeline text) returns pipeline.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 93e75d26559e7e1241b83efb83ad0ba3
-function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5c84782e7d2ada7e37512e1db0863b83
+function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a948ecad90b49ef778c94fb4554835cb
 function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61482481db143e471f5a7a397a3ec320
-function pipeline.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab1d768a9c98ece7aef53e0eb231ecfb
-function pipeline.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f5f2dfcca3e3f41af6b8cb514d874fa
+function pipeline.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab1d768a9c98ece7aef53e0eb231ecfb
+function pipeline.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f5f2dfcca3e3f41af6b8cb514d874fa
 function pipeline.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1827ce885471ff7084c57dbef5c68a30
-function pipeline.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1e759630cf24866288aa4191f86b71c5
+function pipeline.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1e759630cf24866288aa4191f86b71c5
 function pipeline.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fed62a786851dbdc155589097d7b99a
 function pipeline.retry_children(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4f905a73b5d3e9b3f11b4d7c4a531d2
 function pipeline.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c9592ad3419c05c5a89898c91da0f49
@@ -1233,11 +1253,11 @@ function pipeline.retry_runs(p_run_ids bigint[]) returns integer language plpgsq
 function pipeline.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f9f5069189de5e794eeb8077e4d5d35
 function pipeline.ring(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 87f5a3baf233845224e47e6c197e2384
 function pipeline.ring_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 666abae1e071baa30dc8c054c4f5f2fc
-function pipeline.ring_polls() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 658b1874b5ac202b081d142dec18aa19
+function pipeline.ring_polls() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 658b1874b5ac202b081d142dec18aa19
 function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f970a1b063003ea95869d526d7595d86
 function pipeline.room_at(p_stage pipeline.stages, p_gate pipeline.gates, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body dc4c8a048cc94f8cbc69d79f26a4c119
 function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
-function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c7d88dd46cd33673469e6031a7d85caf
+function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 46aa28d16e752a8707202058f5457a0b
 function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd38f571661a8175f540ce4b3f1ba232
 function pipeline.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f950876a3f010387fb14fde31c043371
 function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c83472df2cfd9dab24263e4c211e1103
@@ -1256,7 +1276,7 @@ function pipeline.share_of(p_entity_id text) returns numeric language sql immuta
 function pipeline.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
 function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0e22ec41bc1bac4460dad1ff86a8b2a
 function pipeline.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11e2f038de6f82e12bb819bc2d225440
-function pipeline.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 216b246bd3b890169b04ff281f7cb155
+function pipeline.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 216b246bd3b890169b04ff281f7cb155
 function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 68536c1f2b1794482d60b2e420da5e80
 function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, OUT fan_out pipeline.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02afae2b59eb8c47142af6d538b6dd53
 function pipeline.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
@@ -1266,14 +1286,14 @@ function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.st
 function pipeline.stage_open(p_stage pipeline.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 144da1a2477e7b80dcbac43acc97cef8
 function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body a2c8f69b1ebf62861c6c6d62b51ad5b0
 function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
-function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5156e73c21b626dc7e2fbb6b0ffd28bd
+function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5156e73c21b626dc7e2fbb6b0ffd28bd
 function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d85d35eb0c490f6b037fedf0c637fe9f
 function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fb4a15492a2536da4e2131563c9aab7
-function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
+function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
 function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
 function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd06640a3b786af7891b7f049efd0fca
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
-function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ff56dd356be5e7ea93551a03beaafdf
+function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ff56dd356be5e7ea93551a03beaafdf
 function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
 function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 60bcb8c1325b3f7ad21eb720eec5bc2e
 function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
@@ -1282,9 +1302,9 @@ function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpg
 function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bf93cebcad255e3e510ad8ca376dc32c
 function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bf4cff5b31328a483f61a11019ca02c6
 function pipeline.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
-function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
+function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
 function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
-function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
+function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
 function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 824ad3ad5c6af05d11003b0c6a057f46
 function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 911a4a6da32cecd778a789781603af54
@@ -1306,11 +1326,13 @@ function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void
 function pipeline.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body afeded5fc8f07e361e113072b3485383
 function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
 function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e6a4cc0f70320da45a3fd38c133b1af
-function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2bd6d1a0787a81d1bab45957158ff07a
-function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cb63d0f125e1d4d6d0134abd3accc7cf
-function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be679ce839332cdf8d4681493dd565af
+function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d1b1c678b1880bda1d5d071571ef8a85
+function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29660ddfcef120e7063c3b0131c20d6f
+function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7aaf2e0cb85390e6c99f7285f429b66d
 function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8247bbe5e3a6db334e1d5aa2790b49e8
+function pipeline.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffca811e3cfa933fb504526581395f69
 function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5d20df3c50656a89a0badd45894c9520
+function pipeline.written_rows(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 05c324ec9e8f28747b392fcceb84d7b1
 function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b26c75c6aecb335e954102cf618bc6f8
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
@@ -1325,30 +1347,30 @@ function public.kg_key(p_name text) returns text language sql immutable set sear
   grant execute to public
   grant execute to service_role
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
-function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
+function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
   grant execute to service_role
-function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fa0e4223069001a256d7bbd0bd067d8f
+function public.pipeline_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fa0e4223069001a256d7bbd0bd067d8f
   grant execute to service_role
-function public.pipeline_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e02f1ae391fb99c48e22a776b8d2dda4
+function public.pipeline_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e02f1ae391fb99c48e22a776b8d2dda4
   grant execute to service_role
 function public.pipeline_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ad02f6cb4857597b446af7a530d70b96
   grant execute to authenticated
   grant execute to service_role
-function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f4e2395e0bf57d9fe3cf71f096b31c7
+function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f4e2395e0bf57d9fe3cf71f096b31c7
   grant execute to service_role
-function public.pipeline_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3777b84812051077e189d04e7ab41948
+function public.pipeline_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3777b84812051077e189d04e7ab41948
   grant execute to service_role
-function public.pipeline_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5553add127f76162746d749caddd11c6
+function public.pipeline_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5553add127f76162746d749caddd11c6
   grant execute to service_role
-function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 755872609008a2afb4f8bc771c850310
+function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 755872609008a2afb4f8bc771c850310
   grant execute to service_role
-function public.pipeline_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ee81a13ace3e58f191c05d1f3f0595c9
+function public.pipeline_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ee81a13ace3e58f191c05d1f3f0595c9
   grant execute to service_role
-function public.pipeline_ring(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c30f6ca6b6e01d857b2d8959daec1671
+function public.pipeline_ring(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c30f6ca6b6e01d857b2d8959daec1671
   grant execute to service_role
-function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 74bc32a1848f0553333ada006a2b3253
+function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 74bc32a1848f0553333ada006a2b3253
   grant execute to service_role
-function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e350c34d100f6f11418a9c1c142c0d39
+function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e350c34d100f6f11418a9c1c142c0d39
   grant execute to service_role
 schedule millrace-poll "2 seconds" select pipeline.ring_polls()
 schedule millrace-prune "17 3 * * *" select pipeline.prune()

@@ -105,22 +105,6 @@ end
 $$;
 comment on function pipeline.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
-create function pipeline.take_in_all(p_pipeline_id int, p_stage text, p_written pipeline.written[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_group record;
-begin
-  for v_group in
-    select w.status, array_agg(w.entity_id order by w.entity_id collate "C") as ids, array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
-    from unnest(p_written) w group by w.status order by w.status
-  loop
-    perform pipeline.take_in(p_pipeline_id, p_stage, v_group.status, v_group.ids, v_group.dirty_ids);
-  end loop;
-end
-$$;
-comment on function pipeline.take_in_all(int, text, pipeline.written[]) is 'Acts on what one statement wrote to a stage''s status, each value for all its entities at once.';
-
 create function pipeline.forget(p_pipeline_id int, p_entity_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -314,19 +298,28 @@ end
 $write$;
 comment on function pipeline.write_projection(pipeline.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
 
--- One pass over the rows finds what was written to which stages: mostly nothing, and a bulk update writes one.
-create function pipeline.intake_body(p_pipeline pipeline.pipelines, p_from text, p_was text) returns text
+-- One pass over the rows finds what was written to which stages: mostly nothing, and a bulk update writes one. Rows are taken
+-- in the order of their keys.
+create function pipeline.intake_body(p_pipeline pipeline.pipelines, p_key_type text, p_from text, p_was text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select format(E'    select %s\n    into v_written from %s;', string_agg(pipeline.written_rows(p_pipeline, s.name,
       array(select a.name from pipeline.version_stages av join pipeline.stages a on a.id = av.stage_id where av.version_id = vs.version_id and s.id = any (av.dependents) order by a.id),
       array(select d.name from pipeline.stages d where d.id = any (vs.dependents) order by d.id), p_was), E',\n      ' order by vs.position), p_from)
-    || string_agg(format(E'\n    if v_written.%1$I is not null then\n      perform pipeline.take_in_all(%2$s, %3$L, v_written.%1$I);\n    end if;', s.name, p_pipeline.id, s.name), '' order by vs.position)
+    || string_agg(format($branch$
+    if v_written.%1$I is not null then
+      for v_group in
+        select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids, array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
+        from unnest(v_written.%1$I) w group by w.status order by w.status
+      loop
+        perform pipeline.take_in(%3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
+      end loop;
+    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
   from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id
 $$;
-comment on function pipeline.intake_body(pipeline.pipelines, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
+comment on function pipeline.intake_body(pipeline.pipelines, text, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
 
-create function pipeline.write_intake(p_pipeline pipeline.pipelines) returns void
+create function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
@@ -335,6 +328,7 @@ create or replace function pipeline.%1$I() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_written record;
+  v_group record;
 begin
   if current_setting('pipeline.projecting', true) = (pg_trigger_depth() - 1)::text then
     return null;
@@ -349,13 +343,13 @@ end $$;
 create or replace trigger %4$I after insert on %5$s referencing new table as new_rows for each statement execute function pipeline.%1$I();
 create or replace trigger %6$I after update on %5$s referencing old table as old_rows new table as new_rows for each statement execute function pipeline.%1$I()$f$,
     p_pipeline.name || '__intake',
-    pipeline.intake_body(p_pipeline, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
+    pipeline.intake_body(p_pipeline, p_key_type, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
     -- A fresh row has no old statuses: they count as pending.
-    pipeline.intake_body(p_pipeline, 'new_rows n', '''pending'''),
+    pipeline.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending'''),
     'millrace_' || p_pipeline.name || '_inserted', p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_updated');
 end
 $write$;
-comment on function pipeline.write_intake(pipeline.pipelines) is 'Creates the __intake function of a pipeline and its triggers.';
+comment on function pipeline.write_intake(pipeline.pipelines, text) is 'Creates the __intake function of a pipeline and its triggers.';
 
 -- A pipeline that moves to another table, or ends its projection, leaves no trigger behind.
 create function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void
@@ -473,7 +467,7 @@ begin
     then array(select c from pipeline.stages s, unnest(pipeline.stage_columns(s.name)) c where s.pipeline_id = v_pipeline.id) else '{}' end);
   if v_pipeline.projection = 'columns' then
     perform pipeline.write_projection(v_pipeline, v_key_type);
-    perform pipeline.write_intake(v_pipeline);
+    perform pipeline.write_intake(v_pipeline, v_key_type);
   end if;
   perform pipeline.write_dispatch();
   perform pipeline.attach_lanes(v_pipeline, v_key_type);
