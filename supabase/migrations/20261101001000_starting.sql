@@ -92,16 +92,17 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_version_id int := (select p.current_version_id from pipeline.pipelines p where p.id = p_pipeline_id);
-  v_live text[];
+  v_live int;
   v_runs bigint[];
   v_stage pipeline.version_stages;
 begin
-  -- The caller holds the entities, so nobody starts a run of them meanwhile.
-  v_live := array(select r.entity_id from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running');
+  -- The caller holds the entities, so nobody starts a run of them meanwhile. Mostly none has one: then none is looked up on its own.
+  v_live := (select count(*) from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running');
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata, created_at)
     select p_pipeline_id, v_version_id, e.id, e.metadata, v_now from unnest(p_entity_ids, pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids)) e(id, metadata)
-    where e.id <> all (v_live)
+    -- "offset 0" keeps it a look-up for each: as a join it would compare each with all live runs.
+    where v_live = 0 or not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running' offset 0)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;

@@ -85,9 +85,9 @@ comment on function pipeline.has_columns(pipeline.pipelines, text) is 'Whether t
 create type pipeline.written as (entity_id text, status text, dirty boolean);
 comment on type pipeline.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';
 
--- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities.
+-- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities, and has nested loops off.
 create function pipeline.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = on set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -319,13 +319,14 @@ as $$
 $$;
 comment on function pipeline.intake_body(pipeline.pipelines, text, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
 
+-- Without nested loops: a session keeps its plan, and one made for a row or two would compare all rows of a bulk update with each other.
 create function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
 create or replace function pipeline.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 declare
   v_written record;
   v_group record;

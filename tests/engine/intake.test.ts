@@ -192,3 +192,10 @@ test('pending may be written over a finished run, but not while one is live', as
   await engine.sql.query(`update public.items set one_status = 'pending' where id = $1`, [id]);
   expect((await engine.item(id)).one_status).toBe('pending');
 });
+
+test('what one statement queues is worked off in the order of the keys', async ({ engine }) => {
+  await engine.pipeline([{ name: 'first' }]);
+  const ids = await engine.queued('first', 12);
+  const batch = await (await Worker.of(engine, 'first')).take(12);
+  expect(batch.map((item) => item.entity_id)).toEqual(ids);
+});

@@ -160,6 +160,15 @@ test('a result above the size limit fails for good and says where to put it', as
   ]);
 });
 
+test('the size of a result is that of its text, however small the numbers in it are kept', async ({ engine }) => {
+  await engine.pipeline(chain(['one'], { result_limit_bytes: 20_000 }));
+  await engine.queued('one', 3);
+  const worker = await Worker.of(engine, 'one');
+  for (const number of [1e308, 1e255, Number.MIN_VALUE]) {
+    expect(await worker.report(completed(await worker.takeOne(), Array(90).fill(number)))).toEqual(['rejected']);
+  }
+});
+
 test('the limit is one megabyte unless the stage says otherwise, also for external jobs', async ({ engine }) => {
   await engine.pipeline(chain(['one'], external));
   await engine.queued('one', 2);

@@ -138,3 +138,30 @@ test('a released attempt that another worker took answers its first worker with 
   expect(items).toMatchObject([{ verdict: 'stale', reason: expect.stringContaining('another worker') }]);
   expect(await second.report(completed(again))).toEqual(['accepted']);
 });
+
+test('what another session cancels between the look-up of a batch and its locks is answered stale', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['first', 'second']));
+  const [gone, kept] = await engine.queued('first', 2);
+  const worker = await Worker.of(engine, 'first');
+  const batch = await worker.take();
+  // The worker's call comes by here once it has looked its batch up, before it locks anything.
+  await engine.sql.query(`select pg_advisory_lock(7);
+    create or replace function pipeline.writes_entities(p_pipeline_id int) returns boolean
+    language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform pg_advisory_xact_lock_shared(7); return true; end $$`);
+  const completion = begin(worker.complete(batch.map((item) => completed(item))));
+  await untilBlocked(engine, worker.client);
+  const cancelled = batch.find((item) => item.entity_id === gone);
+  await engine.sql.query('select pipeline.cancel($1)', [cancelled?.run]);
+  await engine.sql.query('select pg_advisory_unlock(7)');
+  const { items } = await completion;
+  expect(items.map(({ attempt, verdict }) => [attempt, verdict])).toEqual(
+    batch.map((item) => [item.attempt, item === cancelled ? 'stale' : 'accepted']),
+  );
+  expect(await engine.attempts(gone)).toEqual(['first 1 cancelled']);
+  expect(await engine.attempts(kept)).toEqual(['first 1 completed', 'second 1 queued']);
+  expect(
+    await engine.rows('select attempt_id from pipeline.results where attempt_id = $1', [cancelled?.attempt]),
+  ).toEqual([]);
+});

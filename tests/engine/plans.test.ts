@@ -1,0 +1,46 @@
+// A session keeps the plans of the engine's statements, and made them when the tables were small.
+import { expect } from 'vitest';
+import { chain, type Engine, test } from '../support/engine.ts';
+import { planRows } from '../support/plan-rows.ts';
+import { completed, Worker } from '../support/worker.ts';
+
+/** Pages that the indexes of pipeline.runs have been read for so far, those that the worker's session counted included. */
+async function pagesOfRuns(engine: Engine, worker: Worker): Promise<number> {
+  await worker.client.query('select pg_stat_force_next_flush()');
+  return engine.value(
+    `select sum(idx_blks_hit + idx_blks_read)::int from pg_statio_user_indexes where relid = 'pipeline.runs'::regclass`,
+  );
+}
+
+test('a worker whose plans are of a time when there were few runs does not walk an index of many', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['first', 'second'], { max_workers: 5 }));
+  await engine.queued('first', 20);
+  await engine.sql.query('vacuum analyze pipeline.runs, pipeline.attempts');
+  const worker = await Worker.of(engine, 'first');
+  const pages = async () => {
+    const before = await pagesOfRuns(engine, worker);
+    await worker.complete((await worker.take(10)).map((item) => completed(item)));
+    return (await pagesOfRuns(engine, worker)) - before;
+  };
+  const few = await pages();
+  await engine.queued('first', 10_000);
+  const many = await pages();
+  expect(few).toBeGreaterThan(0);
+  // A tree of so many is one page deeper; all of it has a hundred pages and more.
+  expect(many).toBeLessThan(few * 2);
+});
+
+test('a bulk update in a session that has updated one row before looks at each row once', async ({ engine }) => {
+  await engine.pipeline(chain(['first', 'second']));
+  await engine.insert(800);
+  const rows = (count: number) =>
+    planRows(
+      engine.database.superUrl,
+      `update public.items set label = 'one' where id = 1; update public.items set label = 'all' where id <= ${count}`,
+    );
+  const [few, many] = [await rows(200), await rows(800)];
+  expect(few).toBeGreaterThan(200);
+  expect(many).toBeLessThan(few * 6);
+});
