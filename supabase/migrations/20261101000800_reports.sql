@@ -182,7 +182,9 @@ begin
   if v_batch.size > (select count(*) from (select from pipeline.runs r where r.id = any (v_batch.run_ids) order by r.id for no key update skip locked) r) then
     return null;
   end if;
-  return case when v_batch.size = (select count(*) from pipeline.attempts a where a.id = any (v_batch.attempt_ids) and a.token = v_token and a.state = 'started') then v_batch.attempt_ids end;
+  return case when v_batch.size = (select count(*) from pipeline.attempts a where a.id = any (v_batch.attempt_ids) and a.token = v_token and a.state = 'started')
+    -- A definition that holds the entities' table makes the locks wait, and counts from then on.
+    and exists (select from pipeline.stages s where s.id = v_stage.id and s.apply is null and s.result_limit_bytes >= v_stage.result_limit_bytes) then v_batch.attempt_ids end;
 end
 $$;
 comment on function pipeline.hold_alike(pipeline.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';

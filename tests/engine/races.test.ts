@@ -165,3 +165,24 @@ test('what another session cancels between the look-up of a batch and its locks 
     await engine.rows('select attempt_id from pipeline.results where attempt_id = $1', [cancelled?.attempt]),
   ).toEqual([]);
 });
+
+test('what a definition gives a stage counts for the completion that waited for it', async ({ engine }) => {
+  await engine.sql.query(`create table public.applied (entity_id text);
+    create function public.keep(p jsonb) returns void language sql as $$
+      insert into public.applied select i ->> 'entity_id' from jsonb_array_elements(p) i $$`);
+  const [first, second] = [{ name: 'first' }, { name: 'second', needs: ['first'], apply: 'public.keep' }];
+  // Without a projection a definition holds the table so that not even a row of it can be locked.
+  const definition = await engine.pipeline([first, second], { projection: 'none' });
+  const [id] = await engine.insert();
+  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  const worker = await Worker.of(engine, 'first');
+  const item = await worker.takeOne();
+  const person = await openTransaction(engine);
+  const stages = [{ ...first, apply: 'public.keep' }, second];
+  await person.query('select pipeline.define($1)', [JSON.stringify({ ...definition, stages })]);
+  const report = begin(worker.report(completed(item)));
+  await untilBlocked(engine, worker.client);
+  await person.query('commit');
+  expect(await report).toEqual(['accepted']);
+  expect(await engine.rows('select entity_id from public.applied')).toEqual([{ entity_id: id }]);
+});
