@@ -6,8 +6,9 @@
 -- Edge Functions; only service_role may call them, and each returns one JSON value.
 --
 -- The planner settings in their headers hold for all that they call: every look-up goes by an index, row by row, and plans
--- are made once a connection, and never compiled (what must scan a small table looks dear enough for that). Left to itself the planner reads a queue's tables by statistics that are minutes old, and
--- now and then walks a whole index where it wants fifty rows.
+-- are made once a connection, and never compiled (what must scan a small table looks dear enough for that). Left to itself
+-- the planner reads a queue's tables by statistics that are minutes old, and now and then walks a whole index where it wants
+-- fifty rows. An index-only scan is such a walk: while a table is small, it looks cheaper than a look-up by the right key.
 
 create function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.stages
 language plpgsql stable set search_path = pg_catalog, pg_temp
