@@ -995,7 +995,7 @@ function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpg
 function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd08750d23b5fa1749cade323a54a557
 function pipeline.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c95212f8f72d025f810fb5e61268e1f
 function pipeline.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 40bd42d97c2825ea1d43d235642fdad1
-function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f67fed03378b227f0fa2d302a7f126cb
+function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f67fed03378b227f0fa2d302a7f126cb
 function pipeline.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
@@ -1083,7 +1083,7 @@ function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void languag
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
 function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f8b01f104b4559f7e141de5ecb0b281f
 function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
-function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 2c8ce6cc5827edbcc625dcee27869466
+function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2c8ce6cc5827edbcc625dcee27869466
 function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function pipeline.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a4be138fa74dfcec8a826a3e9dc9c92
@@ -1092,7 +1092,7 @@ function pipeline.document_monolith__rows(p_ids text[]) returns json[] language 
 function pipeline.document_monolith__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
 function pipeline.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e562111107eb10cc2cf918613af28a6
 function pipeline.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 367d8ca8cdeaeaf18c67c89cdad0a2ea
-function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 07274519630bee6a73c89512a965d4a5
+function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 07274519630bee6a73c89512a965d4a5
 function pipeline.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function pipeline.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 01d4350f8fe53e833b4c5fa43c7d6a66
@@ -1136,7 +1136,7 @@ function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immuta
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270
 function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e5de9399316e1ddaf721ebd8fb316ccc
 function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31003b326d6252217280b4b56e580d1c
-function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0263c355f365d613f502a16cb654dbac
+function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a83b32cb2c3010aa6274ea4e828d0f01
 function pipeline.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 49a88b30f5ceb96961c30cedf7fe0583
 function pipeline.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f01a38a74f6aaa4b02debfb9f1fbf322
 function pipeline.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 759d432128799283257e475f33fd2db7
@@ -1164,7 +1164,7 @@ function pipeline.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit 
 function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd0f387be9747127462163a81e4da03
 function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 956457b86ecf0f14c05b51abf11f09af
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
-function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1eccca85fe301955fc0e9dbafa9ef75b
+function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 1eccca85fe301955fc0e9dbafa9ef75b
 function pipeline.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
 function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
@@ -1185,7 +1185,7 @@ function pipeline.must_stay(p_worker pipeline.workers) returns boolean language 
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
 function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 2f4f322fa173f135d657eeca0cf59a54
-function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6692cbbe749821fd8fc767681fc58686
+function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5569f63b2c024ed271c5d40fedb974c6
 function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc34bf6a34a07916f4f3a0a27b05d654
 function pipeline.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 876fa08e03096d05fa2653c3d0e52c19
 function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eab2b1c73bae5051a734f3e6d2db183e
@@ -1195,7 +1195,7 @@ function pipeline.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns
 function pipeline.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94c615d0f940a2003f94271e8ce7abf1
 function pipeline.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 3afc949347b40d73967c4d7a2a065cd6
 function pipeline.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9b9b5e7159fae83e290c15292da06176
-function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fc480a4130d9524b4ddacdb9dc786e46
+function pipeline.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body fc480a4130d9524b4ddacdb9dc786e46
 function pipeline.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7800c071e37e1e9cbf347ed4bd228f9
 function pipeline.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32b5f0897db9b9fcddb98263e36b576b
@@ -1223,7 +1223,7 @@ function pipeline.prune() returns jsonb language plpgsql volatile set search_pat
 function pipeline.prune_alerts(p_before timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 445fc6f6f1eb4ee0b83a258572ed297a
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
 function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c11e76d204077689f0c8dfc212555536
-function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc61fcf9567b6eba28a13ba3268cebd8
+function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b5d5b6e3ed04c78faa23b0ce1e4b326e
 function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 07ddcba4c184d99c4c5a52930c191b41
 function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
@@ -1304,7 +1304,7 @@ function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) retur
 function pipeline.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
 function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
-function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
+function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
 function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 824ad3ad5c6af05d11003b0c6a057f46
 function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 911a4a6da32cecd778a789781603af54
@@ -1328,7 +1328,7 @@ function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) r
 function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e6a4cc0f70320da45a3fd38c133b1af
 function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d1b1c678b1880bda1d5d071571ef8a85
 function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29660ddfcef120e7063c3b0131c20d6f
-function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7aaf2e0cb85390e6c99f7285f429b66d
+function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a3a5a0a9df695657fb3c2e7da7231cd
 function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8247bbe5e3a6db334e1d5aa2790b49e8
 function pipeline.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffca811e3cfa933fb504526581395f69
 function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5d20df3c50656a89a0badd45894c9520

@@ -231,7 +231,9 @@ begin
   if cardinality(v_new) < cardinality(p_entity_ids) then
     select coalesce(array_agg(r.id), '{}') into v_live from (
       select r.id from pipeline.runs r
-      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.id <> all (v_new)
+      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running'
+        -- Who was live before has an older run.
+        and r.id < coalesce((select min(n) from unnest(v_new) n), 9223372036854775807)
       order by r.id for no key update) r;
     v_ring := pipeline.start_over(v_live, p_stage_id);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select r.entity_id from pipeline.runs r where r.id = any (v_live)));
