@@ -125,12 +125,16 @@ export class Mischief {
     const stage = this.#random(3) > 0 ? 'first' : this.#pick(this.#pipelines.flow as string[]);
     const ids = Array.from({ length: count }, () => this.#entity());
     await user.query('begin');
-    await user.query('select from public.items where id = any ($1) order by id for no key update', [ids]);
+    const { rows } = await user.query('select id from public.items where id = any ($1) order by id for no key update', [
+      ids,
+    ]);
+    // Those alone: a row that somebody inserted anew since would be taken out of turn.
+    const held = rows.map(({ id }) => id);
     await user.query(
       `update public.items set ${stage}_status = 'pending' where id = any ($1) and ${stage}_status = 'pending'`,
-      [ids],
+      [held],
     );
-    await user.query(`update public.items set ${stage}_status = 'queued' where id = any ($1)`, [ids]);
+    await user.query(`update public.items set ${stage}_status = 'queued' where id = any ($1)`, [held]);
     await user.query('commit');
   }
 
