@@ -33,6 +33,9 @@ export async function each<T>(ids: string[], ask: (id: string) => Promise<T>): P
   return answers;
 }
 
+/** An error is told before its transaction has let go of its locks, which the next session would find. */
+const lettingGo = (client: pg.Client) => client.query('').catch(() => {});
+
 export class Engine {
   /** A session as postgres, the engine's owner. */
   readonly sql: pg.Client;
@@ -45,7 +48,12 @@ export class Engine {
 
   /** Rows of a statement. */
   async rows<T extends Row = Row>(statement: string, values: unknown[] = []): Promise<T[]> {
-    return (await this.sql.query<T>(statement, values)).rows;
+    try {
+      return (await this.sql.query<T>(statement, values)).rows;
+    } catch (error) {
+      await lettingGo(this.sql);
+      throw error;
+    }
   }
 
   /** First column of a statement's first row. */
@@ -68,8 +76,7 @@ export class Engine {
     try {
       await client.query(statement, values);
     } catch (error) {
-      // An error is told before its transaction has let go of its locks, which the next session would find.
-      await client.query('').catch(() => {});
+      await lettingGo(client);
       const { code, message, hint } = error as Refusal;
       return { code, message, hint };
     }
