@@ -1069,7 +1069,6 @@ function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) retur
 function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
 function pipeline.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aef5abd99f466a03b00937880aab9b16
 function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d32d68fa06e5db7bc34ab147aeb447a5
-function pipeline.complete_guarded(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 71ac1b61debfe3a8b3611f51ae01a4d4
 function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
 function pipeline.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f59e8fc176d1d794eb95bc1d0c871330
 function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body e8015fa8f90b2125d6dca0253ba54cf5
@@ -1228,7 +1227,7 @@ function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_sta
 function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
 function pipeline.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d41a288224ec8d58c66d880bb1ea0c3
-function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 24a3f54e6d8ce77c14da4ce19f9c7891
+function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 586c46dd97faf418d1043bd15ff251a1
 function pipeline.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function pipeline.refuse_orphan(p_run pipeline.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30c0b8d66179ac05395a541d96ea4f8a
 function pipeline.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4234934993084680556438454121fbeb
@@ -1268,9 +1267,9 @@ function pipeline.schedule_polls() returns void language plpgsql volatile set se
 function pipeline.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ba2a526de65678a39fab1798ad8bbc17
 function pipeline.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b767298ed83fef056d7facfd4245806
 function pipeline.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cd8b66affba8cfc8696cb5363d7a3f93
-function pipeline.settle(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bcdd6ee4adce1e31f4159e7ae7f4362e
+function pipeline.settle(p_items pipeline.work[], p_alike boolean DEFAULT false, OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e522a82bf979cf3b04d7fbfad41e2d8d
 function pipeline.settle_branch(p_pipeline pipeline.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body 04b50fd5ba858343e529ba2fcb6d3afa
-function pipeline.settle_guarded(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce0349ce3a0b8bce2e7278bf73fabf0d
+function pipeline.settle_guarded(p_items pipeline.work[], p_alike boolean DEFAULT false, OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 34e42adbc69a4f752de6c4e897083d0c
 function pipeline.settle_unprojected(p_items pipeline.work[], OUT items pipeline.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 99ecea80fd927654168c773883bf81e3
 function pipeline.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body d0c529a36545250f8fcae2898ba5d290
 function pipeline.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92

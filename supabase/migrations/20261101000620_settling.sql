@@ -6,13 +6,17 @@
 
 -- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
 -- run and so cancel what other items of the batch are about, which is then too late for them.
-create function pipeline.settle(p_items pipeline.work[], out items pipeline.work[], out ready int[])
+create function pipeline.settle(p_items pipeline.work[], p_alike boolean default false, out items pipeline.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
   v_late bigint[];
 begin
+  if p_alike then
+    ready := pipeline.complete(p_items[1].stage_id, p_items);
+    return;
+  end if;
   items := p_items;
   ready := '{}';
   for v_group in
@@ -45,7 +49,7 @@ begin
   end loop;
 end
 $$;
-comment on function pipeline.settle(pipeline.work[]) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work.';
+comment on function pipeline.settle(pipeline.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
 
 create function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -91,7 +95,7 @@ comment on function pipeline.settle_unprojected(pipeline.work[]) is 'settle() of
 
 -- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone,
 -- which then fails with the SQL error. Errors that say "try again" are raised to the caller.
-create function pipeline.settle_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
+create function pipeline.settle_guarded(p_items pipeline.work[], p_alike boolean default false, out items pipeline.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -103,7 +107,7 @@ declare
   v_rest pipeline.work[];
 begin
   begin
-    v_done := pipeline.settle(p_items);
+    v_done := pipeline.settle(p_items, p_alike);
     items := v_done.items;
     ready := v_done.ready;
     return;
@@ -127,6 +131,6 @@ begin
   end if;
 end
 $$;
-comment on function pipeline.settle_guarded(pipeline.work[]) is 'settle() in which an item that makes Postgres raise fails alone, with the SQL error.';
+comment on function pipeline.settle_guarded(pipeline.work[], boolean) is 'settle() in which an item that makes Postgres raise fails alone, with the SQL error; the items then come back, also of a batch that was alike.';
 
 revoke all on all functions in schema pipeline from public;

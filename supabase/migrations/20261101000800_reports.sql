@@ -189,21 +189,6 @@ end
 $$;
 comment on function pipeline.hold_alike(pipeline.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
 
--- As settle_guarded() does for what was judged: should the whole raise, it is halved there. Items come back only then.
-create function pipeline.complete_guarded(p_items pipeline.work[], out items pipeline.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  ready := pipeline.complete(p_items[1].stage_id, p_items);
-exception
-  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
-    raise;
-  when others then
-    select s.items, s.ready into items, ready from pipeline.settle_guarded(p_items) s;
-end
-$$;
-comment on function pipeline.complete_guarded(pipeline.work[]) is 'complete() of a held batch in which an item that makes Postgres raise fails alone, with the SQL error. No items: all were accepted.';
-
 create function pipeline.record_items(p_items pipeline.work[], out verdicts json, out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -218,7 +203,7 @@ begin
   end if;
   v_alike := pipeline.hold_alike(p_items);
   if v_alike is not null then
-    v_done := pipeline.complete_guarded(p_items);
+    v_done := pipeline.settle_guarded(p_items, p_alike => true);
   else
     v_done := pipeline.settle_guarded(pipeline.judge(p_items, pipeline.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
   end if;
