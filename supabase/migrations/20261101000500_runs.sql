@@ -1,4 +1,4 @@
--- Chapter 9: runs, attempts and results
+-- Chapter 9: runs and attempts
 --
 --   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
 --   attempt:  queued → started → completed | failed | cancelled
@@ -67,6 +67,8 @@ create table pipeline.attempts (
   job_id text,
   error jsonb,
   lane text,
+  output jsonb,
+  usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
   constraint attempts_number_key unique (run_id, stage_id, number)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
@@ -81,14 +83,9 @@ comment on column pipeline.attempts.late_at is 'When the sweep is to raise an al
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
 comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
+comment on column pipeline.attempts.output is 'Its result, once completed; null otherwise.';
+comment on column pipeline.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
 comment on column pipeline.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
-
-create table pipeline.results (
-  attempt_id bigint constraint results_pkey primary key,
-  output jsonb,
-  usage jsonb
-);
-comment on table pipeline.results is 'What an attempt brought: its output (completed ones) and what it used, such as tokens and cost (any).';
 
 create table pipeline.workers (
   id uuid constraint workers_pkey primary key,

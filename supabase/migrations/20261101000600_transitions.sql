@@ -216,15 +216,11 @@ begin
   end if;
   -- Mostly every run readied the same stages.
   v_alike := cardinality(v_ready) = cardinality(v_stages) * cardinality(v_runs);
-  with item as materialized (
-    select i.attempt_id, i.entity_id, i.result, i.usage, i.was, i.service, i.job_id from unnest(p_items) i
-  ), kept as (
-    insert into pipeline.results (attempt_id, output, usage) select i.attempt_id, i.result, i.usage from item i
-  ), done as (
+  with done as (
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
-    from item i where a.id = i.attempt_id and a.state = i.was
+        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), output = i.result, usage = i.usage
+    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )
   select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_queued else (
@@ -276,11 +272,10 @@ declare
   v_ready int[];
   v_stage pipeline.stages;
 begin
-  insert into pipeline.results (attempt_id, usage) select i.attempt_id, i.usage from unnest(p_items) i where i.usage is not null;
   with failed as (
     update pipeline.attempts a
     set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = i.error,
-        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
+        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), usage = i.usage
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning a.*, i.entity_id, i.was, i.job_id as reported_job, pipeline.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (

@@ -112,8 +112,8 @@ begin
     join pipeline.runs r on r.id = u.id
     join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     cross join lateral (
-      select jsonb_object_agg(s.name, o.output) as needs
-      from pipeline.attempts n join pipeline.stages s on s.id = n.stage_id left join pipeline.results o on o.attempt_id = n.id
+      select jsonb_object_agg(s.name, n.output) as needs
+      from pipeline.attempts n join pipeline.stages s on s.id = n.stage_id
       where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
     ) n
     -- Unknown counts as false: a comparison with what is not there, or of a text with a number.

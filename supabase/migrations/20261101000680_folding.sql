@@ -174,12 +174,11 @@ begin
     return jsonb_build_object('total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed, 'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
   end if;
   return (
-    select coalesce(jsonb_object_agg(s.name, o.output), '{}')
+    select coalesce(jsonb_object_agg(s.name, a.output), '{}')
     from pipeline.runs r
     join pipeline.version_stages vs on vs.version_id = r.version_id and vs.is_sink
     join pipeline.stages s on s.id = vs.stage_id
     join pipeline.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded
-    left join pipeline.results o on o.attempt_id = a.id
     where r.fan_out_id = p_fan_out.id);
 end
 $$;

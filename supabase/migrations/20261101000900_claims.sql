@@ -157,8 +157,8 @@ begin
       case when i.version_id = v_version.id then v_version.number else (select v.number from pipeline.versions v where v.id = i.version_id) end as version,
       coalesce(i.entity, '{}') as entity, i.retry_count, i.submission, i.alone,
       coalesce(case when i.version_id = v_version.id then (
-        select json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], o.output)
-        from pipeline.attempts n left join pipeline.results o on o.attempt_id = n.id
+        select json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
+        from pipeline.attempts n
         where n.run_id = i.run_id and n.stage_id = any (v_version.needs) and n.state in ('completed', 'skipped') and not n.superseded)
       else pipeline.needs_of(i.run_id, i.version_id, p_stage.id) end, '{}') as needs
     from rows from (unnest(p_items), unnest(v_rows)) as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, alone, entity)) b;
@@ -172,10 +172,10 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select json_object_agg(s.name, o.output)
+    select json_object_agg(s.name, n.output)
     from pipeline.version_stages vs
     join pipeline.attempts n on n.run_id = p_run_id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
-    join pipeline.stages s on s.id = n.stage_id left join pipeline.results o on o.attempt_id = n.id
+    join pipeline.stages s on s.id = n.stage_id
     where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
 end
 $$;

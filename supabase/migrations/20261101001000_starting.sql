@@ -37,19 +37,15 @@ begin
   -- A run that went the other way since has made them out of date.
   v_ways := pipeline.ways_of((select r.pipeline_id from pipeline.runs r where r.id = p_run_ids[1]));
   with source as (
-    select r.id as run_id, a.id as attempt_id, a.stage_id, a.state, a.error, a.retry_count, a.started_at, a.finished_at, a.created_at
+    select r.id as run_id, a.id as attempt_id, a.stage_id, a.state, a.error, a.retry_count, a.started_at, a.finished_at, a.created_at, a.output
     from pipeline.runs r
     cross join lateral (
       select o.id from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id < r.id order by o.id desc limit 1) o
     join pipeline.attempts a on a.run_id = o.id and a.state in ('completed', 'skipped') and not a.superseded and a.stage_id = any (p_keep)
     where r.id = any (p_run_ids)
-  ), carried as (
-    insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, error, retry_count, created_at, started_at, finished_at)
-    select s.run_id, s.stage_id, 1, s.attempt_id, s.state, s.error, s.retry_count, s.created_at, s.started_at, s.finished_at from source s
-    returning id, parent_id
   )
-  insert into pipeline.results (attempt_id, output)
-  select c.id, o.output from carried c join pipeline.results o on o.attempt_id = c.parent_id;
+  insert into pipeline.attempts (run_id, stage_id, number, parent_id, state, error, retry_count, created_at, started_at, finished_at, output)
+  select s.run_id, s.stage_id, 1, s.attempt_id, s.state, s.error, s.retry_count, s.created_at, s.started_at, s.finished_at, s.output from source s;
 end
 $$;
 comment on function pipeline.take_over(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';

@@ -123,7 +123,6 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pipeline.keep_costs(p_run_ids);
-  delete from pipeline.results o using pipeline.attempts a where a.run_id = any (p_run_ids) and o.attempt_id = a.id;
   delete from pipeline.attempts a where a.run_id = any (p_run_ids);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from pipeline.turns t where t.run_id = any (p_run_ids);

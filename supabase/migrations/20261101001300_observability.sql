@@ -41,8 +41,8 @@ returns table (attempt_id bigint, stage text, number int, state pipeline.attempt
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count, a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
-    a.service, a.job_id, a.error ->> 'code', a.error ->> 'message', o.usage, a.superseded
-  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id left join pipeline.results o on o.attempt_id = a.id
+    a.service, a.job_id, a.error ->> 'code', a.error ->> 'message', a.usage, a.superseded
+  from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
   where a.run_id = p_run order by a.id
 $$;
 comment on function pipeline.timeline(bigint) is 'Every attempt of a run in order, with times, errors, tokens and cost.';
@@ -88,9 +88,8 @@ as $$
   where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped') and not a.superseded
   group by a.run_id, a.stage_id, s.name having count(*) > 1
   union all
-  select 'a completed attempt has its result, and only attempts have results', a.run_id, coalesce(a.id, o.attempt_id), coalesce('stage ' || a.stage_id, 'no such attempt')
-  from pipeline.attempts a full join pipeline.results o on o.attempt_id = a.id
-  where (a.state = 'completed' and o.attempt_id is null) or a.id is null
+  select 'a completed attempt has its result, and no other has one', a.run_id, a.id, 'stage ' || a.stage_id
+  from pipeline.attempts a where (a.state = 'completed') <> (a.output is not null)
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from pipeline.limit_faults() f
   union all

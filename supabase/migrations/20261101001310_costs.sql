@@ -21,8 +21,8 @@ begin
       -- A child's former runs, whose place it has taken, were paid for as well.
       select null, null, r.took_place_of from pipeline.runs r where r.id = m.id and m.stage_id is not null and r.took_place_of is not null) n
   )
-  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(o.usage -> 'cost_usd') = 'number' then (o.usage ->> 'cost_usd')::numeric end
-  from family m join pipeline.attempts a on a.run_id = m.id left join pipeline.results o on o.attempt_id = a.id
+  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
+  from family m join pipeline.attempts a on a.run_id = m.id
   union all
   select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null, g.cost_usd
   from family m join pipeline.fan_outs f on f.run_id = m.id join pipeline.former_costs g on g.fan_out_id = f.id;

@@ -45,9 +45,9 @@ as $$
   select a.id, r.id, p.name, s.name,
     case a.state when 'queued' then 'queued' when 'started' then 'processing' when 'waiting' then 'processing'
       when 'completed' then 'completed' when 'skipped' then 'completed' else 'failed' end,
-    o.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' else a.error end,
+    a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' else a.error end,
     a.retry_count, a.parent_id,
-    coalesce(o.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
+    coalesce(a.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
     a.created_at, a.started_at, a.finished_at
   from pipeline.runs r
   join pipeline.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')
@@ -56,7 +56,6 @@ as $$
     from (select t.attempt_id, sum(t.cost_usd) as cost_usd from pipeline.attempt_costs(array[r.id]) t group by t.attempt_id) t) c
   join pipeline.attempts a on a.run_id = r.id
   join pipeline.stages s on s.id = a.stage_id
-  left join pipeline.results o on o.attempt_id = a.id
   where r.entity_id = p_document_id::text
     -- A result that a run took over from the one before is no attempt of its own.
     and not exists (select from pipeline.attempts f where f.id = a.parent_id and f.run_id <> a.run_id)

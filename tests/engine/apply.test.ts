@@ -69,7 +69,7 @@ test('one row of fifty for which apply raises fails alone with the SQL error; th
   expect(items.filter((item) => item.verdict === 'accepted')).toHaveLength(49);
   expect(items[33]).toMatchObject({ verdict: 'rejected', reason: 'a bad word' });
   expect(await engine.value('select count(*)::int from public.notes')).toBe(49);
-  expect(await engine.value('select count(*)::int from pipeline.results')).toBe(49);
+  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(49);
   expect(await engine.attempts(ids[33])).toEqual(['one 1 failed', 'one 2 queued']);
   expect(await engine.item(ids[33])).toMatchObject({
     one_status: 'queued',

@@ -51,8 +51,7 @@ const mismatches = (stage: string) => `
   select i.id, i.${stage}_status as shown, a.state, a.number from public.items i
   join lateral (select r.id, r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
     where p.name = 'flow' and r.entity_id = i.id::text order by r.id desc limit 1) r on true
-  left join lateral (select a.state, a.number, o.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-    left join pipeline.results o on o.attempt_id = a.id
+  left join lateral (select a.state, a.number, a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
   where i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' then 'failed' else a.state::text end
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end`;

@@ -94,7 +94,7 @@ describe("with policies that ask the entity's own", () => {
 
   it('who decided is noted, and comes with the result', async () => {
     await decide(tenant, own, reject);
-    expect(await engine.rows('select output from pipeline.results where attempt_id = $1', [own])).toEqual([
+    expect(await engine.rows('select output from pipeline.attempts where id = $1', [own])).toEqual([
       { output: { decision: reject, decided_by: sub } },
     ]);
     expect(await engine.value('select decided_by from public.pipeline_decisions where attempt_id = $1', [own])).toBe(

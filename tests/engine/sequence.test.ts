@@ -25,7 +25,7 @@ test('a completion repeated after a lost answer gets the same batch and records 
   expect(repeat.batch).toEqual(answer.batch);
   expect(answer.items.map((item) => item.verdict)).toEqual(['accepted', 'accepted']);
   expect(repeat.items.map((item) => item.verdict)).toEqual(['duplicate', 'duplicate']);
-  expect(await engine.value('select count(*)::int from pipeline.results')).toBe(2);
+  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(2);
   expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(2);
 });
 

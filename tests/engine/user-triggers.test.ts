@@ -87,7 +87,7 @@ test('an apply that deletes its entity leaves nothing behind', async ({ engine }
   const worker = await Worker.of(engine, 'one');
   const { items } = await worker.complete([completed(await worker.takeOne(), 1)]);
   expect(items).toMatchObject([{ verdict: 'stale' }]);
-  expect(await engine.rows('select from pipeline.results')).toEqual([]);
+  expect(await engine.rows('select from pipeline.attempts where output is not null')).toEqual([]);
 });
 
 test('an apply function that was dropped fails the attempt by name', async ({ engine }) => {

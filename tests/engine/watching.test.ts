@@ -145,7 +145,7 @@ test('prune deletes finished runs older than the retention with all that hangs o
     { entity_id: old[0], status: 'completed' },
   ]);
   expect(await engine.value('select count(*)::int from pipeline.attempts')).toBe(2);
-  expect(await engine.value('select count(*)::int from pipeline.results')).toBe(1);
+  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(1);
 });
 
 test("prune deletes old log lines and the engine's own rows of pg_cron's history alone", async ({ engine }) => {

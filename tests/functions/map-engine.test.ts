@@ -92,8 +92,8 @@ const states = (engine: Engine) =>
   );
 const outputOf = (engine: Engine, stage: string) =>
   engine.value(
-    `select o.output from pipeline.results o join pipeline.attempts a on a.id = o.attempt_id join pipeline.stages s on s.id = a.stage_id
-     where s.name = $1 and not a.superseded order by a.id desc`,
+    `select a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+     where s.name = $1 and a.output is not null and not a.superseded order by a.id desc`,
     [stage],
   );
 const runStatus = (engine: Engine, run: string) =>

@@ -120,7 +120,7 @@ export class PatternsStack {
   /** The result of a stage of a run. */
   async result(run: string, stage: string): Promise<unknown> {
     return this.leads.value(
-      `select o.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.results o on o.attempt_id = a.id
+      `select a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
        where a.run_id = $1 and s.name = $2 and not a.superseded`,
       [run, stage],
     );

@@ -74,7 +74,7 @@ export async function expectOver(engine: Engine, accepted: Map<number, unknown>)
   expect(await engine.rows(live)).toEqual([]);
   expect(await engine.rows(`select id, state from pipeline.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
   const recorded = await engine.rows<{ id: number; state: string; output: unknown }>(
-    `select a.id::int as id, a.state, o.output from pipeline.attempts a left join pipeline.results o on o.attempt_id = a.id where a.id = any ($1)`,
+    `select a.id::int as id, a.state, a.output from pipeline.attempts a where a.id = any ($1)`,
     [[...accepted.keys()]],
   );
   expect(recorded).toEqual(recorded.map(({ id }) => ({ id, state: 'completed', output: accepted.get(id) })));
@@ -90,8 +90,7 @@ const unlike = (pipeline: string, table: string, stage: string) => `
     where p.name = '${pipeline}' and r.entity_id = i.id::text and not exists (
       select from pipeline.runs l where l.entity_id = r.entity_id and l.id > r.id and l.pipeline_id <> p.id and l.pipeline_id = any (pipeline.ways_of(p.id)))
     order by r.id desc limit 1) r on true
-  left join lateral (select a.state, a.error ->> 'code' as error, o.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-    left join pipeline.results o on o.attempt_id = a.id
+  left join lateral (select a.state, a.error ->> 'code' as error, a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
   where (a.state is not null or i.${stage}_status in ('queued', 'started'))
     and (i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' when a.state = 'skipped' then 'completed' else a.state::text end

@@ -246,15 +246,14 @@ export class LeadsStack {
     for (const stage of stages) {
       expect(
         await this.rows(
-          `select l.id, count(o.attempt_id) from public.leads l
+          `select l.id, count(a.output) from public.leads l
            join lateral (select r.id from pipeline.runs r where r.entity_id = l.id::text order by r.id desc limit 1) r on true
            join pipeline.stages s on s.name = $1
            left join pipeline.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state = 'completed' and not a.superseded
-           left join pipeline.results o on o.attempt_id = a.id
            group by l.id, l.${stage}_status, l.${stage}_result
-           having count(o.attempt_id) > 1
-             or (l.${stage}_status = 'completed') <> (count(o.attempt_id) = 1)
-             or l.${stage}_result is distinct from (array_agg(o.output))[1]`,
+           having count(a.output) > 1
+             or (l.${stage}_status = 'completed') <> (count(a.output) = 1)
+             or l.${stage}_result is distinct from (array_agg(a.output))[1]`,
           [stage],
         ),
       ).toEqual([]);

@@ -15,7 +15,7 @@ const repetitions = 40;
 export async function singleLead(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
   await defineChain(database.owner, 'columns');
   await database.owner.query(
-    'truncate pipeline.runs, pipeline.attempts, pipeline.results, pipeline.claims, pipeline.workers, pipeline.rings, public.bench_columns',
+    'truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings, public.bench_columns',
   );
   const service = await connectAsService(database.urls.api);
   const floor = await openSingleLead(database.owner);

@@ -46,7 +46,7 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   await defineChain(owner, projection);
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
   await owner.query(
-    'truncate pipeline.runs, pipeline.attempts, pipeline.results, pipeline.claims, pipeline.workers, pipeline.rings',
+    'truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings',
   );
   await owner.query(`truncate public.bench_${projection}`);
   await owner.query(

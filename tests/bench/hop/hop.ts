@@ -108,8 +108,8 @@ async function passage(client: pg.Client): Promise<{ first: number; hops: number
     [id],
   );
   const { rows } = await client.query<{ started: number; finished: number }>(
-    `select (o.output ->> 'started')::float8 as started, extract(epoch from a.finished_at)::float8 * 1000 as finished
-     from pipeline.runs r join pipeline.attempts a on a.run_id = r.id join pipeline.results o on o.attempt_id = a.id
+    `select (a.output ->> 'started')::float8 as started, extract(epoch from a.finished_at)::float8 * 1000 as finished
+     from pipeline.runs r join pipeline.attempts a on a.run_id = r.id
      join pipeline.pipelines p on p.id = r.pipeline_id
      where p.name = 'bench_hop' and r.entity_id = $1 order by a.id`,
     [id],

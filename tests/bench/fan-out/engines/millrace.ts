@@ -35,11 +35,9 @@ with run as (
   insert into pipeline.runs (pipeline_id, version_id, entity_id, status, fan_out_id, item_key, created_at, finished_at)
   select p.id, p.current_version_id, i::text, 'completed', -i / 100, i::text, now(), now()
   from pipeline.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_children' returning id, pipeline_id
-), attempt as (
-  insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, finished_at)
-  select r.id, s.id, 1, 'completed', now(), now(), now() from run r join pipeline.stages s on s.pipeline_id = r.pipeline_id returning id
 )
-insert into pipeline.results (attempt_id, output) select a.id, '{}' from attempt a`;
+insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, finished_at, output)
+select r.id, s.id, 1, 'completed', now(), now(), now(), '{}' from run r join pipeline.stages s on s.pipeline_id = r.pipeline_id`;
 
 async function seed({ urls, entities }: Task): Promise<void> {
   const owner = new pg.Client({ connectionString: urls.owner });
@@ -52,7 +50,7 @@ async function seed({ urls, entities }: Task): Promise<void> {
   }
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
   await owner.query(
-    'truncate pipeline.runs, pipeline.attempts, pipeline.results, pipeline.claims, pipeline.workers, pipeline.rings, ' +
+    'truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings, ' +
       'pipeline.fan_outs, pipeline.fan_progress, pipeline.tallies',
   );
   await owner.query('truncate public.bench_children, public.bench_parents');
@@ -63,7 +61,7 @@ async function seed({ urls, entities }: Task): Promise<void> {
   await owner.query(`insert into public.bench_parents (id, label) values (1, 'parent')`);
   await owner.query(history, [earlier]);
   await owner.query(`select pipeline.start('bench_parents', '1')`);
-  for (const name of ['public.bench_children', 'pipeline.runs', 'pipeline.attempts', 'pipeline.results']) {
+  for (const name of ['public.bench_children', 'pipeline.runs', 'pipeline.attempts']) {
     await owner.query(`vacuum analyze ${name}`);
   }
   await owner.end();
