@@ -80,6 +80,7 @@ table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02
   column lane text
   column late_at timestamp with time zone
   column number smallint not null
+  column output jsonb
   column parent_id bigint
   column poll_at timestamp with time zone
   column queue_at timestamp with time zone
@@ -93,6 +94,7 @@ table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02
   column submission_id bigint
   column superseded boolean not null default false
   column token uuid
+  column usage jsonb
   constraint attempts_number_key UNIQUE (run_id, stage_id, number)
   constraint attempts_pkey PRIMARY KEY (id)
   CREATE INDEX attempts_alone ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (alone AND (queue_at IS NOT NULL))
@@ -268,7 +270,7 @@ view pipeline.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane, o.output, o.usage FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table pipeline.pipelines
   column created_at timestamp with time zone not null default pipeline.now()
   column current_version_id integer
@@ -303,12 +305,6 @@ view pipeline.queue_depth
 type pipeline.ready
   column run_id bigint
   column stage_id integer
-table pipeline.results
-  column attempt_id bigint not null
-  column output jsonb
-  column usage jsonb
-  constraint results_pkey PRIMARY KEY (attempt_id)
-  CREATE UNIQUE INDEX results_pkey ON pipeline.results USING btree (attempt_id)
 table pipeline.rings
   column id bigint not null generated always as identity
   column rung_at timestamp with time zone not null
@@ -976,7 +972,7 @@ function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], 
 function pipeline.admit_arrivals(p_stage_id integer, p_gate pipeline.gates, p_room integer) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 6997499a3971a7e99d2ee50232a8d0cc
 function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ed8a6f058620b231eed517ec0087bbb6
 function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7757e580b6610577105868e24b6fda4b
-function pipeline.advance(p_stage_id integer, p_run_ids bigint[]) returns pipeline.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b1adbfc0dec65474884423256182fc65
+function pipeline.advance(p_stage_id integer, p_run_ids bigint[], OUT ready pipeline.ready[], OUT followers integer[], OUT names text[], OUT laned boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a46ae619548d01245cc8ad9cdf2d629b
 function pipeline.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bee4e5b5988878d84f9ec12ee53fe07a
 function pipeline.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 578af31db27a06f0bef993c971878296
 function pipeline.answer_in_sequence(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 339058fea0a02ab827aaf47f5cc61b83
@@ -986,10 +982,10 @@ function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) return
 function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
 function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b1d546e59404fbf1fceb2802b4cecd7
 function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
-function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 87d571642bd4daf778a300deca0c286e
+function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body ef88bc3924ab32a25ee2fa6e05a7c6ac
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
-function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 470e3b9c3e8918d01a440fc52e95ec8b
+function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 94b0a7fe7e88f97372c8c43e3bfb98ef
 function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 294734207f8150efe8dcf91b531168f8
 function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
 function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd08750d23b5fa1749cade323a54a557
@@ -1026,7 +1022,7 @@ function pipeline.check_definition(p_definition jsonb) returns void language plp
 function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23bfd1efcaba0873d1a717dd7b787587
 function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9da6154898a9faa7cb1ad17069d1f940
 function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ee9d6a10b53c8b770c594888f6fd8f31
-function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5cc5b1284beb5e789e1354f66ae47416
+function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 26111d4c1346535a1f1c97f66dafcf9b
 function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
 function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bbc7ecf4f4f3ea8c299becf72cc0cd95
@@ -1063,12 +1059,12 @@ function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, 
 function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb04ce39a8af0d743917e610004034f
 function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae2dec46b745342cacac4e728831ba8
 function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7a2df580f3f7d717d0f06e4bd4562587
-function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 17fe6387c680712efa10651828c77f58
+function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body f96f5a40a31ae5d4424ff7be0cc7f776
 function pipeline.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5022d1d7c0d5d8089402df0d0e2872f3
 function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4430efa62d29cbfff3553b52eb0f4962
 function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
 function pipeline.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aef5abd99f466a03b00937880aab9b16
-function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d32d68fa06e5db7bc34ab147aeb447a5
+function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d81015cae6a73e732d909eec02430554
 function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
 function pipeline.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f59e8fc176d1d794eb95bc1d0c871330
 function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body e8015fa8f90b2125d6dca0253ba54cf5
@@ -1077,7 +1073,7 @@ function pipeline.count_attempts(p_attempt_ids bigint[]) returns void language p
 function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d34f650b980cda4f3555fee853f31a4d
 function pipeline.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d9a8c75384bfdfde8502e8116e8ee4d
 function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 20c32c9db350a12758368fc399500712
-function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bc4a632c0fbe4a5e2f7092c562588459
+function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5030e1c4ec45daa599dc8432b67d2009
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
 function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f8b01f104b4559f7e141de5ecb0b281f
@@ -1108,11 +1104,12 @@ function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) ret
 function pipeline.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 778a2fde78956c0c4e2d65f3d16fd624
 function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd8108b7dcdc12009eda899c01869b50
 function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d19ef2d3f839d8044618da2d3e6b7e0a
-function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f08d99197bf4f0eb248a7a144fb145f
+function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 08f0ef8751433fd7fbc2006b46a13d18
 function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
-function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body a0ae9d5afe101bbfa7db692e7c7814b4
+function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 32725107a1a675f4d3b2b2158c8a976f
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
+function pipeline.fault_of(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9aba8dff7cb17bd0973ef2303396ba7b
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
@@ -1129,13 +1126,13 @@ function pipeline.forget_lanes(p_pipeline_id integer, p_definition jsonb) return
 function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b04f5cc491925261f08792abf4403d5b
 function pipeline.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c082cfcb19298a1058ac13d2adf6a5e9
 function pipeline.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
-function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d88cba498c63734205dd9c71bf7ccd9
+function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 486205dabdfead6f24b629df89097465
 function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9e89fcf548da347253a815172abc22f
 function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270
 function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e5de9399316e1ddaf721ebd8fb316ccc
 function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31003b326d6252217280b4b56e580d1c
-function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a83b32cb2c3010aa6274ea4e828d0f01
+function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba347e0b8fdb3dd42951ceb11887bfeb
 function pipeline.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 49a88b30f5ceb96961c30cedf7fe0583
 function pipeline.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f01a38a74f6aaa4b02debfb9f1fbf322
 function pipeline.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 759d432128799283257e475f33fd2db7
@@ -1183,7 +1180,7 @@ function pipeline.must_see_both_ways(p_ways integer[]) returns void language plp
 function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 701cb9df7697c19480a1674da897ea46
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
-function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 2f4f322fa173f135d657eeca0cf59a54
+function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 5da2a11853cc48dc083b64713d81c374
 function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5569f63b2c024ed271c5d40fedb974c6
 function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc34bf6a34a07916f4f3a0a27b05d654
 function pipeline.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 876fa08e03096d05fa2653c3d0e52c19
@@ -1202,7 +1199,7 @@ function pipeline.pages__rows(p_ids text[]) returns json[] language plpgsql vola
 function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
 function pipeline.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d3b22e0d29b3e3a81bd9cd83918d59c
-function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea05d231b0918b5104c468971381cf5d
+function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f930d6b89707d8e7700123ee0ab235af
 function pipeline.pass_gate(p_stage_id integer, p_may_wait boolean) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 43dd4c411fd1f5621e0782bbf7af2270
 function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ff0c7b9e76cc7619b6495acaee07874
 function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0bbd944482c0d4e0f60fdc3bb5fa1194
@@ -1213,11 +1210,11 @@ function pipeline.place_attempts(p_stage pipeline.stages, p_attempt_ids bigint[]
 function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 194d1aa5de92ea0007218866d0ca428f
 function pipeline.pressing_stage(p_stage pipeline.stages) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 736d6b5bfe0b4cdb75a5c74810b5a9b8
 function pipeline.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f716e0f9713436bebf0905ebfa24677b
-function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d0a073f45328af3b07d8808368ca3019
+function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bec7ad4143a3175eac70aaf31153cf68
 function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9ab1997372496e2cde8ee9cd15fa332
 function pipeline.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 766f820a1ea1eeafb0aaa83237c45a4e
 function pipeline.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f0f47875d96f32f148be840f12c63b62
-function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 325c9ab8d01d7e19e40f4dce85212c2a
+function pipeline.project_started(p_stage pipeline.stages, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aff96e4d3dec5ce17d2ae574f1061b3e
 function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d8187b2ba3892ddf359a68e206e1c8db
 function pipeline.prune_alerts(p_before timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 445fc6f6f1eb4ee0b83a258572ed297a
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
@@ -1236,7 +1233,7 @@ function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hi
 function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 233e99d5fe471cf7d1a1b1a74f829d23
 function pipeline.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fddad70d256ee22dcf888dddc612601c
 function pipeline.reopen_run(p_run pipeline.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0737d7da5c0c55bae40f6418ff7c803
-function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b95107fec5697d6cacc385ab4b4c72a
+function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body ef6109969e25fcee8e4da0d1d4d6ae79
 function pipeline.replacing_pipeline(p_pipeline text) returns pipeline.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 93e75d26559e7e1241b83efb83ad0ba3
 function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a948ecad90b49ef778c94fb4554835cb
 function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61482481db143e471f5a7a397a3ec320
@@ -1305,18 +1302,18 @@ function pipeline.take_answers() returns trigger language plpgsql volatile secur
 function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
 function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
-function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 824ad3ad5c6af05d11003b0c6a057f46
+function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ca79b3cc2f2b777643f2f6e5f7fdcf8
 function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 911a4a6da32cecd778a789781603af54
-function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 607da61e3352379ce4d39e626cca0315
+function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e311174e6a0e236b723f3b9d404fd05
 function pipeline.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f860e44726a74e6b1081e40118f4
-function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state pipeline.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 542577a9f2422749eb5e129a20d9c161
+function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state pipeline.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 0d00c6d7d11bcfe834c43b65a1efc0f5
 function pipeline.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body d4ffc67f87d71bce8ccd0f5c17feeb8f
 function pipeline.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.toc__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a194fe51f5a24fc4b639078005584623
 function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body db8e1bd13f9768e8a55b93f04e750140
 function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c73c8106839fdb1892399e77e49eda32
-function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f22b02c2967ccd38cf5584cc5380f6c2
+function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c51bcd862df1b0b800aa525696f54637
 function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51129998e69a04b4ae652f7229eec2b
 function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 695ea5d446f788f5f1020ac086b7297c
 function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body fbb13550a29927db2fbb6744d888e0c1

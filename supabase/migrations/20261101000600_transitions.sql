@@ -88,10 +88,10 @@ create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) re
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage pipeline.stages;
+  v_stage record;
 begin
   if cardinality(p_changes) > 0 and current_setting('pipeline.projection_off', true) is distinct from 'on' then
-    select s.* into v_stage from pipeline.stages s where s.id = p_stage_id;
+    select s.pipeline_id, s.name into v_stage from pipeline.stages s where s.id = p_stage_id;
     perform pipeline.write_entities(v_stage.pipeline_id, 'settle', v_stage.name, p_changes, null, null);
   end if;
 end
@@ -136,42 +136,51 @@ $$;
 comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
 
 -- Plain followers of a stage that is done now, where all their other needs are done already; the chapter on advancing sees to the others.
-create function pipeline.advance(p_stage_id int, p_run_ids bigint[]) returns pipeline.ready[]
+create function pipeline.advance(p_stage_id int, p_run_ids bigint[], out ready pipeline.ready[], out followers int[], out names text[], out laned boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
   v_versions int[] := array(select distinct r.version_id from pipeline.runs r where r.id = any (p_run_ids));
-  v_followers int[] := array(select distinct f.stage_id from pipeline.version_stages f where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain);
-  v_begun boolean;
-  v_ready pipeline.ready[];
+  v_simple boolean;
 begin
-  if cardinality(v_followers) = 0 then
-    return '{}';
+  -- Mostly the runs are of one version, no follower has other needs, and none has begun before: then no run is looked at on its own.
+  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.laned), false), cardinality(v_versions) = 1
+    and not bool_or(cardinality(f.needs) > 1 or exists (select from pipeline.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
+  into followers, names, laned, v_simple
+  from pipeline.version_stages f join pipeline.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain;
+  ready := '{}';
+  if cardinality(followers) = 0 then
+    return;
+  elsif v_simple then
+    with added as (
+      insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+      select r.id, s.id, 1, v_now, v_now, v_now + s.sla from pipeline.stages s cross join unnest(p_run_ids) r(id) where s.id = any (followers) order by r.id
+      returning run_id, stage_id
+    )
+    select array_agg(row(a.run_id, a.stage_id)::pipeline.ready) into ready from added a;
+    return;
   end if;
-  -- Mostly none: then no run is looked at on its own.
-  v_begun := exists (select from pipeline.attempts a where a.run_id = any (p_run_ids) and a.stage_id = any (v_followers));
   with run as materialized (
     select r.id, r.version_id from pipeline.runs r where r.id = any (p_run_ids)
   ), follower as materialized (
     select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from pipeline.version_stages f join pipeline.stages s on s.id = f.stage_id
-    where f.version_id = any (v_versions) and f.stage_id = any (v_followers) and p_stage_id = any (f.needs) and f.plain
+    where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain
   ), added as (
     insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
     select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
     from run r join follower f on f.version_id = r.version_id
-    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where v_begun and a.run_id = r.id and a.stage_id = f.stage_id) h
+    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
     where h.begun is not true and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
       select count(*) from pipeline.attempts n
       where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
     order by r.id
     returning run_id, stage_id
   )
-  select coalesce(array_agg(row(a.run_id, a.stage_id)::pipeline.ready), '{}') into v_ready from added a;
-  return v_ready;
+  select coalesce(array_agg(row(a.run_id, a.stage_id)::pipeline.ready), '{}') into ready from added a;
 end
 $$;
-comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun, and returns them.';
+comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is laned.';
 
 create function pipeline.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -201,21 +210,18 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
-  v_ready pipeline.ready[];
+  v_next record;
   v_stages int[];
-  v_queued text[];
-  v_laned boolean;
   v_alike boolean;
   v_changes pipeline.change[];
 begin
-  v_ready := pipeline.advance(p_stage_id, v_runs);
-  select coalesce(array_agg(s.id), '{}'), coalesce(array_agg(s.name), '{}'), coalesce(bool_or(s.laned), false) into v_stages, v_queued, v_laned
-  from pipeline.stages s where s.id = any (array(select distinct r.stage_id from unnest(v_ready) r));
-  if v_laned then
-    perform pipeline.assign_lanes(s, array(select r.run_id from unnest(v_ready) r where r.stage_id = s)) from unnest(v_stages) s;
+  v_next := pipeline.advance(p_stage_id, v_runs);
+  -- Mostly every run readied all followers.
+  v_alike := cardinality(v_next.ready) = cardinality(v_next.followers) * cardinality(v_runs);
+  v_stages := case when v_alike then v_next.followers else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
+  if v_next.laned then
+    perform pipeline.assign_lanes(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
   end if;
-  -- Mostly every run readied the same stages.
-  v_alike := cardinality(v_ready) = cardinality(v_stages) * cardinality(v_runs);
   with done as (
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
@@ -223,8 +229,8 @@ begin
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )
-  select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_queued else (
-      select array_agg(s.name) from unnest(v_ready) r join pipeline.stages s on s.id = r.stage_id where r.run_id = d.run_id) end)::pipeline.change) into v_changes
+  select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_next.names else (
+      select array_agg(s.name) from unnest(v_next.ready) r join pipeline.stages s on s.id = r.stage_id where r.run_id = d.run_id) end)::pipeline.change) into v_changes
   from done d;
   -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
   if cardinality(v_stages) = 0 or not v_alike then

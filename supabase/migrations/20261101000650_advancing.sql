@@ -221,7 +221,7 @@ declare
   v_ring int[] := '{}';
 begin
   for v_ready in
-    select r.stage_id, array_agg(r.run_id) as run_ids from unnest(pipeline.advance(p_stage_id, p_run_ids)) r group by r.stage_id order by r.stage_id
+    select r.stage_id, array_agg(r.run_id) as run_ids from unnest((pipeline.advance(p_stage_id, p_run_ids)).ready) r group by r.stage_id order by r.stage_id
   loop
     perform pipeline.show_queued(v_ready.stage_id, v_ready.run_ids);
     v_ring := v_ring || v_ready.stage_id;

@@ -10,24 +10,23 @@ create function pipeline.take_rings(p_stage_ids int[], p_scaling_out int default
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage_id int;
-  v_rings int[] := '{}';
+  v_now timestamptz := pipeline.now();
+  -- Above read committed there is no fresh snapshot to look at, so it always rings.
+  v_look boolean := current_setting('transaction_isolation') = 'read committed';
+  v_rings int[];
 begin
-  for v_stage_id in
-    select distinct s.id from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids) and s.enabled and p.enabled order by s.id
-  loop
-    perform pg_advisory_xact_lock_shared(hashtext('pipeline.stage'), v_stage_id);
-    -- Above read committed there is no fresh snapshot to look at, so it always rings.
-    if current_setting('transaction_isolation') = 'read committed' then
-      continue when v_stage_id is distinct from p_scaling_out and pipeline.live_workers(v_stage_id) > 0;
-      continue when exists (select from pipeline.rings r where r.stage_id = v_stage_id and r.rung_at > pipeline.now() - interval '2 seconds');
+  perform pg_advisory_xact_lock_shared(hashtext('pipeline.stage'), s.id) from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
+  v_rings := array(
+    select s.id from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
+    where s.id = any (p_stage_ids) and s.enabled and p.enabled and (not v_look or (
+      (s.id is not distinct from p_scaling_out
+        or not exists (select from pipeline.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > v_now - interval '15 seconds'))
+      and not exists (select from pipeline.rings r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
       -- A stage at its limits is rung when a slot is freed, or by the sweep.
-      continue when not (select s.limits is null or pipeline.may_claim(s) from pipeline.stages s where s.id = v_stage_id);
-    end if;
-    insert into pipeline.rings (stage_id, rung_at) values (v_stage_id, pipeline.now());
-    v_rings := v_rings || v_stage_id;
-  end loop;
+      and (s.limits is null or pipeline.may_claim(s)))));
+  if cardinality(v_rings) > 0 then
+    insert into pipeline.rings (stage_id, rung_at) select r, v_now from unnest(v_rings) r order by r;
+  end if;
   return v_rings;
 end
 $$;

@@ -51,6 +51,27 @@ end
 $$;
 comment on function pipeline.items_of(json) is 'The list of reports as jsonb, item by item where the whole cannot be.';
 
+create function pipeline.fault_of(p_item jsonb, p_key text, p_id bigint) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_outcome text := p_item ->> 'outcome';
+begin
+  return case
+    when p_item ? 'strange' then format('an item must be an object, this is %s', p_item ->> 'strange')
+    when p_id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(p_item ->> p_key, 'null'))
+    when p_key = 'attempt' and p_item ->> 'token' is null then 'token must be the one that the claim handed over, this is null'
+    when v_outcome is null or v_outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and v_outcome in ('waiting', 'released'))
+      then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
+    when v_outcome = 'completed' and not p_item ? 'result' then 'a completed item must have a result'
+    when (v_outcome = 'waiting' or p_key = 'submission') and (p_item ->> 'service' is null or p_item ->> 'job_id' is null) then 'service and job_id must name the external job'
+    when v_outcome = 'failed' and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
+    when v_outcome = 'failed' and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null') then 'error.permanent must be true or false'
+  end;
+end
+$$;
+comment on function pipeline.fault_of(jsonb, text, bigint) is 'What is malformed about a report; null when nothing is. id: the attempt''s number, null where the item names none.';
+
 -- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for an external job's end.
 create function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -69,24 +90,15 @@ begin
         || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end end,
       f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
       case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused), f.stage, f.trace_id)::pipeline.work
-    from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, stage text, trace_id text, refused text, strange text))
-      with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, stage, trace_id, refused, strange, ordinality)
+    from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, stage text, trace_id text, refused text))
+      with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, stage, trace_id, refused, ordinality)
     cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
     cross join lateral (select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18 then n.id::bigint end as id) k
     left join pipeline.attempts a on a.id = k.id and p_key = 'attempt'
     left join pipeline.runs r on r.id = a.run_id
     cross join lateral (
-      select case
-        when f.strange is not null then format('an item must be an object, this is %s', f.strange)
-        when k.id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(n.id, 'null'))
-        when p_key = 'attempt' and f.token is null then 'token must be the one that the claim handed over, this is null'
-        when f.outcome is null or f.outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and f.outcome in ('waiting', 'released'))
-          then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(f.outcome, 'null'))
-        when f.outcome = 'completed' and f.result is null and not v_items -> (f.ordinality - 1)::int ? 'result' then 'a completed item must have a result'
-        when (f.outcome = 'waiting' or p_key = 'submission') and (f.service is null or f.job_id is null) then 'service and job_id must name the external job'
-        when f.outcome = 'failed' and jsonb_typeof(f.error -> 'retry_after_ms') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
-        when f.outcome = 'failed' and jsonb_typeof(f.error -> 'permanent') not in ('boolean', 'null') then 'error.permanent must be true or false'
-      end as reason
+      select case when k.id is null or f.token is null or f.outcome is distinct from 'completed' or f.result is null or p_key = 'submission'
+        then pipeline.fault_of(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
     ) v
     order by f.ordinality);
 end
@@ -164,10 +176,10 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_token uuid := p_items[1].token;
-  v_stage pipeline.stages;
+  v_stage record;
   v_batch record;
 begin
-  select s.* into v_stage from pipeline.stages s where s.id = p_items[1].stage_id and s.apply is null;
+  select s.id, s.pipeline_id, s.result_limit_bytes, pipeline.writes_entities(s.pipeline_id) as writes into v_stage from pipeline.stages s where s.id = p_items[1].stage_id and s.apply is null;
   select array_agg(i.attempt_id) as attempt_ids, array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
     -- Its text is longer than the jsonb value, of a list of numbers such as 1e-300 twenty times; 32 times is more than any number of a function needs.
     bool_and(i.outcome = 'completed' and i.stage_id = v_stage.id and i.token = v_token and i.shown = v_token::text and i.verdict is null and i.reason is null
@@ -176,7 +188,7 @@ begin
   if v_batch.alike is not true then
     return null;
   end if;
-  if pipeline.writes_entities(v_stage.pipeline_id) and cardinality(pipeline.lock_entities(v_stage.pipeline_id, v_batch.entity_ids, false)) < v_batch.size then
+  if v_stage.writes and cardinality(pipeline.lock_entities(v_stage.pipeline_id, v_batch.entity_ids, false)) < v_batch.size then
     return null;
   end if;
   if v_batch.size > (select count(*) from (select from pipeline.runs r where r.id = any (v_batch.run_ids) order by r.id for no key update skip locked) r) then

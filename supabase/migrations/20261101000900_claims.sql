@@ -112,20 +112,20 @@ $$;
 comment on function pipeline.drop_claims(uuid) is 'Deletes the leases of a worker under which nothing is started any more.';
 
 -- Shows a claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
-create function pipeline.project_started(p_pipeline pipeline.pipelines, p_stage text, p_entity_ids text[]) returns void
+create function pipeline.project_started(p_stage pipeline.stages, p_entity_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pipeline.write_entities(p_pipeline.id, 'started', p_stage, null, p_entity_ids, null);
+  perform pipeline.write_entities(p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
 exception
   when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
     raise;
   when others then
     -- A user's own trigger that refuses one row must not stop the stage for all; completing will name the row.
-    perform pipeline.report('error', 'projection_failed', 'A claim could not be shown on its entities: ' || sqlerrm, jsonb_build_object('stage', p_stage));
+    perform pipeline.report('error', 'projection_failed', 'A claim could not be shown on its entities: ' || sqlerrm, jsonb_build_object('stage', p_stage.name));
 end
 $$;
-comment on function pipeline.project_started(pipeline.pipelines, text, text[]) is 'Projects a claim onto those of its entities that nobody holds.';
+comment on function pipeline.project_started(pipeline.stages, text[]) is 'Projects a claim onto those of its entities that nobody holds.';
 
 create function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -141,11 +141,11 @@ comment on function pipeline.held_items(uuid, bigint[]) is 'Those attempts of a 
 
 -- Built as json, not jsonb: it is read once, as text, by the function at the other end. What all or most of a batch have in
 -- common, the version and its needs, is looked up once.
-create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[]) returns json
+create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[]) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, array(select i.entity_id from unnest(p_items) i));
+  v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, p_entity_ids);
   v_version record;
   v_batch json;
 begin
@@ -165,7 +165,7 @@ begin
   return coalesce(v_batch, '[]');
 end
 $$;
-comment on function pipeline.batch_of(pipeline.stages, uuid, pipeline.claimed[]) is 'Claimed attempts as their worker reads them, each with its entity''s row and the results of its needs.';
+comment on function pipeline.batch_of(pipeline.stages, uuid, pipeline.claimed[], text[]) is 'Claimed attempts as their worker reads them, each with its entity''s row and the results of its needs.';
 
 create function pipeline.needs_of(p_run_id bigint, p_version_id int, p_stage_id int) returns json
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -210,15 +210,12 @@ create function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.w
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline pipeline.pipelines;
   v_claim record;
   v_wait_ms int;
   v_batch json := '[]';
-  v_ring int[] := array(select r from unnest(p_done.ready) r where r <> p_stage.id);
-  v_open boolean;
+  v_ring int[] := array_remove(p_done.ready, p_stage.id);
+  v_open boolean := pipeline.stage_open(p_stage);
 begin
-  select p.* into v_pipeline from pipeline.pipelines p where p.id = p_stage.pipeline_id;
-  v_open := p_stage.enabled and v_pipeline.enabled;
   if p_stage.limits is null then
     v_claim := pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
   else
@@ -226,12 +223,13 @@ begin
     v_wait_ms := v_claim.wait_ms;
   end if;
   if v_claim.token is not null then
-    perform pipeline.project_started(v_pipeline, p_stage.name, v_claim.entity_ids);
+    perform pipeline.project_started(p_stage, v_claim.entity_ids);
     -- A user's trigger may have ended one of them there and then.
     if v_claim.items is null or cardinality(v_claim.items) > (select count(*) from pipeline.attempts a where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
       v_claim.items := pipeline.held_items(v_claim.token, v_claim.attempt_ids);
+      v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
     end if;
-    v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.items);
+    v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.items, v_claim.entity_ids);
     -- A full claim with more behind it: that is how a stage scales out.
     if cardinality(v_claim.attempt_ids) >= p_limit and pipeline.live_workers(p_stage.id) < p_stage.max_workers and pipeline.has_ready_work(p_stage.id) then
       v_ring := v_ring || p_stage.id;
@@ -256,7 +254,7 @@ declare
 begin
   v_items := pipeline.held_items(p_worker.last_token, (select c.attempt_ids from pipeline.claims c where c.token = p_worker.last_token));
   update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
-  return pipeline.claim_answer(p_stage, case when cardinality(v_items) = 0 then 'empty' else 'working' end, 'repeated answer', pipeline.batch_of(p_stage, p_worker.last_token, v_items),
+  return pipeline.claim_answer(p_stage, case when cardinality(v_items) = 0 then 'empty' else 'working' end, 'repeated answer', pipeline.batch_of(p_stage, p_worker.last_token, v_items, array(select i.entity_id from unnest(v_items) i)),
     pipeline.followers_with_work(p_stage.id), p_done.verdicts);
 end
 $$;

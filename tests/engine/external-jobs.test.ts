@@ -74,7 +74,9 @@ test('of a callback and the poller that bring the same end at once, the first on
   expect(await verdicts(engine, second)).toEqual(['busy']);
   await callback.query('commit');
   expect(await verdicts(engine, second)).toEqual(['duplicate']);
-  expect(await engine.rows('select output from pipeline.attempts where output is not null')).toEqual([{ output: 'callback' }]);
+  expect(await engine.rows('select output from pipeline.attempts where output is not null')).toEqual([
+    { output: 'callback' },
+  ]);
 });
 
 test('a callback after the run was cancelled is stale', async ({ engine }) => {

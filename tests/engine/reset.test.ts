@@ -59,8 +59,7 @@ test('what a reset stage had brought is kept as history and can be read', async 
     'one 2 completed',
     'two 2 queued',
   ]);
-  const outputs =
-    'select output from pipeline.attempts where output is not null order by id';
+  const outputs = 'select output from pipeline.attempts where output is not null order by id';
   expect(await engine.rows(outputs)).toEqual([{ output: 'first time' }, { output: 'second time' }]);
 });
 

@@ -40,7 +40,10 @@ test.for(
   ),
 )('%s reported on an attempt that is %s is %s', async ([outcome, state, verdict], { engine }) => {
   const { id, worker, held } = await attemptIn(engine, state);
-  const before = [await engine.attempts(id), await engine.rows('select id, output, usage from pipeline.attempts order by id')];
+  const before = [
+    await engine.attempts(id),
+    await engine.rows('select id, output, usage from pipeline.attempts order by id'),
+  ];
   const item = {
     completed: completed(held, { late: true }),
     failed: failed(held, { message: 'late' }),
@@ -51,7 +54,10 @@ test.for(
   expect(items).toMatchObject([{ attempt: held.attempt, verdict }]);
   if (verdict === 'stale') expect(items[0]?.reason).toBeTruthy();
   if (verdict !== 'accepted') {
-    expect([await engine.attempts(id), await engine.rows('select id, output, usage from pipeline.attempts order by id')]).toEqual(before);
+    expect([
+      await engine.attempts(id),
+      await engine.rows('select id, output, usage from pipeline.attempts order by id'),
+    ]).toEqual(before);
   }
 });
 

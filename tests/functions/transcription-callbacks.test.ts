@@ -119,9 +119,7 @@ async function startTalk(engine: Engine, open: boolean) {
 }
 
 const attempts = (engine: Engine) =>
-  engine.rows(
-    'select a.state::text, a.service, a.job_id, a.usage, a.output from pipeline.attempts a order by a.id',
-  );
+  engine.rows('select a.state::text, a.service, a.job_id, a.usage, a.output from pipeline.attempts a order by a.id');
 const heard = { entity: '41', text: 'The ferry leaves at seven.' };
 const usage = expect.objectContaining({ model: 'embedded-transcript', audio_seconds: 2, cost_usd: 0.02 });
 

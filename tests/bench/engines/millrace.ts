@@ -45,9 +45,7 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   await owner.connect();
   await defineChain(owner, projection);
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
-  await owner.query(
-    'truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings',
-  );
+  await owner.query('truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings');
   await owner.query(`truncate public.bench_${projection}`);
   await owner.query(
     `insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`,
