@@ -81,24 +81,19 @@ end
 $$;
 comment on function pipeline.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
 
--- New runs of the current version for entities that the caller holds. Returns the runs; an entity with a live run gets none.
+-- New runs of the current version for entities that the caller holds, and that have no live run.
 create function pipeline.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pipeline.now();
   v_version_id int := (select p.current_version_id from pipeline.pipelines p where p.id = p_pipeline_id);
-  v_live int;
   v_runs bigint[];
   v_stage pipeline.version_stages;
 begin
-  -- The caller holds the entities, so nobody starts a run of them meanwhile. Mostly none has one: then none is looked up on its own.
-  v_live := (select count(*) from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running');
   with added as (
     insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata, created_at)
     select p_pipeline_id, v_version_id, e.id, e.metadata, v_now from unnest(p_entity_ids, pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids)) e(id, metadata)
-    -- "offset 0" keeps it a look-up for each: as a join it would compare each with all live runs.
-    where v_live = 0 or not exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running' offset 0)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -220,19 +215,20 @@ create function pipeline.queue_here(p_pipeline_id int, p_stage_id int, p_entity_
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_new bigint[] := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
-  v_live bigint[];
+  v_live record;
+  v_new bigint[];
   v_ring int[] := '{}';
 begin
-  if cardinality(v_new) < cardinality(p_entity_ids) then
-    select coalesce(array_agg(r.id), '{}') into v_live from (
-      select r.id from pipeline.runs r
-      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running'
-        -- Who was live before has an older run.
-        and r.id < coalesce((select min(n) from unnest(v_new) n), 9223372036854775807)
-      order by r.id for no key update) r;
-    v_ring := pipeline.start_over(v_live, p_stage_id);
-    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select r.entity_id from pipeline.runs r where r.id = any (v_live)));
+  -- Locked before it is decided who has none: without a projection, a worker that ends a run does not hold its row.
+  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live from (
+    select r.id, r.entity_id from pipeline.runs r
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id for no key update) l;
+  if cardinality(v_live.runs) = 0 then
+    v_new := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  else
+    v_new := pipeline.new_runs(p_pipeline_id, array(select e from unnest(p_entity_ids) e where e not in (select l from unnest(v_live.entity_ids) l)), p_stage_id);
+    v_ring := pipeline.start_over(v_live.runs, p_stage_id);
+    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select l from unnest(v_live.entity_ids) l));
   end if;
   perform pipeline.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
   from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;

@@ -44,3 +44,17 @@ test('a bulk update in a session that has updated one row before looks at each r
   expect(few).toBeGreaterThan(200);
   expect(many).toBeLessThan(few * 6);
 });
+
+test('starting over in live runs beside new ones looks at each row once', async ({ engine }) => {
+  await engine.pipeline(chain(['first', 'second']));
+  await engine.queued('first', 800);
+  await engine.insert(800);
+  const rows = (half: number) =>
+    planRows(
+      engine.database.superUrl,
+      `update public.items set first_status = 'queued' where id <= ${half} or id > 800 and id <= ${800 + half}`,
+    );
+  const [few, many] = [await rows(200), await rows(800)];
+  expect(few).toBeGreaterThan(400);
+  expect(many).toBeLessThan(few * 6);
+});

@@ -49,6 +49,27 @@ test('a cancel under way makes the completion busy, and stale once it is committ
   expect((await engine.run(id)).status).toBe('cancelled');
 });
 
+test('a start that waits for the completion which ends the live run begins a new one', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }], { projection: 'none' });
+  const [id] = await engine.insert(1);
+  const start = `select pipeline.start('flow', $1)`;
+  const first = await engine.value(start, [id]);
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  await worker.client.query('begin');
+  expect(await worker.report(completed(item))).toEqual(['accepted']);
+  const person = await engine.database.connect();
+  const second = begin(person.query(start, [id]));
+  await untilBlocked(engine, person);
+  await worker.client.query('commit');
+  expect((await second).rows).not.toEqual([{ start: first }]);
+  expect(await engine.rows('select status::text from pipeline.runs order by id')).toEqual([
+    { status: 'completed' },
+    { status: 'running' },
+  ]);
+  await engine.expectSound();
+});
+
 test('a cancel waits for the completion under way and then cancels the stage it readied', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
   const [id] = await engine.queued('first');
