@@ -1,4 +1,4 @@
--- Chapter 29: alerts: a stage that takes longer than it should
+-- Chapter 30: alerts: a stage that takes longer than it should
 --
 -- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits and retries included. Its
 -- attempts carry the time at which they are late (late_at); a retry takes that of the attempt before it, so it belongs to the

@@ -1,4 +1,4 @@
--- Chapter 30: recovery
+-- Chapter 31: recovery
 --
 -- pg_cron calls sweep() every ten seconds. It makes good whatever got lost: leases of dead workers, jobs that never
 -- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.

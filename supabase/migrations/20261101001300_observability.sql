@@ -1,4 +1,4 @@
--- Chapter 31: watching it
+-- Chapter 32: watching it
 --
 -- Views and functions for Supabase Studio's table editor and SQL editor.
 

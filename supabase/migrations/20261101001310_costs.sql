@@ -1,4 +1,4 @@
--- Chapter 32: what it costs
+-- Chapter 33: what it costs
 --
 -- An attempt's result keeps what it used, failed attempts included; usage.cost_usd is its price in US dollars. What a run
 -- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A

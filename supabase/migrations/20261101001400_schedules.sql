@@ -1,4 +1,4 @@
--- Chapter 33: schedules, and the doors
+-- Chapter 34: schedules, and the doors
 --
 -- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval in use.
 
