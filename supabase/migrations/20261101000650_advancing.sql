@@ -212,22 +212,28 @@ end
 $$;
 comment on function pipeline.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs and goes on; returns the stages with work.';
 
--- As complete() does for the stage it completes.
+-- As complete() does for the stage it completes. A user's trigger may have deleted or ended a run, or started the stage over, while
+-- the skip was shown: then there is nothing to go on from.
 create function pipeline.go_on(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_runs bigint[] := array(
+    select r.id from pipeline.runs r
+    where r.id = any (p_run_ids) and (r.status = 'running') is true
+      and exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped' and not a.superseded)
+    order by r.id);
   v_ready record;
   v_ring int[] := '{}';
 begin
   for v_ready in
-    select r.stage_id, array_agg(r.run_id) as run_ids from unnest((pipeline.advance(p_stage_id, p_run_ids)).ready) r group by r.stage_id order by r.stage_id
+    select r.stage_id, array_agg(r.run_id) as run_ids from unnest((pipeline.advance(p_stage_id, v_runs)).ready) r group by r.stage_id order by r.stage_id
   loop
     perform pipeline.show_queued(v_ready.stage_id, v_ready.run_ids);
     v_ring := v_ring || v_ready.stage_id;
   end loop;
-  v_ring := v_ring || pipeline.advance_others(p_stage_id, p_run_ids);
-  perform pipeline.finish_runs(p_stage_id, p_run_ids);
+  v_ring := v_ring || pipeline.advance_others(p_stage_id, v_runs);
+  perform pipeline.finish_runs(p_stage_id, v_runs);
   return v_ring;
 end
 $$;

@@ -58,7 +58,8 @@ declare
   v_outcome text := p_item ->> 'outcome';
 begin
   return case
-    when p_item ? 'strange' then format('an item must be an object, this is %s', p_item ->> 'strange')
+    -- What names an attempt is an object, whatever other keys it has.
+    when p_id is null and p_item ->> 'strange' is not null then format('an item must be an object, this is %s', p_item ->> 'strange')
     when p_id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(p_item ->> p_key, 'null'))
     when p_key = 'attempt' and p_item ->> 'token' is null then 'token must be the one that the claim handed over, this is null'
     when v_outcome is null or v_outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and v_outcome in ('waiting', 'released'))

@@ -45,6 +45,18 @@ test('a malformed item is rejected with the field and the value found, beside a 
   }
 });
 
+test('keys that nobody asked for change nothing about a report, whatever its outcome', async ({ engine }) => {
+  await engine.pipeline(chain(['one'], external));
+  await engine.queued('one', 6);
+  const worker = await Worker.of(engine, 'one');
+  const batch = await worker.take();
+  const reports = batch.map((item, place) => ({
+    ...([completed(item), failed(item), waiting(item, `${place}`)][place % 3] as Row),
+    strange: place < 3 ? 'string' : null,
+  }));
+  expect(await worker.report(...reports)).toEqual(Array(6).fill('accepted'));
+});
+
 test('a call that is no list, or a list too long, is refused as a whole and records nothing', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   const [id] = await engine.queued('one');

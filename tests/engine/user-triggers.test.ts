@@ -50,6 +50,36 @@ test('a trigger that queues a failed stage anew gets a new run', async ({ engine
   expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 1 queued']);
 });
 
+test.for([
+  ['deletes its row', 'delete from public.items where id = new.id', []],
+  [
+    'cancels its run',
+    `perform pipeline.cancel(r.id) from pipeline.runs r where r.entity_id = new.id::text`,
+    ['one 1 completed', 'two 1 skipped'],
+  ],
+  [
+    'starts the run over',
+    `update public.items set one_status = 'queued' where id = new.id`,
+    ['one 1 completed superseded', 'two 1 skipped superseded', 'one 2 queued'],
+  ],
+])(
+  'a trigger that %s when a stage shows as skipped leaves nothing to go on from, and the others of the batch go on',
+  async ([, act, attempts], { engine }) => {
+    const [one, two, three] = chain(['one', 'two', 'three']);
+    if (!one || !two || !three) throw new Error('a chain of three');
+    await engine.pipeline([one, { ...two, when: '$.entity.label == "never"' }, three]);
+    const [id, other] = await engine.queued('one', 2);
+    await engine.sql.query(`
+    create function public.act() returns trigger language plpgsql security definer as $$ begin ${act}; return null; end $$;
+    create trigger act after update on public.items for each row
+    when (new.id = ${id} and new.two_status = 'completed' and old.two_status <> 'completed') execute function public.act()`);
+    await runStage(engine, 'one');
+    await engine.expectSound();
+    expect(await engine.attempts(id)).toEqual(attempts);
+    expect(await engine.attempts(other)).toEqual(['one 1 completed', 'two 1 skipped', 'three 1 queued']);
+  },
+);
+
 test('starting a live run over shows no failure on the way, so a trigger on failures stays quiet', async ({
   engine,
 }) => {
