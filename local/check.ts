@@ -34,7 +34,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
 
 /** Starts the checks of the migrated database at `url`. */
 function databaseChecks(url: string, write: boolean): Check[] {
-  const advice = 'correct the migration, or justify the finding in local/check/advisors.ts';
+  const advice = 'correct the migration, or add the finding to those justified in local/check/advisors.ts';
   return [
     { name: 'schema snapshot', remedy: byWriting, findings: checkSnapshot(url, write) },
     { name: 'database types', remedy: byWriting, findings: checkDatabaseTypes(url, write) },

@@ -44,11 +44,30 @@ export async function applyMigrations(url: string, migrations: Migrations): Prom
   }
 }
 
+/** Of the CLI's output, which migration failed and why; all of it where it says something else. */
+function failureOf(output: string): string {
+  const [, file, why, statement] =
+    output.match(
+      /Applying migration (\S+)\.\.\.\n(ERROR: [\s\S]*?)\nAt statement: \d+\n([\s\S]*?)(?:\nTry rerunning .*)?$/,
+    ) ?? [];
+  if (!file || !statement) return output;
+  const lines = statement.trimEnd().split('\n');
+  const shown = lines.length > 6 ? [...lines.slice(0, 6), '…'] : lines;
+  const remedy = file.includes('_pipeline_')
+    ? [
+        `Correct the definition, delete supabase/migrations/${file} if no database has taken it yet, and run ` +
+          '`npm run pipelines:sync` again.',
+      ]
+    : [];
+  return [`Migration ${file} failed.`, why, ...shown, ...remedy].join('\n');
+}
+
 function runCli(args: string[]): Promise<void> {
   const env = { ...process.env, SUPABASE_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1', NO_COLOR: '1' };
   return new Promise((resolve, reject) => {
     execFile(supabaseBinary(), args, { env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      if (error) reject(new Error(`supabase ${args.slice(0, 2).join(' ')} failed:\n${stdout}${stderr}`.trim()));
+      if (error)
+        reject(new Error(failureOf(`supabase ${args.slice(0, 2).join(' ')} failed:\n${stdout}${stderr}`.trim())));
       else resolve();
     });
   });

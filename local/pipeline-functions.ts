@@ -18,12 +18,16 @@ interface FunctionConfig {
 export function functionFaults(pipelines: DefinitionJson[], supabaseFolder: string): string[] {
   const config = parse(fs.readFileSync(path.join(supabaseFolder, 'config.toml'), 'utf8'));
   const configured = (config.functions ?? {}) as Record<string, FunctionConfig>;
+  const stageOf = new Map<string, string>();
   return pipelines.flatMap(({ pipeline, stages }) =>
     stages.flatMap((stage) => {
       if (stage.function === undefined) return [];
       const subject = `Stage ${stage.name} of pipeline ${pipeline} runs in function ${stage.function}`;
       const code = path.join('functions', stage.function, 'index.ts');
       const faults: string[] = [];
+      const other = stageOf.get(stage.function);
+      if (other) faults.push(`${subject}, as ${other} does: give each stage a function of its own.`);
+      stageOf.set(stage.function, `stage ${stage.name} of pipeline ${pipeline}`);
       if (!fs.existsSync(path.join(supabaseFolder, code))) {
         faults.push(`${subject}, which does not exist: write supabase/${code}, or correct the name in the definition.`);
       }

@@ -81,7 +81,7 @@ async function sync(check: boolean): Promise<void> {
     console.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
   } else {
     console.log(
-      'Run `npm run check -- --write`, which renews the schema snapshot and the types, then `supabase db push`.',
+      'Run `npm run check -- --write`, which renews the schema snapshot and the types, then `npx supabase db push --remote`.',
     );
   }
 }

@@ -341,6 +341,7 @@ table pipeline.settings
   column value text not null
   constraint settings_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX settings_pkey ON pipeline.settings USING btree (name)
+  CREATE TRIGGER settings_are_checked BEFORE INSERT OR UPDATE ON pipeline.settings FOR EACH ROW EXECUTE FUNCTION pipeline.check_setting()
 view pipeline.stage_health
   column completed bigint
   column enabled boolean
@@ -1045,6 +1046,7 @@ function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[
 function pipeline.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7029bf4df7a7e74bcd3d1a8d45b9b480
 function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 979f2176943a1afceb3fc72be32b4e59
 function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cbba8922e84647b60eae5b319d4681f5
+function pipeline.check_setting() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body b06b3f2ac87eacadd8f575567b2d0aa5
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
 function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77c282244f65c21532dae66b6fe3fe69
 function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
@@ -1109,7 +1111,7 @@ function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_perma
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 32725107a1a675f4d3b2b2158c8a976f
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
-function pipeline.fault_of(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9aba8dff7cb17bd0973ef2303396ba7b
+function pipeline.fault_of(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body b4fdda2c02e75909d094ef99af3caebb
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
@@ -1126,7 +1128,7 @@ function pipeline.forget_lanes(p_pipeline_id integer, p_definition jsonb) return
 function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b04f5cc491925261f08792abf4403d5b
 function pipeline.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c082cfcb19298a1058ac13d2adf6a5e9
 function pipeline.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
-function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 486205dabdfead6f24b629df89097465
+function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b72e0933704dad88543950140a75fe2
 function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9e89fcf548da347253a815172abc22f
 function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270

@@ -54,7 +54,7 @@ export function bookWatcher({ client, bookId, limitMs, signal, out }: WatchBookO
 /** Notes how far the pages were when a stage began that waits for some of them. */
 function note({ pages, pageCounts, statuses }: BookProgress, notes: Map<string, string>): void {
   for (const stage of bookStages) {
-    if (notes.has(stage) || statuses[stage] === 'pending' || !books.stages[stage]?.after) continue;
+    if (notes.has(stage) || statuses[stage] === 'pending' || !books.stage(stage).after) continue;
     const done = (of: string) => pageCounts[of]?.completed ?? 0;
     notes.set(stage, `began when ${done('blend')} of ${pages} pages were blended, ${done('label')} labelled`);
   }

@@ -11,6 +11,24 @@ create table pipeline.settings (
 );
 comment on table pipeline.settings is 'Settings of the engine; a Vault secret called pipeline_<name> goes before the row here.';
 
+create function pipeline.check_setting() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_wanted text := case
+    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$' then 'a whole number from 1 to 9999'
+    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false') then 'true or false' end;
+begin
+  if v_wanted is not null then
+    raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
+      using errcode = 'MR002', hint = format('update pipeline.settings set value = … where name = %L; it stays as it was.', new.name);
+  end if;
+  return new;
+end
+$$;
+comment on function pipeline.check_setting() is 'Refuses a value that a setting cannot have, with MR002.';
+create trigger settings_are_checked before insert or update on pipeline.settings for each row execute function pipeline.check_setting();
+
 insert into pipeline.settings (name, value, comment) values
   ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
   ('retention_days', '90', 'Days after which pipeline.prune() deletes finished runs.'),

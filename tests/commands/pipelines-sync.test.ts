@@ -102,6 +102,17 @@ it('fails, in one sentence and writing nothing, while the function of a stage is
   expect(readMigrations()).toEqual(before);
 });
 
+it('fails while two stages name one function', async () => {
+  addStage();
+  edit('supabase/functions/_pipelines/leads.ts', "function: 'leads-grade'", "function: 'leads-messaging'");
+  const { code, stderr } = await sync('--check');
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'Stage grade of pipeline leads runs in function leads-messaging, as stage messaging of pipeline leads does: ' +
+      'give each stage a function of its own.',
+  );
+});
+
 it.each([
   ['has no block', ''],
   ['asks for a JWT', configuration.replace('verify_jwt = false', '')],
@@ -123,7 +134,7 @@ function addPipelines(file: string, pipelines: [name: string, stages: string, ta
     return `export const p${place} = definePipeline({ name: '${name}', entity: ${entity}, stages: { ${stages} }, ${more} });`;
   });
   const imports = "import { definePipeline } from '../_shared/define-pipeline.ts';";
-  const map = `const map = { kind: 'map' as const, function: 'leads-subject', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
+  const map = `const map = { kind: 'map' as const, function: 'leads-grade', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
     timeoutSeconds: 30, retry: { maxAttempts: 1, backoff: { kind: 'list' as const, seconds: [1] } } };`;
   const text = [imports, map, ...source].join('\n');
   fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
@@ -231,6 +242,8 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
 });
 
 it('asks for two steps when a stage is to go that a parent counted so far', async () => {
+  addFunction();
+  configure();
   const outer = (counted: string): [string, string] => [
     'outer',
     `split: { ...map, child: { pipeline: 'inner' } }, late: { kind: 'manual', after: [{ map: 'split', stage: '${counted}', all: true }] }`,

@@ -29,10 +29,16 @@ interface Addresses {
   dataDir: string;
 }
 
-/** Starts `npm run stack -- --json` as a user does, and reads its line. */
-async function startCommand(): Promise<{ child: ChildProcess; lines: string[]; addresses: Addresses }> {
-  const args = ['local/bootstrap.mjs', 'local/stack-command.ts', '--json'];
-  const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+const byNpm = ['npm', 'run', '-s', 'stack', '--', '--json'];
+const asNpmDoes = [process.execPath, 'local/bootstrap.mjs', 'local/stack-command.ts', '--json'];
+
+/** Starts the stack and reads its line. */
+async function startCommand([program = '', ...args]: string[] = asNpmDoes): Promise<{
+  child: ChildProcess;
+  lines: string[];
+  addresses: Addresses;
+}> {
+  const child = spawn(program, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   const lines: string[] = [];
   let errors = '';
@@ -81,6 +87,14 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     expect(lines).toHaveLength(1);
     expect(processesOf(addresses.dataDir)).toEqual([]);
     expect(fs.existsSync(addresses.dataDir)).toBe(false);
+  });
+
+  it('ends cleanly when npm is told to stop', async () => {
+    const { child, addresses } = await startCommand(byNpm);
+    child.kill('SIGINT');
+    await until(() => child.exitCode !== null);
+    expect(child.exitCode).toBe(0);
+    expect(processesOf(addresses.dataDir)).toEqual([]);
   });
 
   it('runs beside another one, and leaves nothing behind when whoever started it is killed', async () => {

@@ -37,9 +37,26 @@ describe('startStack', () => {
     fs.writeFileSync(path.join(migrations, '20260101000000_bad.sql'), 'create table public.a (id nonsense);');
     const before = childProcesses(process.pid).length;
     await expect(startStack({ services: false, migrations, functionsDir })).rejects.toThrow(
-      /20260101000000_bad.sql[\s\S]*type "nonsense" does not exist/,
+      /^Migration 20260101000000_bad.sql failed.\nERROR: type "nonsense" does not exist [\s\S]*\ncreate table public.a \(id nonsense\)\n +\^$/,
     );
     await until(() => childProcesses(process.pid).length <= before);
+  });
+
+  it('says of a definition that the database refuses what to correct, and to write its migration anew', async () => {
+    const migrations = temporaryFolder();
+    const definition = `select '${'{}\n'.repeat(100)}'::jsonb;`;
+    fs.writeFileSync(path.join(migrations, '20260101000000_good.sql'), 'create table public.a (id int);');
+    fs.writeFileSync(path.join(migrations, '20260101000001_pipeline_bad.sql'), definition);
+    const failure = await startStack({ services: false, migrations, functionsDir }).catch(
+      (error: Error) => error.message,
+    );
+    expect(failure).toMatch(
+      /^Migration 20260101000001_pipeline_bad.sql failed.\nERROR: invalid input syntax for type json/,
+    );
+    expect(failure).toMatch(
+      /delete supabase\/migrations\/20260101000001_pipeline_bad.sql .* `npm run pipelines:sync` again/,
+    );
+    expect(String(failure).split('\n').length).toBeLessThan(20);
   });
 
   it('refuses a migration that only a superuser could apply', async () => {

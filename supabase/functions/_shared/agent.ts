@@ -17,10 +17,10 @@ import { defineStage, HandedBack, type HandlerContext, type Stage } from './stag
 
 const LONGEST_MESSAGE = 100_000;
 
-export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObject> {
-  pipeline: PipelineDefinition;
+export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObject, Name extends string = string> {
+  pipeline: PipelineDefinition<Name>;
   /** A stage of kind `agent`; its option `agent` limits turns, tokens, cost and time. */
-  stage: string;
+  stage: NoInfer<Name>;
   input: Input;
   /** The form of the answer, which ends the conversation. */
   output: Output;
@@ -39,8 +39,8 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
  * it is used the attempt goes back to the queue between two turns, which costs nothing. The model answers in the call,
  * whatever LLM_MODE says.
  */
-export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject>(
-  options: AgentOptions<Input, Output>,
+export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject, Name extends string>(
+  options: AgentOptions<Input, Output, Name>,
 ): Stage {
   return defineStage({
     pipeline: options.pipeline,

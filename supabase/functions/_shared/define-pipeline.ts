@@ -1,10 +1,10 @@
 import { checkGraph, checkReplaces, definitionFaults } from './definition-checks.ts';
 import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
 
-/** A checked pipeline definition. */
-export interface PipelineDefinition {
+/** A checked pipeline definition; `Name` is any of its stages' names. */
+export interface PipelineDefinition<Name extends string = string> {
   name: string;
-  stages: Record<string, StageDefinition>;
+  stages: Record<Name, StageDefinition>;
   /** One stage's definition. Throws when there is none of that name. */
   stage(name: string): StageDefinition;
   /** The definition as `pipeline.define(jsonb)` takes it. */
@@ -15,7 +15,9 @@ export interface PipelineDefinition {
  * Checks a pipeline's definition. Throws an error that names the field, what is wrong with it and what was found;
  * the database checks it again when it is defined there.
  */
-export function definePipeline(input: PipelineInput): PipelineDefinition {
+export function definePipeline<Input extends PipelineInput>(
+  input: Input,
+): PipelineDefinition<keyof Input['stages'] & string> {
   const parsed = pipelineSchema.safeParse(input);
   if (!parsed.success) {
     const faults = definitionFaults(parsed.error, input).join('; ');

@@ -23,10 +23,10 @@ export const mapResult = z.object({
 
 type Items<T> = Iterable<T> | AsyncIterable<T>;
 
-export interface MapOptions<Input extends z.ZodType, Item extends z.ZodType<ChildItem>> {
-  pipeline: PipelineDefinition;
+export interface MapOptions<Input extends z.ZodType, Item extends z.ZodType<ChildItem>, Name extends string = string> {
+  pipeline: PipelineDefinition<Name>;
   /** A stage of kind `map`. */
-  stage: string;
+  stage: NoInfer<Name>;
   input: Input;
   /** One child: its `key`, and what the definition's insert function is to write. */
   item: Item;
@@ -45,8 +45,8 @@ export interface MapOptions<Input extends z.ZodType, Item extends z.ZodType<Chil
  * A stage that starts a run of its child pipeline for each item, in chunks, and then waits for them: the definition's
  * fan-in rule says when it is done. Throws when the pipeline defines no map stage of that name.
  */
-export function defineMap<Input extends z.ZodType, Item extends z.ZodType<ChildItem>>(
-  options: MapOptions<Input, Item>,
+export function defineMap<Input extends z.ZodType, Item extends z.ZodType<ChildItem>, Name extends string>(
+  options: MapOptions<Input, Item, Name>,
 ): Stage {
   const { pipeline, stage, input, settings } = options;
   const { kind } = pipeline.stage(stage);

@@ -68,9 +68,9 @@ export interface FinishContext {
  */
 export type Finish<Output> = (job: unknown, context: FinishContext) => Output | Promise<Output>;
 
-export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType> {
-  pipeline: PipelineDefinition;
-  stage: string;
+export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string = string> {
+  pipeline: PipelineDefinition<Name>;
+  stage: NoInfer<Name>;
   /** Parses `{ entity, needs }`: the entity's row and the results of the stages this one needs. */
   input: Input;
   output: Output;
@@ -96,8 +96,8 @@ export interface Stage {
 }
 
 /** Joins a stage's code with its definition. Throws when the pipeline defines no such stage, or one that has no code. */
-export function defineStage<Input extends z.ZodType, Output extends z.ZodType>(
-  options: StageOptions<Input, Output>,
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
+  options: StageOptions<Input, Output, Name>,
 ): Stage {
   const definition = options.pipeline.stage(options.stage);
   if (!('function' in definition)) {
