@@ -1046,7 +1046,7 @@ function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[
 function pipeline.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7029bf4df7a7e74bcd3d1a8d45b9b480
 function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 979f2176943a1afceb3fc72be32b4e59
 function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cbba8922e84647b60eae5b319d4681f5
-function pipeline.check_setting() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body b06b3f2ac87eacadd8f575567b2d0aa5
+function pipeline.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b06b3f2ac87eacadd8f575567b2d0aa5
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
 function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77c282244f65c21532dae66b6fe3fe69
 function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
@@ -1078,7 +1078,7 @@ function pipeline.define(p_definition jsonb) returns integer language plpgsql vo
 function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5030e1c4ec45daa599dc8432b67d2009
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
-function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f8b01f104b4559f7e141de5ecb0b281f
+function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body a4ef2d7d6966babb75ed95ecadd4fe22
 function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
 function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2c8ce6cc5827edbcc625dcee27869466
 function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1111,7 +1111,6 @@ function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_perma
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 32725107a1a675f4d3b2b2158c8a976f
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
-function pipeline.fault_of(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body b4fdda2c02e75909d094ef99af3caebb
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
@@ -1146,6 +1145,7 @@ function pipeline.is_kind(p_stage jsonb, p_kinds text[]) returns boolean languag
 function pipeline.is_last_word(p_attempt pipeline.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 578730f420cfcb2718f96bb29f20a340
 function pipeline.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7862813a20f63eccf93d8fb72b07a6f5
 function pipeline.is_only_root(p_stage pipeline.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a1df32f0d69bc92fd592c878943c1be0
+function pipeline.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body b4fdda2c02e75909d094ef99af3caebb
 function pipeline.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function pipeline.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 87d5153577662dd8fac041b55e3acc1f
 function pipeline.join_children(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae252ca81e9da319e66acdfc5870122d
@@ -1201,7 +1201,7 @@ function pipeline.pages__rows(p_ids text[]) returns json[] language plpgsql vola
 function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
 function pipeline.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d3b22e0d29b3e3a81bd9cd83918d59c
-function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f930d6b89707d8e7700123ee0ab235af
+function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d576f02af95da59e1a894f20d90bafb
 function pipeline.pass_gate(p_stage_id integer, p_may_wait boolean) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 43dd4c411fd1f5621e0782bbf7af2270
 function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ff0c7b9e76cc7619b6495acaee07874
 function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0bbd944482c0d4e0f60fdc3bb5fa1194

@@ -51,7 +51,7 @@ end
 $$;
 comment on function pipeline.items_of(json) is 'The list of reports as jsonb, item by item where the whole cannot be.';
 
-create function pipeline.fault_of(p_item jsonb, p_key text, p_id bigint) returns text
+create function pipeline.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -71,7 +71,7 @@ begin
   end;
 end
 $$;
-comment on function pipeline.fault_of(jsonb, text, bigint) is 'What is malformed about a report; null when nothing is. id: the attempt''s number, null where the item names none.';
+comment on function pipeline.item_fault(jsonb, text, bigint) is 'What is malformed about a report; null when nothing is. id: the attempt''s number, null where the item names none.';
 
 -- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for an external job's end.
 create function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[]
@@ -99,7 +99,7 @@ begin
     left join pipeline.runs r on r.id = a.run_id
     cross join lateral (
       select case when k.id is null or f.token is null or f.outcome is distinct from 'completed' or f.result is null or p_key = 'submission'
-        then pipeline.fault_of(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
+        then pipeline.item_fault(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
     ) v
     order by f.ordinality);
 end

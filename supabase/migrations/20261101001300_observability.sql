@@ -167,8 +167,13 @@ begin
     from unnest(array['millrace-sweep', 'millrace-prune']) j;
   return query select 'the sweep has run in the last minute', coalesce(v_swept > pipeline.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
   return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
-    coalesce(string_agg(distinct coalesce(n.status_code::text, n.error_msg, 'no answer'), ', '), 'no rings yet')
-    from (select h.status_code, h.error_msg from net._http_response h order by h.id desc limit 20) n;
+    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no rings yet')
+    from (select h.status_code, h.error_msg, h.content from net._http_response h order by h.id desc limit 20) n;
+  return query select 'ready work is taken within a minute', count(*) = 0,
+    coalesce(string_agg(format('stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name, to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id), 'nothing waits')
+    from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
+    cross join lateral (select min(a.queue_at) as since from pipeline.attempts a where a.stage_id = s.id and a.queue_at <= pipeline.now() - interval '1 minute' and a.state = 'queued') w
+    where s.enabled and p.enabled and w.since is not null and s.limits is null and pipeline.live_workers(s.id) = 0;
   return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select pipeline.attach(%L)', p.name), p.entity_table::text)
     from pipeline.pipelines p, lateral pipeline.fault_of(p.name) f(fault);
   return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');

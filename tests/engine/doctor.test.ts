@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
+import { Worker } from '../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */
 const amiss = (engine: Engine) =>
@@ -63,10 +64,16 @@ test('doctor tells of a sweep that stopped, and of schedules that are gone', asy
 test('doctor tells of rings that the functions did not answer', async ({ engine }) => {
   await healthy(engine);
   const owner = await engine.database.connect('supabase_admin');
-  await owner.query(`insert into net._http_response (id, status_code) values (1, 202), (2, 401)`);
+  const content = '{"error":{"code":"wrong_stage","message":"This function was rung for \\"two\\"."}}';
+  await owner.query('insert into net._http_response (id, status_code, content) values (1, 202, null), (2, 401, $1)', [
+    content,
+  ]);
   const found = await amiss(engine);
   expect(found).toMatchObject([
-    { what: 'the functions answered the last rings', detail: expect.stringContaining('401') },
+    {
+      what: 'the functions answered the last rings',
+      detail: expect.stringContaining('401: This function was rung for'),
+    },
   ]);
 });
 
@@ -80,6 +87,24 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   ]);
   await engine.advance('61 minutes');
   await engine.sql.query('select pipeline.sweep()');
+  expect((await amiss(engine)).map((row) => row.what)).not.toContain('no errors in the last hour');
+});
+
+test('doctor tells of ready work that nobody takes, and whose logs to read', async ({ engine }) => {
+  await healthy(engine);
+  await engine.queued('only');
+  await engine.advance('59 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toEqual([]);
+  await engine.advance('2 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toEqual([
+    {
+      what: 'ready work is taken within a minute',
+      detail: 'stage only of flow waits since 2026-11-02 09:00:00: look at the logs of function flow-only',
+    },
+  ]);
+  await (await Worker.of(engine, 'only')).claim(0);
   expect(await amiss(engine)).toEqual([]);
 });
 

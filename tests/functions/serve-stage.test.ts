@@ -56,6 +56,34 @@ describe('a doorbell', () => {
     await Promise.all([...only.drains, ...both.drains]);
   });
 
+  test.each([
+    [
+      '{"pipeline":"test","stage":"other"}',
+      'stage other of pipeline test, but its code serves stage work of pipeline test',
+    ],
+    [
+      '{"pipeline":"else","stage":"work"}',
+      'stage work of pipeline else, but its code serves stage work of pipeline test',
+    ],
+  ])('rung for another stage is refused with what to correct: %s', async (body, message) => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const { drains, call } = makeFunction();
+    const answer = await call({ body });
+    expect(answer.status).toBe(409);
+    expect((await answer.json()).error).toMatchObject({
+      code: 'wrong_stage',
+      message: expect.stringContaining(message),
+    });
+    expect(error).toHaveBeenCalledWith(expect.stringContaining(message));
+    expect(drains).toHaveLength(0);
+  });
+
+  test.each(['', 'ring', 'null', '[1]'])('whose body names no stage is answered all the same: %j', async (body) => {
+    const { drains, call } = makeFunction();
+    expect((await call({ body })).status).toBe(202);
+    await Promise.all(drains);
+  });
+
   test('rung with GET is refused', async () => {
     const { drains, call } = makeFunction();
     expect((await call({ method: 'GET' })).status).toBe(405);

@@ -22,7 +22,8 @@ export function serveStage(stage: Stage): void {
 }
 
 /**
- * What the function answers: 202 when it goes to work, 401 without the secret key, 500 with the faults of its settings.
+ * What the function answers: 202 when it goes to work, 401 without the secret key, 409 when it is rung for a stage that is
+ * not its own, 500 with the faults of its settings.
  * A GET with `?health` tells the state of the settings and starts nothing.
  */
 export function answerDoorbell(
@@ -48,10 +49,31 @@ export function answerDoorbell(
     if (request.method !== 'POST') {
       return Response.json({ error: { code: 'method_not_allowed', message: 'Ring with POST.' } }, { status: 405 });
     }
+    const other = await otherStageRung(request, stage);
+    if (other) {
+      console.error(other);
+      return Response.json({ error: { code: 'wrong_stage', message: other } }, { status: 409 });
+    }
     background(drainStage(stage, env, platform, rpcFor(platform)));
     // The drain goes ahead all the same: each attempt then fails with this reason and is tried again later.
     return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'draining' }, { status: 202 });
   };
+}
+
+/** What to correct when a ring names a stage that this function does not serve: nobody else would say why that one stands still. */
+async function otherStageRung(request: Request, { pipeline, name }: Stage): Promise<string | undefined> {
+  const body = await request.text();
+  let rung: { pipeline?: unknown; stage?: unknown };
+  try {
+    rung = Object(JSON.parse(body || '{}'));
+  } catch {
+    return undefined;
+  }
+  if (rung.stage === undefined || (rung.pipeline === pipeline.name && rung.stage === name)) return undefined;
+  return (
+    `This function was rung for stage ${rung.stage} of pipeline ${rung.pipeline}, but its code serves stage ${name} of ` +
+    `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`
+  );
 }
 
 /** Runs one worker of a stage until it ends, and waits for the doorbells it rang. */
