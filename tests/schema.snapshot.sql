@@ -69,7 +69,7 @@ table pipeline.arrivals
   constraint arrivals_pkey PRIMARY KEY (stage_id, lane, id)
   CREATE UNIQUE INDEX arrivals_pkey ON pipeline.arrivals USING btree (stage_id, lane, id)
 sequence pipeline.arrivals_id_seq
-table pipeline.attempts with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
+table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column alone boolean not null default false
   column created_at timestamp with time zone not null
   column deadline_at timestamp with time zone
@@ -987,9 +987,9 @@ function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, st
 function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e1d6c709867b31c164cd14af030cf08
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 94b0a7fe7e88f97372c8c43e3bfb98ef
-function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 294734207f8150efe8dcf91b531168f8
+function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31d2b772b04d6f9a9b6240a327cd48b4
 function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
-function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd08750d23b5fa1749cade323a54a557
+function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 463d103666ee73f0f2d2f2be25d081f6
 function pipeline.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c95212f8f72d025f810fb5e61268e1f
 function pipeline.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 40bd42d97c2825ea1d43d235642fdad1
 function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f67fed03378b227f0fa2d302a7f126cb
@@ -1221,7 +1221,7 @@ function pipeline.prune() returns jsonb language plpgsql volatile set search_pat
 function pipeline.prune_alerts(p_before timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 445fc6f6f1eb4ee0b83a258572ed297a
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
 function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c11e76d204077689f0c8dfc212555536
-function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a5dd43cd3360209f69e16bea440f911d
+function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 418b62748089d04558a5191306c19094
 function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 07ddcba4c184d99c4c5a52930c191b41
 function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
@@ -1286,7 +1286,7 @@ function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[] lang
 function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
 function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5156e73c21b626dc7e2fbb6b0ffd28bd
 function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d85d35eb0c490f6b037fedf0c637fe9f
-function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fb4a15492a2536da4e2131563c9aab7
+function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea0e16b2eb311686c37f1f249dd9f672
 function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
 function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
 function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd06640a3b786af7891b7f049efd0fca
@@ -1314,6 +1314,7 @@ function pipeline.toc__key() returns trigger language plpgsql volatile security 
 function pipeline.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.toc__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a194fe51f5a24fc4b639078005584623
 function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body db8e1bd13f9768e8a55b93f04e750140
+function pipeline.unbegun_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c4b9725a335dbdb9097342134b38072
 function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c73c8106839fdb1892399e77e49eda32
 function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c51bcd862df1b0b800aa525696f54637
 function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51129998e69a04b4ae652f7229eec2b

@@ -8,9 +8,9 @@
 --
 -- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
 --   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
---     So a claim is a HOT update: it writes no index entry. A claim passes over the started rows at the head of the
+--     So a claim is a HOT update, which writes no index entry, as long as its page has room. A claim passes over the started rows at the head of the
 --     index, of which there are no more than the live workers hold.
---   * there are no foreign keys on runs, attempts and results: their only writers are the transitions, and
+--   * there are no foreign keys on runs and attempts: their only writers are the transitions, and
 --     check_invariants() looks for orphans.
 
 create type pipeline.run_status as enum ('running', 'completed', 'failed', 'cancelled');
@@ -71,7 +71,7 @@ create table pipeline.attempts (
   usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
   constraint attempts_number_key unique (run_id, stage_id, number)
-) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 create index attempts_ready on pipeline.attempts (stage_id, queue_at, id) where queue_at is not null;
 create index attempts_to_poll on pipeline.attempts (poll_at) where poll_at is not null;
 create index attempts_by_deadline on pipeline.attempts (deadline_at) where deadline_at is not null;

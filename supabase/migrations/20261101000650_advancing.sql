@@ -42,6 +42,20 @@ end
 $$;
 comment on function pipeline.running_of(bigint[]) is 'Those of the runs that are running.';
 
+-- A user's trigger on what was shown last may have ended a run, deleted it, or begun the stage by itself.
+create function pipeline.unbegun_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id from pipeline.runs r
+    where r.id = any (p_run_ids) and (r.status = 'running') is true
+      and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded)
+    order by r.id);
+end
+$$;
+comment on function pipeline.unbegun_runs(int, bigint[]) is 'Those of the runs that are running and have no attempt of the stage that counts.';
+
 -- For runs that go on after they were over: their end may have come before some stage began.
 create function pipeline.begin_open(p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp

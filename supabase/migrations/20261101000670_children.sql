@@ -22,6 +22,7 @@ create function pipeline.begin_roots(p_pipeline_id int, p_run_ids bigint[]) retu
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_shown boolean := (select p.projection <> 'none' from pipeline.pipelines p where p.id = p_pipeline_id);
   v_root record;
   v_runs bigint[];
   v_ring int[] := '{}';
@@ -36,6 +37,9 @@ begin
     -- A stage that failed as it began, since its own child could not, has ended its run.
     v_runs := pipeline.running_of(v_root.run_ids);
     perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (v_runs)));
+    if v_shown then
+      v_runs := pipeline.unbegun_runs(v_root.stage_id, v_runs);
+    end if;
     if v_root.plain then
       perform pipeline.queue_attempts(v_root.stage_id, v_runs);
       v_ring := v_ring || v_root.stage_id;

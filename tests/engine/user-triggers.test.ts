@@ -80,6 +80,37 @@ test.for([
   },
 );
 
+// The first word is who shows it: the statement within start(), or the one within the intake of a user's update.
+const startings = ['start', 'update'].flatMap((how) => ['anew', 'over'].map((what) => [how, what] as const));
+const meddlings = [
+  ['deletes its row', 'delete from public.items where id = new.id', []],
+  [
+    'cancels its run',
+    `perform pipeline.cancel(r.id) from pipeline.runs r where r.entity_id = new.id::text and r.status = 'running'`,
+    ['cancelled'],
+  ],
+  ['queues it again', `update public.items set one_status = 'queued' where id = new.id`, ['running']],
+] as const;
+
+test.for(startings.flatMap((starting) => meddlings.map((meddling) => [...starting, ...meddling] as const)))(
+  '%s of a run %s leaves nothing behind where a trigger, once it shows as queued, %s',
+  async ([how, what, , act, ends], { engine }) => {
+    await engine.pipeline(chain(['one', 'two']));
+    const [id] = await engine.queued('one');
+    await runStage(engine, 'one');
+    if (what === 'anew') await runStage(engine, 'two');
+    await engine.sql.query(`
+    create function public.act() returns trigger language plpgsql security definer as $$ begin
+      if pg_trigger_depth() = ${how === 'start' ? 1 : 2} then ${act}; end if; return null; end $$;
+    create trigger act after update on public.items for each row when (new.one_status = 'queued') execute function public.act()`);
+    if (how === 'start') await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+    else await engine.sql.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
+    await engine.expectSound();
+    const last = `select status::text from pipeline.runs where entity_id = $1 order by id desc limit 1`;
+    expect((await engine.rows(last, [String(id)])).map((run) => run.status)).toEqual(ends);
+  },
+);
+
 test('starting a live run over shows no failure on the way, so a trigger on failures stays quiet', async ({
   engine,
 }) => {
