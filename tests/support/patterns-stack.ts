@@ -121,7 +121,7 @@ export class PatternsStack {
   async result(run: string, stage: string): Promise<unknown> {
     return this.leads.value(
       `select a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-       where a.run_id = $1 and s.name = $2 and not a.superseded`,
+       where a.run_id = $1 and s.name = $2 and a.state = 'completed' and not a.superseded`,
       [run, stage],
     );
   }
