@@ -78,11 +78,14 @@ describe('a doorbell', () => {
     expect(drains).toHaveLength(0);
   });
 
-  test.each(['', 'ring', 'null', '[1]'])('whose body names no stage is answered all the same: %j', async (body) => {
-    const { drains, call } = makeFunction();
-    expect((await call({ body })).status).toBe(202);
-    await Promise.all(drains);
-  });
+  test.each(['', 'ring', 'null', '[1]', '{"stage":"work"}'])(
+    'whose body names no other stage is answered all the same: %j',
+    async (body) => {
+      const { drains, call } = makeFunction();
+      expect((await call({ body })).status).toBe(202);
+      await Promise.all(drains);
+    },
+  );
 
   test('rung with GET is refused', async () => {
     const { drains, call } = makeFunction();

@@ -69,9 +69,10 @@ async function otherStageRung(request: Request, { pipeline, name }: Stage): Prom
   } catch {
     return undefined;
   }
-  if (rung.stage === undefined || (rung.pipeline === pipeline.name && rung.stage === name)) return undefined;
+  const wanted = { pipeline: rung.pipeline ?? pipeline.name, stage: rung.stage ?? name };
+  if (wanted.pipeline === pipeline.name && wanted.stage === name) return undefined;
   return (
-    `This function was rung for stage ${rung.stage} of pipeline ${rung.pipeline}, but its code serves stage ${name} of ` +
+    `This function was rung for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
     `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`
   );
 }
