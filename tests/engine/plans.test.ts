@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
-import { completed, Worker } from '../support/worker.ts';
+import { completed, runStage, Worker } from '../support/worker.ts';
 
 /** Pages that the indexes of pipeline.runs have been read for so far, those that the worker's session counted included. */
 async function pagesOfRuns(engine: Engine, worker: Worker): Promise<number> {
@@ -48,6 +48,7 @@ test('a bulk update in a session that has updated one row before looks at each r
 test('starting over in live runs beside new ones looks at each row once', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
   await engine.queued('first', 800);
+  await runStage(engine, 'first');
   await engine.insert(800);
   const rows = (half: number) =>
     planRows(
@@ -57,4 +58,7 @@ test('starting over in live runs beside new ones looks at each row once', async 
   const [few, many] = [await rows(200), await rows(800)];
   expect(few).toBeGreaterThan(400);
   expect(many).toBeLessThan(few * 6);
+  // All of it went both ways.
+  expect(await engine.value(`select count(*)::int from pipeline.attempts where superseded`)).toBe(1600);
+  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(1600);
 });
