@@ -1078,7 +1078,7 @@ function pipeline.define(p_definition jsonb) returns integer language plpgsql vo
 function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5030e1c4ec45daa599dc8432b67d2009
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
-function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body a4ef2d7d6966babb75ed95ecadd4fe22
+function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 4cc821e3ad0dfdcd4f9c31616dac29a3
 function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
 function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2c8ce6cc5827edbcc625dcee27869466
 function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1324,11 +1324,12 @@ function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns
 function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34daeff9b4578ca83caeec40fd9c447b
 function pipeline.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body afeded5fc8f07e361e113072b3485383
 function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
+function pipeline.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c2e17552b84a58252ca1982aab84f553
 function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e6a4cc0f70320da45a3fd38c133b1af
 function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d1b1c678b1880bda1d5d071571ef8a85
 function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29660ddfcef120e7063c3b0131c20d6f
 function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a3a5a0a9df695657fb3c2e7da7231cd
-function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8247bbe5e3a6db334e1d5aa2790b49e8
+function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be2c051a9e676ce2f90824f78f52cb0b
 function pipeline.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffca811e3cfa933fb504526581395f69
 function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5d20df3c50656a89a0badd45894c9520
 function pipeline.written_rows(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 05c324ec9e8f28747b392fcceb84d7b1

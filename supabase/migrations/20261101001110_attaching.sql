@@ -199,29 +199,30 @@ end
 $write$;
 comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __metadata, __deleted and __key functions of a pipeline.';
 
-create function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void
+create function pipeline.write_by_stage(p_function text, p_arguments text, p_branches text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
-create or replace function pipeline.%1$I(p_stage text, p_changes pipeline.change[]) returns void
+create or replace function pipeline.%1$I(p_stage text, %2$s) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  case p_stage%2$s
+  case p_stage%3$s
   else null;
   end case;
-end $$$f$, p_pipeline.name || '__settle',
+end $$$f$, p_function, p_arguments, p_branches);
+end
+$write$;
+comment on function pipeline.write_by_stage(text, text, text) is 'Creates a function that takes the branch of one stage, and does nothing for any other.';
+
+create function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  perform pipeline.write_by_stage(p_pipeline.name || '__settle', 'p_changes pipeline.change[]',
     (select string_agg(pipeline.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from pipeline.stages s where s.pipeline_id = p_pipeline.id and pipeline.has_columns(p_pipeline, s.name)));
-  execute format($f$
-create or replace function pipeline.%1$I(p_stage text, p_now timestamptz, p_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_stage%2$s
-  else null;
-  end case;
-end $$$f$, p_pipeline.name || '__started',
+  perform pipeline.write_by_stage(p_pipeline.name || '__started', 'p_now timestamptz, p_ids text[]',
     (select string_agg(format($b$
   when %1$L then
     with free as (select e.ctid from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked)

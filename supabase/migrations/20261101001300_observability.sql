@@ -169,6 +169,7 @@ begin
   return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
     coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no rings yet')
     from (select h.status_code, h.error_msg, h.content from net._http_response h order by h.id desc limit 20) n;
+  -- But for stages with limits, which may be what it waits for.
   return query select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format('stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name, to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id), 'nothing waits')
     from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
