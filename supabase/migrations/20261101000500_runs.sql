@@ -8,8 +8,8 @@
 --
 -- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
 --   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
---     So a claim is a HOT update, which writes no index entry, as long as its page has room. A claim passes over the started rows at the head of the
---     index, of which there are no more than the live workers hold.
+--     So a claim is a HOT update, which writes no index entry, as long as its page has room. It passes over the started
+--     rows at the head of the index, of which there are no more than the live workers hold.
 --   * there are no foreign keys on runs and attempts: their only writers are the transitions, and
 --     check_invariants() looks for orphans.
 

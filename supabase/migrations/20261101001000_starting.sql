@@ -81,7 +81,7 @@ end
 $$;
 comment on function pipeline.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
 
--- New runs of the current version for entities that the caller holds, and that have no live run.
+-- New runs of the current version for entities that the caller holds and that have no live run; returns the runs.
 create function pipeline.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,6 @@
 -- Chapter 33: what it costs
 --
--- An attempt's result keeps what it used, failed attempts included; usage.cost_usd is its price in US dollars. What a run
+-- An attempt keeps what it used, one that failed too; usage.cost_usd is its price in US dollars. What a run
 -- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A
 -- result taken over from an earlier run brings no usage along, so that it is paid for once.
 

@@ -68,7 +68,7 @@ export interface FinishContext {
  */
 export type Finish<Output> = (job: unknown, context: FinishContext) => Output | Promise<Output>;
 
-export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string = string> {
+export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string> {
   pipeline: PipelineDefinition<Name>;
   stage: NoInfer<Name>;
   /** Parses `{ entity, needs }`: the entity's row and the results of the stages this one needs. */
