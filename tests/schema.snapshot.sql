@@ -77,6 +77,7 @@ table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
   column job_id text
+  column job_started_at timestamp with time zone
   column lane text
   column late_at timestamp with time zone
   column number smallint not null
@@ -270,7 +271,7 @@ view pipeline.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane, o.output, o.usage FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane, o.output, o.usage FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table pipeline.pipelines
   column created_at timestamp with time zone not null default pipeline.now()
   column current_version_id integer
@@ -366,6 +367,7 @@ table pipeline.stages
   column callback boolean not null default false
   column child jsonb
   column deadline interval
+  column deadline_from text not null default 'start'::text
   column decision jsonb
   column enabled boolean not null default true
   column fan_in jsonb
@@ -387,6 +389,7 @@ table pipeline.stages
   column timeout interval not null
   column watched boolean not null default false
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 1000)))
+  constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
   constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
   constraint stages_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
@@ -1012,7 +1015,7 @@ function pipeline.check_changed_children(p_pipeline_id integer, p_definition jso
 function pipeline.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a2228748035fb9eeb2e9c5259b221bfb
 function pipeline.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1d33a7bc7bab2b02ffa4c9c5a4b46665
 function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2de5591e8dea50f3f5c54ccaeef69836
-function pipeline.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ffa78997f48e23512c093510f252f551
+function pipeline.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e82c6ef3f9d162bca70eb97943bb036a
 function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body abdedbd87ac5ffe3c93ff358ff83927c
 function pipeline.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eeee456a0834f357df2b94af8ce19b77
 function pipeline.check_condition_names(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3729af7fac4ce1c51e57b497ab42968b
@@ -1025,6 +1028,7 @@ function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immu
 function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ee9d6a10b53c8b770c594888f6fd8f31
 function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 26111d4c1346535a1f1c97f66dafcf9b
 function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
+function pipeline.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
 function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
 function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bbc7ecf4f4f3ea8c299becf72cc0cd95
 function pipeline.check_kind(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3121f3d1f6ff6835e8eb6a657995229b
@@ -1258,7 +1262,7 @@ function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items
 function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 46aa28d16e752a8707202058f5457a0b
 function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd38f571661a8175f540ce4b3f1ba232
 function pipeline.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f950876a3f010387fb14fde31c043371
-function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c83472df2cfd9dab24263e4c211e1103
+function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 9f73e46e854732dcf393bd63539e5880
 function pipeline.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5285f155c0421795f51b1a9993229d88
 function pipeline.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75f4d7117a03b1635bfd0278b0560be6
 function pipeline.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
@@ -1360,7 +1364,9 @@ function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb language plpgsq
   grant execute to service_role
 function public.pipeline_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3777b84812051077e189d04e7ab41948
   grant execute to service_role
-function public.pipeline_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5553add127f76162746d749caddd11c6
+function public.pipeline_note_jobs(p_jobs jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 810277231e7f19e70aa5bea72fdcbeac
+  grant execute to service_role
+function public.pipeline_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea30b6a5a2ff6fc17710e7e0f9c9b66c
   grant execute to service_role
 function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 755872609008a2afb4f8bc771c850310
   grant execute to service_role

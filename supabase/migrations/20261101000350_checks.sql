@@ -139,10 +139,14 @@ language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pipeline.check_type(p_stage, '{completion}', 'object');
-  perform pipeline.check_keys(p_stage, '{completion}', array['callback', 'poll_seconds', 'deadline_seconds']);
+  perform pipeline.check_keys(p_stage, '{completion}', array['callback', 'poll_seconds', 'deadline_seconds', 'deadline_from']);
   perform pipeline.check_type(p_stage, '{completion,callback}', 'boolean');
   perform pipeline.check_number(p_stage, '{completion,poll_seconds}', 1, 3600);
   perform pipeline.check_number(p_stage, '{completion,deadline_seconds}', 1, 604800);
+  if coalesce(p_stage #>> '{completion,deadline_from}', 'start') not in ('submission', 'start') then
+    perform pipeline.refuse_value(p_stage, '{completion,deadline_from}', 'submission or start',
+      'submission counts the time in the service''s queue, start does not.');
+  end if;
   if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null and not coalesce((p_stage #>> '{completion,callback}')::boolean, false) then
     raise exception 'stage %: an external stage needs completion by callback or by polling', p_stage ->> 'name'
       using errcode = 'MR001', hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';

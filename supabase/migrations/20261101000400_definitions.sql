@@ -35,6 +35,8 @@ create table pipeline.stages (
   callback boolean not null default false,
   poll_every interval,
   deadline interval,
+  deadline_from text not null default 'start'
+    constraint stages_deadline_from_known check (deadline_from in ('submission', 'start')),
   apply text,
   result_limit_bytes int not null,
   on_failure text not null constraint stages_on_failure_known check (on_failure in ('fail_run', 'continue')),
@@ -57,6 +59,7 @@ comment on column pipeline.pipelines.metadata_column is 'A jsonb column of the e
 comment on column pipeline.pipelines.replaces_id is 'The pipeline that this one replaces, over the same rows (chapter cut-over).';
 comment on column pipeline.pipelines.group_key is 'The key of the metadata by which the flag of its cut-over names groups.';
 comment on column pipeline.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
+comment on column pipeline.stages.deadline_from is 'What the deadline of an external job counts from: its submission, or its start at the service, as far as the poller hears that the job still waits there.';
 comment on column pipeline.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
 comment on column pipeline.stages.sla is 'How long after it became ready the stage should be done, waits and retries included; null for no bound (chapter alerts).';
 comment on column pipeline.stages.sla_changed_at is 'Set when a definition changes sla, until the sweep has applied it to the attempts that were open.';
@@ -94,7 +97,7 @@ create function pipeline.save_stages(p_pipeline_id int, p_definition jsonb) retu
 language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into pipeline.stages as t (pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, enabled,
-    on_failure, child, fan_in, decision, agent, limits, laned, sla)
+    on_failure, child, fan_in, decision, agent, limits, laned, sla, deadline_from)
   select p_pipeline_id, s ->> 'name', coalesce(s ->> 'kind', 'function'),
     case when not pipeline.is_kind(s, array['manual', 'pipeline']) then
       coalesce(s ->> 'function', replace(p_definition ->> 'pipeline', '_', '-') || '-' || replace(s ->> 'name', '_', '-')) end,
@@ -111,13 +114,15 @@ as $$
     s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576), true,
     coalesce(s ->> 'on_failure', 'fail_run'), s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', s -> 'limits',
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
-    make_interval(secs => (s ->> 'sla_seconds')::float8)
+    make_interval(secs => (s ->> 'sla_seconds')::float8),
+    coalesce(s #>> '{completion,deadline_from}', 'start')
   from jsonb_array_elements(p_definition -> 'stages') s
   on conflict on constraint stages_name_key do update set
     kind = excluded.kind, function_name = excluded.function_name, batch_size = excluded.batch_size, max_workers = excluded.max_workers,
     lease = excluded.lease, timeout = excluded.timeout, retry = excluded.retry, callback = excluded.callback, poll_every = excluded.poll_every,
     deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes, on_failure = excluded.on_failure,
     child = excluded.child, fan_in = excluded.fan_in, decision = excluded.decision, agent = excluded.agent, limits = excluded.limits, laned = excluded.laned,
+    deadline_from = excluded.deadline_from,
     sla = excluded.sla, sla_changed_at = case when t.sla is distinct from excluded.sla then pipeline.now() else t.sla_changed_at end;
   -- What somebody switched off by hand stays off, unless the definition says otherwise.
   update pipeline.stages t set enabled = (s ->> 'enabled')::boolean

@@ -54,6 +54,7 @@ create table pipeline.attempts (
   finished_at timestamptz,
   deadline_at timestamptz,
   poll_at timestamptz,
+  job_started_at timestamptz,
   late_at timestamptz,
   token uuid,
   stage_id int not null,
@@ -79,6 +80,7 @@ create index attempts_late on pipeline.attempts (late_at) where late_at is not n
 create index attempts_by_submission on pipeline.attempts (submission_id) where submission_id is not null;
 comment on table pipeline.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
+comment on column pipeline.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';
 comment on column pipeline.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';

@@ -283,14 +283,83 @@ begin
     -- The next poll is set at once, so that two pollers never ask for the same job.
     update pipeline.attempts a set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
     from due, pipeline.stages s where a.id = due.id and s.id = a.stage_id
-    returning a.*, s.name as stage, s.pipeline_id
+    returning a.*, s.name as stage, s.function_name, s.pipeline_id,
+      s.deadline_from = 'start' and a.job_started_at is null as awaits_start
   )
-  select jsonb_agg(jsonb_build_object('attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'pipeline', p.name, 'stage', t.stage, 'trace_id', r.trace_id,
-      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id, 'deadline_at', t.deadline_at) order by t.id) into v_jobs
+  select jsonb_agg(jsonb_build_object(
+      'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
+      'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
+      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
+      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id) into v_jobs
   from taken t join pipeline.pipelines p on p.id = t.pipeline_id join pipeline.runs r on r.id = t.run_id;
   return jsonb_build_object('jobs', coalesce(v_jobs, '[]'), 'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 end
 $$;
-comment on function public.pipeline_poll(int, int) is 'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals.';
+comment on function public.pipeline_poll(int, int) is 'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. awaits_start: pipeline_note_jobs() is to be told whether the job waits or runs.';
+
+create function pipeline.check_job_states(p_jobs jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault record;
+begin
+  if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
+    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
+      case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)
+      else coalesce(jsonb_typeof(p_jobs), 'null') end
+      using errcode = 'MR002', hint = 'Send [{attempt, service, job_id, state}], in several calls if need be.';
+  end if;
+  select j.ordinality - 1 as place, j.value as job into v_fault
+  from jsonb_array_elements(p_jobs) with ordinality j
+  where (jsonb_typeof(j.value -> 'attempt') = 'number' and j.value ->> 'attempt' ~ '^[0-9]{1,18}$'
+    and jsonb_typeof(j.value -> 'service') = 'string' and jsonb_typeof(j.value -> 'job_id') = 'string'
+    and j.value ->> 'state' in ('queued', 'running')) is not true
+  order by j.ordinality limit 1;
+  if found then
+    raise exception 'p_jobs[%] is %, but must be {attempt, service, job_id, state}',
+      v_fault.place, left(v_fault.job::text, 200)
+      using errcode = 'MR002',
+        hint = 'attempt is a number; state is queued (the job waits at its service) or running.';
+  end if;
+end
+$$;
+comment on function pipeline.check_job_states(jsonb) is 'Raises MR002 unless this is what pipeline_note_jobs() takes.';
+
+-- A poller reports its jobs every few seconds, and most reports change nothing: while a job waits, its deadline moves only
+-- once half of it has passed, and its start is noted once. A row that somebody holds is left to the next report.
+create function public.pipeline_note_jobs(p_jobs jsonb) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_noted int;
+begin
+  perform pipeline.check_job_states(p_jobs);
+  with held as (
+    select a.id, s.deadline, t.state
+    from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
+    join pipeline.attempts a on a.id = t.attempt
+    join pipeline.stages s on s.id = a.stage_id
+    where a.state = 'waiting'
+      and a.service = t.service
+      and a.job_id = t.job_id
+      and a.job_started_at is null
+      and s.deadline_from = 'start'
+      and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
+    order by a.id
+    for update of a skip locked
+  ), noted as (
+    update pipeline.attempts a
+    set deadline_at = v_now + h.deadline,
+        job_started_at = case when h.state = 'running' then v_now end
+    from held h
+    where a.id = h.id
+    returning a.id
+  )
+  select count(*) into v_noted from noted;
+  return jsonb_build_object('noted', v_noted);
+end
+$$;
+comment on function public.pipeline_note_jobs(jsonb) is 'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being queued or running. Where a stage''s deadline counts from the start, it does not run while the job is queued. noted: how many rows that changed.';
 
 revoke all on all functions in schema pipeline from public;

@@ -5,7 +5,16 @@ import { jobEnd } from '../support/sessions.ts';
 import { resume, Worker, waiting } from '../support/worker.ts';
 
 interface Poll {
-  jobs: { attempt: number; submission: number; job_id: string; stage: string; service: string; entity_id: string }[];
+  jobs: {
+    attempt: number;
+    submission: number;
+    job_id: string;
+    stage: string;
+    function: string;
+    service: string;
+    entity_id: string;
+    awaits_start: boolean;
+  }[];
   more: boolean;
 }
 
@@ -30,7 +39,9 @@ test('a job is polled after its interval, and then once every interval', async (
   expect((await poll(client)).jobs).toEqual([]);
   for (let time = 0; time < 3; time++) {
     await engine.advance('5 seconds');
-    expect((await poll(client)).jobs).toMatchObject([{ attempt, submission: attempt, job_id: 'job-0', stage: 'only' }]);
+    expect((await poll(client)).jobs).toMatchObject([
+      { attempt, submission: attempt, job_id: 'job-0', stage: 'only', function: 'flow-only', awaits_start: true },
+    ]);
     expect((await poll(client)).jobs).toEqual([]);
     await engine.advance('4.9 seconds');
     expect((await poll(client)).jobs).toEqual([]);

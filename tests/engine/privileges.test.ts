@@ -91,6 +91,7 @@ describe('the public functions', () => {
       'pipeline_decide',
       'pipeline_fold',
       'pipeline_leave',
+      'pipeline_note_jobs',
       'pipeline_poll',
       'pipeline_renew',
       'pipeline_resume',

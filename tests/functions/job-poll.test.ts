@@ -15,10 +15,12 @@ const due = (submission: number, changes: Partial<WaitingJob> = {}): WaitingJob 
   trace_id: `trace-${submission}`,
   pipeline: 'leads',
   stage: 'scrape',
+  function: 'leads-scrape',
   service: 'scraper',
   job_id: `job_${submission}`,
   entity_id: '1',
   deadline_at: null,
+  awaits_start: true,
   ...changes,
 });
 const origin = (submission: number) => ({

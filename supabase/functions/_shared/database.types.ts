@@ -975,6 +975,7 @@ export type Database = {
       pipeline_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
       pipeline_fold: { Args: { p_fan_outs: number[] }; Returns: Json };
       pipeline_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+      pipeline_note_jobs: { Args: { p_jobs: Json }; Returns: Json };
       pipeline_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
       pipeline_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
       pipeline_resume: { Args: { p_items: Json }; Returns: Json };

@@ -117,7 +117,13 @@ export const functionStage = z.strictObject({
   kind: z.enum(['function', 'external']),
   ...worked,
   completion: z
-    .strictObject({ callback: z.boolean(), pollSeconds: whole.nullable(), deadlineSeconds: whole })
+    .strictObject({
+      callback: z.boolean(),
+      pollSeconds: whole.nullable(),
+      deadlineSeconds: whole,
+      /** `start`, the default: while the poller hears that the job waits in its service's queue, the deadline does not run. */
+      deadlineFrom: z.enum(['submission', 'start']).optional(),
+    })
     .optional(),
   ...ending,
 });

@@ -75,6 +75,12 @@ export interface Engine {
   ): Promise<z.output<typeof contract.checkpointAnswer>>;
   /** Takes jobs whose poll is due; `pollMs` sets their next poll instead of their stage. */
   poll(limit: number, pollMs?: number): Promise<z.output<typeof contract.pollAnswer>>;
+  /**
+   * Reports polled jobs that have not ended, at most 1,000 at a time. Where a stage's deadline counts from the start, it
+   * does not run while its job is queued. Only jobs with `awaits_start` need a report; a report too many changes nothing.
+   * Tried once: the next poll repeats it.
+   */
+  noteJobs(jobs: contract.JobReport[]): Promise<z.output<typeof contract.noteJobsAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
 }
 
@@ -154,6 +160,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
         p_limit: limit,
         ...(pollMs === undefined ? {} : { p_poll_ms: pollMs }),
       }),
+    noteJobs: (jobs) => call(contract.noteJobsAnswer, 'pipeline_note_jobs', { p_jobs: jobs }, true),
     resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }),
   };
 }

@@ -62,14 +62,20 @@ export const pollAnswer = z.object({
       trace_id: z.string(),
       pipeline: z.string(),
       stage: z.string(),
+      /** The Edge Function that runs the stage. */
+      function: z.string(),
       service: z.string(),
       job_id: z.string(),
       entity_id: z.string(),
       deadline_at: z.string().nullish(),
+      /** Whether the engine wants to hear, by `noteJobs`, that the job is queued at its service or running. */
+      awaits_start: z.boolean(),
     }),
   ),
   more: z.boolean(),
 });
+/** How many of the jobs the report changed. */
+export const noteJobsAnswer = z.object({ noted: z.number() });
 
 const turnUsage = z.object({
   model: z.string(),
@@ -137,6 +143,9 @@ export type Claim = z.output<typeof claimAnswer>;
 export type Completion = z.output<typeof completeAnswer>;
 export type StageLimits = z.output<typeof stageLimits>;
 export type WaitingJob = z.output<typeof pollAnswer>['jobs'][number];
+
+/** What a service says of a job that has not ended: it waits in the service's queue, or it runs. */
+export type JobReport = Pick<WaitingJob, 'attempt' | 'service' | 'job_id'> & { state: 'queued' | 'running' };
 
 /** One turn of an agent's conversation, and the attempt that took it. */
 export type Turn = z.output<typeof turn>;
