@@ -78,6 +78,9 @@ create index attempts_to_poll on pipeline.attempts (poll_at) where poll_at is no
 create index attempts_by_deadline on pipeline.attempts (deadline_at) where deadline_at is not null;
 create index attempts_late on pipeline.attempts (late_at) where late_at is not null;
 create index attempts_by_submission on pipeline.attempts (submission_id) where submission_id is not null;
+-- A callback may name its job alone.
+create index attempts_by_job on pipeline.attempts (job_id)
+  where state = 'waiting' and service not in ('children', 'decision');
 comment on table pipeline.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
 comment on column pipeline.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';
@@ -86,6 +89,7 @@ comment on column pipeline.attempts.submission_id is 'Set on an attempt that fol
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
 comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
 comment on column pipeline.attempts.output is 'Its result, once completed; null otherwise.';
+comment on column pipeline.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';
 comment on column pipeline.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
 comment on column pipeline.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
 

@@ -225,7 +225,7 @@ begin
   with done as (
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), output = i.result, usage = i.usage
+        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), output = i.result, usage = i.usage, error = null
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )

@@ -290,7 +290,8 @@ begin
       'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
       'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
       'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
-      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id) into v_jobs
+      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start,
+      'faulty', t.error is not null) order by t.id) into v_jobs
   from taken t join pipeline.pipelines p on p.id = t.pipeline_id join pipeline.runs r on r.id = t.run_id;
   return jsonb_build_object('jobs', coalesce(v_jobs, '[]'), 'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 end

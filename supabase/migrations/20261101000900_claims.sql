@@ -52,7 +52,17 @@ end
 $$;
 comment on function pipeline.has_ready_work(int) is 'Whether an attempt of this stage is queued and due, and its limits would let it be claimed.';
 
-create type pipeline.claimed as (attempt_id bigint, run_id bigint, entity_id text, trace_id uuid, version_id int, retry_count int, submission bigint, alone boolean);
+create type pipeline.claimed as (
+  attempt_id bigint,
+  run_id bigint,
+  entity_id text,
+  trace_id uuid,
+  version_id int,
+  retry_count int,
+  submission bigint,
+  number int,
+  alone boolean
+);
 comment on type pipeline.claimed is 'A claimed attempt as its worker is told of it.';
 
 -- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
@@ -85,9 +95,13 @@ begin
   ), taken as (
     update pipeline.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.alone, a.retry_count, coalesce(a.submission_id, a.id) as submission
+    returning a.id, a.run_id, a.alone, a.retry_count, a.number,
+      coalesce(a.submission_id, a.id) as submission
   )
-  select array_agg(t.id), array_agg(r.entity_id), array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission, t.alone)::pipeline.claimed), bool_or(t.alone)
+  select array_agg(t.id), array_agg(r.entity_id),
+    array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission,
+      t.number, t.alone)::pipeline.claimed),
+    bool_or(t.alone)
   into attempt_ids, entity_ids, items, v_alone
   from taken t join pipeline.runs r on r.id = t.run_id;
   if attempt_ids is not null then
@@ -132,7 +146,8 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count, coalesce(a.submission_id, a.id), a.alone)::pipeline.claimed
+    select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
+      coalesce(a.submission_id, a.id), a.number, a.alone)::pipeline.claimed
     from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids) and a.token = p_token and a.state = 'started' order by a.queue_at, a.id);
 end
@@ -156,12 +171,18 @@ begin
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
       case when i.version_id = v_version.id then v_version.number else (select v.number from pipeline.versions v where v.id = i.version_id) end as version,
       coalesce(i.entity, '{}') as entity, i.retry_count, i.submission, i.alone,
+      -- A retry goes on with the execution of the stage that the oldest attempt began.
+      case when i.number = 1 then i.attempt_id else (
+        select min(a.id) from pipeline.attempts a
+        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded
+      ) end as execution,
       coalesce(case when i.version_id = v_version.id then (
         select json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
         from pipeline.attempts n
         where n.run_id = i.run_id and n.stage_id = any (v_version.needs) and n.state in ('completed', 'skipped') and not n.superseded)
       else pipeline.needs_of(i.run_id, i.version_id, p_stage.id) end, '{}') as needs
-    from rows from (unnest(p_items), unnest(v_rows)) as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, alone, entity)) b;
+    from rows from (unnest(p_items), unnest(v_rows)) as i(attempt_id, run_id, entity_id, trace_id,
+      version_id, retry_count, submission, number, alone, entity)) b;
   return coalesce(v_batch, '[]');
 end
 $$;

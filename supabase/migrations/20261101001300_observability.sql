@@ -178,6 +178,8 @@ begin
   return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select pipeline.attach(%L)', p.name), p.entity_table::text)
     from pipeline.pipelines p, lateral pipeline.fault_of(p.name) f(fault);
   return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');
+  return query select 'jobs at services can be asked after and finished', pipeline.faulty_jobs() is null,
+    coalesce(pipeline.faulty_jobs(), 'none is in trouble');
   return query select 'no stage is later than its bound', coalesce(sum(l.late), 0) = 0,
     coalesce(string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', ' order by l.pipeline, l.id) || ': select * from pipeline.alerts where resolved_at is null', 'none')
     from (select s.id, s.name as stage, p.name as pipeline, pipeline.late_runs(s.id) as late from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.sla is not null) l where l.late > 0;

@@ -5,7 +5,7 @@ import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
 import type { PageRow } from '../../supabase/functions/_books/page-rows.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
 import type { Item } from '../../supabase/functions/_shared/engine-contract.ts';
-import { finishJob } from '../../supabase/functions/_shared/external-stages.ts';
+import { finishJob } from '../../supabase/functions/_shared/finish-job.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import type { Stage } from '../../supabase/functions/_shared/stage.ts';

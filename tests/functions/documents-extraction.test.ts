@@ -8,7 +8,7 @@ import { MAX_HTML_BYTES } from '../../supabase/functions/_documents/extract-text
 import { loadText, storeText } from '../../supabase/functions/_documents/stored-text.ts';
 import type { ExtractionResult } from '../../supabase/functions/_pipelines/documents-results.ts';
 import type { Outcome } from '../../supabase/functions/_shared/engine-contract.ts';
-import { finishJob } from '../../supabase/functions/_shared/external-stages.ts';
+import { finishJob } from '../../supabase/functions/_shared/finish-job.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { extraction } from '../../supabase/functions/documents-extraction/handler.ts';

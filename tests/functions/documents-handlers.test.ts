@@ -6,7 +6,7 @@ import { startModel } from '../../local/model/server.ts';
 import { type Stack, startStack } from '../../local/stack.ts';
 import { storeText } from '../../supabase/functions/_documents/stored-text.ts';
 import { kgResult } from '../../supabase/functions/_pipelines/chunks-results.ts';
-import { externalStage, finishJob } from '../../supabase/functions/_shared/external-stages.ts';
+import { finishJob } from '../../supabase/functions/_shared/finish-job.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { Waiting } from '../../supabase/functions/_shared/stage.ts';
 import { kg } from '../../supabase/functions/chunks-kg/handler.ts';
@@ -172,8 +172,7 @@ describe('facts', () => {
     const model = await startModelServer(() => ({ json: modelResponse('', { status: 'queued', output: [] }) }));
     const { context } = makeContext({ ...model.env, LLM_MODE: 'background' });
     expect(await kg.handler({ entity: { text, heading: null } }, context)).toBeInstanceOf(Waiting);
-    const stage = externalStage('chunks', 'kg');
-    const outcome = await finishJob(stage, modelResponse(answer), finishContext({ ...model.env }));
+    const outcome = await finishJob(kg, modelResponse(answer), finishContext({ ...model.env }));
     expect(outcome).toMatchObject({ outcome: 'completed', result: tidy });
   });
 

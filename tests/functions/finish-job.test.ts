@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MisconfiguredError, PermanentError, RetriableError } from '../../supabase/functions/_shared/errors.ts';
-import { finishJob } from '../../supabase/functions/_shared/external-stages.ts';
+import { finishJob } from '../../supabase/functions/_shared/finish-job.ts';
 import { projectClient, projectError, storageStatus } from '../../supabase/functions/_shared/project-client.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import type { Finish, FinishContext } from '../../supabase/functions/_shared/stage.ts';

@@ -1,10 +1,15 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
+import { transcription } from '../../supabase/functions/_services/transcription.ts';
 import { signedCallbackUrl } from '../../supabase/functions/_shared/callback-url.ts';
 import type { Rpc } from '../../supabase/functions/_shared/engine-client.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
+import type { Stage } from '../../supabase/functions/_shared/stage.ts';
 import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
+import { intel } from '../../supabase/functions/leads-intel/handler.ts';
+import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { failedAnswer } from './support/fake-engine.ts';
+import { serveFunctions } from './support/functions-server.ts';
 import { jobEngine } from './support/job-engine.ts';
 import { samples } from './support/leads-samples.ts';
 import { modelResponse, startModelServer } from './support/model-server.ts';
@@ -12,7 +17,7 @@ import { transcriptionOf } from './support/transcription.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
-const base: Env = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SERVICE_ROLE_KEY: 'k', WEBHOOK_SECRET: secret };
+const base: Env = { WEBHOOK_SECRET: secret };
 const trace_id = '3f0c1c9e-5a6b-4c1d-9b0a-7d3f2e1a0b4c';
 const completed = {
   type: 'job.completed',
@@ -24,16 +29,26 @@ const completed = {
   },
 };
 
+const modelOwner = {
+  function: 'leads-intel',
+  service: 'llm',
+  pipeline: 'leads',
+  stage: 'intel',
+  submission: 6,
+  trace_id,
+  entity_id: '1',
+};
+
 interface Sent {
   body?: string;
   key?: string;
   at?: Date;
   headers?: Record<string, string>;
 }
-async function send(payload: unknown, { rpc, env = base, sent = {} }: { rpc: Rpc; env?: Env; sent?: Sent }) {
+function signed(payload: unknown, sent: Sent = {}): Request {
   const body = JSON.stringify(payload);
   const at = sent.at ?? new Date();
-  const request = new Request('http://api.test/functions/v1/job-complete', {
+  return new Request('http://api.test/functions/v1/job-complete', {
     method: 'POST',
     headers: {
       'webhook-id': 'msg_1',
@@ -43,21 +58,23 @@ async function send(payload: unknown, { rpc, env = base, sent = {} }: { rpc: Rpc
     },
     body: sent.body ?? body,
   });
-  let ended: Promise<unknown> = Promise.resolve();
-  const answer = await answerCallback(
-    env,
-    (work) => {
-      ended = work;
-    },
-    () => rpc,
-  )(request);
-  return { status: answer.status, body: await answer.json(), ended };
+}
+
+function send(payload: unknown, { rpc, env = base, sent }: { rpc: Rpc; env?: Env; sent?: Sent }) {
+  return deliver(signed(payload, sent), rpc, env);
+}
+
+/** Lets job-complete answer, beside the stages' own functions; `settled` is when all these have done what they began. */
+async function deliver(request: Request, rpc: Rpc, env: Env, stages: Stage[] = [scrape, intel]) {
+  const functions = await serveFunctions({ stages, rpc, env });
+  const answer = await answerCallback(functions.env, () => rpc)(request);
+  return { status: answer.status, body: await answer.json(), settled: functions.settled };
 }
 
 test('what a child reported by its callback is folded in the background, before the function ends', async () => {
   const { rpc, folded } = jobEngine({ fold: [6] });
-  const { ended } = await send(completed, { rpc });
-  await ended;
+  const { settled } = await send(completed, { rpc });
+  await settled();
   expect(folded).toEqual([[6]]);
 });
 
@@ -130,9 +147,13 @@ describe('a callback that nobody vouches for is refused with 401 and changes not
 
 describe('a body that cannot be used is answered 400 with the reason', () => {
   test.each([
-    [{ type: 'job.done', data: {} }, /type/],
+    [{ type: 'job.done', data: { ...completed.data } }, /type/],
     [{ type: 'job.completed', data: { metadata: completed.data.metadata } }, /data\.job_id/],
-    [{ type: 'job.completed', data: { job_id: 'j' } }, /data\.metadata/],
+    [{ type: 'job.completed', data: {} }, /data\.metadata/],
+    [
+      { ...completed, data: { ...completed.data, metadata: { ...completed.data.metadata, service: 'printer' } } },
+      /waits for no service "printer".*: scraper/,
+    ],
     [
       {
         type: 'job.completed',
@@ -163,11 +184,11 @@ describe('a body that cannot be used is answered 400 with the reason', () => {
     ],
     ['text', /body/i],
   ])('%j', async (payload, reason) => {
-    const { rpc } = jobEngine();
+    const { rpc, resumed } = jobEngine();
     const answer = await send(payload, { rpc });
     expect(answer.status).toBe(400);
     expect(answer.body.error.message).toMatch(reason);
-    expect(rpc).not.toHaveBeenCalled();
+    expect(resumed).toEqual([]);
   });
 });
 
@@ -182,13 +203,30 @@ describe('the sender is asked to try again', () => {
   });
 
   test('with 503 that names the setting when the model’s are missing, and the paid response is kept', async () => {
-    const { rpc } = jobEngine();
+    const { rpc, resumed, faults } = jobEngine({ owners: { resp_1: modelOwner } });
     const server = await startModelServer(() => ({ json: modelResponse(samples.intel) }));
     const env = { ...base, ...server.env, LLM_MODEL: undefined };
     const answer = await send({ type: 'response.completed', data: { id: 'resp_1' } }, { rpc, env });
     expect(answer).toMatchObject({ status: 503, body: { error: { code: 'misconfigured' } } });
     expect(answer.body.error.message).toContain('LLM_MODEL is not set');
-    expect(rpc).not.toHaveBeenCalled();
+    expect(resumed).toEqual([]);
+    const fault = { submission: 6, service: 'llm', job_id: 'resp_1', code: 'misconfigured' };
+    expect(faults).toEqual([{ ...fault, message: expect.stringContaining('LLM_MODEL') }]);
+  });
+
+  test.each<[string, Partial<Stage>, RegExp]>([
+    [
+      'is not deployed',
+      { definition: { ...scrape.definition, function: 'else' } as never },
+      /leads-scrape answered 404/,
+    ],
+    ['serves another stage', { name: 'other' }, /leads-scrape answered 409.*correct the stage/],
+  ])('with 503 while the stage’s function %s, and an operator is told', async (_, changes, expected) => {
+    const { rpc, faults } = jobEngine();
+    const stages = [{ ...scrape, ...changes }];
+    const answer = await deliver(signed(completed), rpc, base, stages);
+    expect(answer).toMatchObject({ status: 503, body: { error: { code: 'stage_unreachable' } } });
+    expect(faults).toEqual([expect.objectContaining({ submission: 5, message: expect.stringMatching(expected) })]);
   });
 
   test('with 500 that names the setting when no secret is set', async () => {
@@ -199,28 +237,18 @@ describe('the sender is asked to try again', () => {
   });
 });
 
-describe('a model’s callback', () => {
-  const metadata = {
-    pipeline: 'leads',
-    stage: 'intel',
-    submission: '6',
-    trace_id,
-    entity_id: '1',
-    prompt: 'intel-1@x',
-  };
+describe('a callback that names its job alone, as a model’s does,', () => {
+  const owners = { resp_1: modelOwner };
+  const metadata = { prompt: 'intel-1@x' };
   const callback = { type: 'response.completed', data: { id: 'resp_1' } };
 
-  test('names only the response, which is fetched and says whose it is', async () => {
-    const { rpc, resumed } = jobEngine();
+  test('is that of the attempt that waits for the job, which the stage fetches', async () => {
+    const { rpc, resumed } = jobEngine({ owners });
     const server = await startModelServer(() => ({ json: modelResponse(samples.intel, { metadata }) }));
     expect((await send(callback, { rpc, env: { ...base, ...server.env } })).status).toBe(200);
+    const { function: _, ...origin } = modelOwner;
     expect(resumed[0]?.[0]).toMatchObject({
-      pipeline: 'leads',
-      stage: 'intel',
-      submission: 6,
-      trace_id,
-      entity_id: '1',
-      service: 'llm',
+      ...origin,
       job_id: 'resp_1',
       outcome: 'completed',
       result: samples.intel,
@@ -229,7 +257,7 @@ describe('a model’s callback', () => {
   });
 
   test('of a response that failed is recorded as a failure', async () => {
-    const { rpc, resumed } = jobEngine();
+    const { rpc, resumed } = jobEngine({ owners });
     const failed = modelResponse('', { metadata, status: 'failed', error: { code: 'server_error', message: 'x' } });
     const server = await startModelServer(() => ({ json: failed }));
     const answer = await send({ ...callback, type: 'response.failed' }, { rpc, env: { ...base, ...server.env } });
@@ -237,16 +265,22 @@ describe('a model’s callback', () => {
     expect(resumed[0]?.[0]).toMatchObject({ outcome: 'failed', error: { code: 'server_error', permanent: false } });
   });
 
+  test('is to be sent again while nobody waits for that job: the attempt may not have said so yet', async () => {
+    const { rpc, resumed } = jobEngine();
+    const answer = await send(callback, { rpc });
+    expect(answer).toMatchObject({ status: 503, body: { error: { code: 'unknown_job' } } });
+    expect(resumed).toEqual([]);
+  });
+
   test.each([
-    ['that is of somebody else', { json: modelResponse('x', { metadata: {} }) }, 400],
     ['that the model does not know', { status: 404, json: { error: { message: 'none' } } }, 400],
     ['that is not finished', { json: modelResponse('', { metadata, status: 'in_progress' }) }, 503],
     ['while the model does not answer', { status: 500 }, 503],
   ])('about a response %s is answered %j', async (_, reply, status) => {
-    const { rpc } = jobEngine();
+    const { rpc, resumed } = jobEngine({ owners });
     const server = await startModelServer(() => reply);
     expect((await send(callback, { rpc, env: { ...base, ...server.env } })).status).toBe(status);
-    expect(rpc).not.toHaveBeenCalled();
+    expect(resumed).toEqual([]);
   });
 });
 
@@ -260,14 +294,11 @@ describe('a callback of a service that signs nothing', () => {
     entity_id: '7',
   };
   const callbackUrl = (key = secret) => signedCallbackUrl('http://api.test/functions/v1/job-complete', origin, key);
-  const post = async (url: string, body: unknown, rpc: Rpc, env: Env = base) => {
+  const post = (url: string, body: unknown, rpc: Rpc, env: Env = {}) => {
     const request = new Request(url, { method: 'POST', body: JSON.stringify(body) });
-    const answer = await answerCallback(
-      { ...base, ...env },
-      () => {},
-      () => rpc,
-    )(request);
-    return { status: answer.status, body: await answer.json() };
+    return deliver(request, rpc, { ...base, DEEPGRAM_API_KEY: 'k', ...env }, [
+      { ...scrape, services: [transcription] },
+    ]);
   };
 
   test('is taken by the URL that it was given, and recorded for the request it names', async () => {
@@ -313,21 +344,24 @@ describe('a callback of a service that signs nothing', () => {
     expect(resumed[0]?.[0]).toMatchObject({ entity_id: '7' });
   });
 
-  test('vouches for no service that signs what it sends', async () => {
-    const { rpc } = jobEngine();
+  test('is refused for a service that its stage does not name', async () => {
+    const { rpc, resumed } = jobEngine();
     const url = signedCallbackUrl('http://api.test/', { ...origin, service: 'scraper' }, secret);
-    expect(await post(url, completed, rpc)).toMatchObject({ status: 400, body: { error: { code: 'bad_callback' } } });
-    expect(rpc).not.toHaveBeenCalled();
+    expect(await post(url, completed, rpc)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'unknown_service' } },
+    });
+    expect(resumed).toEqual([]);
   });
 
   test.each([null, '', 'text', {}, { metadata: {} }, { request_id: 'request-1' }])(
     'is answered 400 when it names no request: %j',
     async (body) => {
-      const { rpc } = jobEngine();
+      const { rpc, resumed } = jobEngine();
       const answer = await post(callbackUrl(), body, rpc);
       expect(answer).toMatchObject({ status: 400, body: { error: { code: 'bad_callback' } } });
       expect(answer.body.error.message).toContain('metadata.request_id');
-      expect(rpc).not.toHaveBeenCalled();
+      expect(resumed).toEqual([]);
     },
   );
 

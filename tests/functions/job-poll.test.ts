@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createEngine, type Rpc } from '../../supabase/functions/_shared/engine-client.ts';
 import type { WaitingJob } from '../../supabase/functions/_shared/engine-contract.ts';
-import type { Env } from '../../supabase/functions/_shared/settings.ts';
+import { readPlatform } from '../../supabase/functions/_shared/platform.ts';
+import type { Stage } from '../../supabase/functions/_shared/stage.ts';
 import { answerPollDoorbell, pollJobs } from '../../supabase/functions/job-poll/handler.ts';
+import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { failedAnswer } from './support/fake-engine.ts';
+import { serveFunctions } from './support/functions-server.ts';
 import { type Reply, startServer } from './support/http-server.ts';
 import { jobEngine } from './support/job-engine.ts';
 import { samples } from './support/leads-samples.ts';
@@ -20,7 +23,8 @@ const due = (submission: number, changes: Partial<WaitingJob> = {}): WaitingJob 
   job_id: `job_${submission}`,
   entity_id: '1',
   deadline_at: null,
-  awaits_start: true,
+  awaits_start: false,
+  faulty: false,
   ...changes,
 });
 const origin = (submission: number) => ({
@@ -32,15 +36,17 @@ const origin = (submission: number) => ({
 });
 const job = (status: string, more: object = {}): Reply => ({ json: { job_id: 'j', status, ...more } });
 
-async function poll(rpc: Rpc, reply: (path: string) => Reply | null, env: Env = {}) {
+/** Polls once, with the scraper's own function beside; `reply` is what the scraper answers. */
+async function poll(rpc: Rpc, reply: (path: string) => Reply | null, stages: Stage[] = [scrape]) {
   const server = await startServer((request) => reply(request.path));
+  const { env, settled } = await serveFunctions({ stages, rpc, env: { SCRAPER_URL: server.url } });
   await pollJobs({
-    env: { SCRAPER_URL: server.url, ...env },
+    platform: readPlatform(env),
     engine: createEngine({ rpc, retryUntil: () => Date.now() + 1_000, log: keepLog() }),
-    ringer: { ring: () => {}, settled: async () => {} },
-    folder: { fold: () => {}, settled: async () => {} },
     budget: { fits: () => true },
+    pollMs: undefined,
   });
+  await settled();
   return server;
 }
 
@@ -61,16 +67,52 @@ describe('the poller', () => {
     ]);
   });
 
+  test('tells the engine which jobs wait in the service’s queue, where it wants to hear', async () => {
+    const { rpc, reports } = jobEngine({
+      due: [due(1), due(2, { awaits_start: true }), due(3, { awaits_start: true })],
+    });
+    await poll(rpc, (path) => job(path === '/jobs/job_3' ? 'running' : 'queued'));
+    expect(reports).toEqual([
+      { attempt: 2, service: 'scraper', job_id: 'job_2', state: 'queued' },
+      { attempt: 3, service: 'scraper', job_id: 'job_3', state: 'running' },
+    ]);
+  });
+
   test('takes a job the service does not know for lost, to be submitted again', async () => {
     const { rpc, resumed } = jobEngine({ due: [due(1)] });
     await poll(rpc, () => ({ status: 404 }));
     expect(resumed[0]?.[0]).toMatchObject({ outcome: 'failed', error: { code: 'job_lost', permanent: false } });
   });
 
-  test.each([500, 401, 429])('draws no conclusion from a service that answers %i', async (status) => {
-    const { rpc, resumed } = jobEngine({ due: [due(1), due(2)] });
+  test.each([500, 401, 429])('draws no conclusion from a service that answers %i, and says so', async (status) => {
+    const { rpc, resumed, faults } = jobEngine({ due: [due(1), due(2)] });
     await poll(rpc, (path) => (path.endsWith('1') ? { status } : job('completed', { result: samples.scrape })));
     expect(resumed.flat().map((item) => item.submission)).toEqual([2]);
+    const message = expect.stringMatching(/scraper.*(answered|refused)/);
+    expect(faults).toMatchObject([{ submission: 1, service: 'scraper', job_id: 'job_1', message }]);
+  });
+
+  test('says that a fault is over once the service answers again', async () => {
+    const { rpc, faults } = jobEngine({ due: [due(1, { faulty: true }), due(2)] });
+    await poll(rpc, () => job('running'));
+    expect(faults).toEqual([{ submission: 1, service: 'scraper', job_id: 'job_1', code: null, message: null }]);
+  });
+
+  test('leaves jobs of a service that cannot be asked to their callbacks', async () => {
+    const { rpc, resumed, faults } = jobEngine({ due: [due(1)] });
+    const [{ poll: _, ...mute }] = scrape.services as [(typeof scrape.services)[0]];
+    const server = await poll(rpc, () => null, [{ ...scrape, services: [mute] }]);
+    expect([server.received, resumed, faults]).toEqual([[], [], []]);
+  });
+
+  test.each<[string, Stage[], RegExp]>([
+    ['is not deployed', [], /Function leads-scrape answered 404/],
+    ['names no such service', [{ ...scrape, services: [] }], /waits for no service "scraper".*are: none/],
+  ])('says for each job that its stage’s function %s', async (_, stages, expected) => {
+    const { rpc, faults } = jobEngine({ due: [due(1), due(2)] });
+    await poll(rpc, () => null, stages);
+    expect(faults.map(({ submission }) => submission)).toEqual([1, 2]);
+    expect(faults[1]?.message).toMatch(expected);
   });
 
   test('goes on until no poll is due', async () => {
@@ -95,42 +137,37 @@ describe('the poller', () => {
     await poll(picky, () => job('completed', { result: samples.scrape }));
     expect(resumed.flat().map((item) => item.submission)).toEqual([1, 3]);
   });
-
-  test('passes COMPLETION_POLL_INTERVAL on to the engine', async () => {
-    const { rpc, polled } = jobEngine();
-    await poll(rpc, () => null, { COMPLETION_POLL_INTERVAL: '1500' });
-    expect(polled).toEqual([{ p_limit: 20, p_poll_ms: 1_500 }]);
-  });
 });
 
-test('what children reported by their jobs is folded before the poller ends', async () => {
-  const { rpc, folded } = jobEngine({ due: [due(1)], fold: [6] });
+async function ring(rpc: Rpc, apikey: string, more: Record<string, string> = {}) {
   const server = await startServer(() => job('completed', { result: samples.scrape }));
-  const env = { SUPABASE_URL: server.url, SUPABASE_SECRET_KEYS: '{"default":"k"}', SCRAPER_URL: server.url };
+  const { env, settled } = await serveFunctions({ stages: [scrape], rpc, env: { SCRAPER_URL: server.url, ...more } });
   const started: Promise<void>[] = [];
   const answer = answerPollDoorbell(
     env,
     (work) => started.push(work),
     () => rpc,
   );
-  await answer(new Request('http://f', { method: 'POST', headers: { apikey: 'k' } }));
+  const { status } = await answer(new Request('http://f', { method: 'POST', headers: { apikey } }));
   await Promise.all(started);
+  await settled();
+  return { status, started: started.length };
+}
+
+test('what children reported by their jobs is folded before the stage’s function ends', async () => {
+  const { rpc, folded } = jobEngine({ due: [due(1)], fold: [6] });
+  await ring(rpc, 'k');
   expect(folded).toEqual([[6]]);
+});
+
+test('COMPLETION_POLL_INTERVAL is passed on to the engine', async () => {
+  const { rpc, polled } = jobEngine();
+  await ring(rpc, 'k', { COMPLETION_POLL_INTERVAL: '1500' });
+  expect(polled).toEqual([{ p_limit: 20, p_poll_ms: 1_500 }]);
 });
 
 test('its doorbell is answered at once, to callers with the secret key only', async () => {
   const { rpc } = jobEngine();
-  const started: Promise<void>[] = [];
-  const env = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SECRET_KEYS: '{"default":"sb_secret_a"}' };
-  const answer = answerPollDoorbell(
-    env,
-    (work) => started.push(work),
-    () => rpc,
-  );
-  const ring = (apikey: string) => answer(new Request('http://f', { method: 'POST', headers: { apikey } }));
-  expect((await ring('sb_secret_b')).status).toBe(401);
-  expect(started).toHaveLength(0);
-  expect((await ring('sb_secret_a')).status).toBe(202);
-  expect(started).toHaveLength(1);
-  await Promise.all(started);
+  expect(await ring(rpc, 'sb_secret_b')).toEqual({ status: 401, started: 0 });
+  expect(await ring(rpc, 'k')).toEqual({ status: 202, started: 1 });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../supabase/functions/_shared/engine-contract.ts';
-import { finishJob } from '../../supabase/functions/_shared/external-stages.ts';
+import { finishJob } from '../../supabase/functions/_shared/finish-job.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import type { Stage } from '../../supabase/functions/_shared/stage.ts';
@@ -45,7 +45,14 @@ describe('scrape submits', () => {
     expect(JSON.parse(request?.body ?? '')).toEqual({
       url: 'https://clocks.test/',
       callback_url: 'http://api.test/functions/v1/job-complete',
-      metadata: { pipeline: 'leads', stage: 'scrape', submission: 9, trace_id: 'trace-11', entity_id: '11' },
+      metadata: {
+        pipeline: 'leads',
+        stage: 'scrape',
+        submission: 9,
+        trace_id: 'trace-11',
+        entity_id: '11',
+        service: 'scraper',
+      },
       max_pages: 5,
     });
   });

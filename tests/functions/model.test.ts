@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { classify } from '../../supabase/functions/_shared/errors.ts';
-import { askModel, finishAnswer, getModelResponse, isUnfinished } from '../../supabase/functions/_shared/model.ts';
+import { askModel, finishAnswer, model } from '../../supabase/functions/_shared/model.ts';
 import { promptVersion, quote } from '../../supabase/functions/_shared/prompt.ts';
 import { waiting } from '../../supabase/functions/_shared/stage.ts';
 import { makeContext } from './support/context.ts';
@@ -156,7 +156,7 @@ describe('answered in the background', () => {
   test('the attempt waits for the response, which a repeat of the submission does not buy twice', async () => {
     const server = await startModelServer(() => ({ json: modelResponse('', { status: 'queued', output: [] }) }));
     const { context } = makeContext({ ...server.env, LLM_MODE: 'background' });
-    expect(await askModel(question, context)).toEqual(waiting({ service: 'llm', jobId: 'resp_1' }));
+    expect(await askModel(question, context)).toEqual(waiting({ name: 'llm' }, 'resp_1'));
     await askModel(question, context);
     expect(server.asked()[0]).toMatchObject({ background: true, store: true });
     const keys = server.received.map((request) => request.headers['idempotency-key']);
@@ -166,11 +166,11 @@ describe('answered in the background', () => {
   test('the finished response becomes the output, with usage and the prompt it was asked with', async () => {
     const finished = modelResponse({ answer: 'a clock' }, { metadata: { prompt: 'test-1@abc' } });
     const server = await startModelServer(() => ({ json: finished }));
-    const response = await getModelResponse('resp_1', server.env, signal);
+    const asked = await model.poll?.('resp_1', { env: server.env, signal });
     expect(server.received[0]).toMatchObject({ method: 'GET', path: '/v1/responses/resp_1' });
-    expect(response && isUnfinished(response)).toBe(false);
+    expect(asked).toMatchObject({ state: 'finished', job: { id: 'resp_1' } });
     const { context, usages } = makeContext(server.env);
-    expect(finishAnswer(schema)(response, context)).toEqual({ answer: 'a clock' });
+    expect(finishAnswer(schema)((asked as { job: unknown }).job, context)).toEqual({ answer: 'a clock' });
     expect(usages[0]).toMatchObject({ prompt: 'test-1@abc', input_tokens: 1_000 });
   });
 
@@ -189,9 +189,10 @@ describe('answered in the background', () => {
 
   test('a response the API does not know is told apart from an API that does not answer', async () => {
     const unknown = await startModelServer(() => ({ status: 404, json: { error: { message: 'no such response' } } }));
-    expect(await getModelResponse('resp_9', unknown.env, signal)).toBeNull();
+    expect(await model.poll?.('resp_9', { env: unknown.env, signal })).toEqual({ state: 'lost' });
     const down = await startModelServer(() => ({ status: 503 }));
-    expect(await failureOf(getModelResponse('resp_9', down.env, signal))).toMatchObject({ code: 'server_error' });
+    const asked = async () => model.poll?.('resp_9', { env: down.env, signal });
+    expect(await failureOf(asked())).toMatchObject({ code: 'server_error' });
   });
 });
 

@@ -1,11 +1,6 @@
-import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { askService } from '../../supabase/functions/_shared/external-services.ts';
-import { OCR_SERVICE, pageOfJob, submitPage } from '../../supabase/functions/_shared/ocr-client.ts';
-import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
+import { ocrService, pageOfJob, submitPage } from '../../supabase/functions/_services/ocr.ts';
 import { type Reply, refusedUrl, startServer } from './support/http-server.ts';
-import { jobEngine } from './support/job-engine.ts';
-import { samples } from './support/leads-samples.ts';
 
 const metadata = {
   pipeline: 'leads',
@@ -24,15 +19,14 @@ const read = {
 };
 
 function submit(url: string | undefined, token?: string) {
-  return submitPage({
+  const { pipeline, stage, submission, trace_id: traceId, entity_id: entityId } = metadata;
+  const context = {
+    ...{ pipeline, stage, submission, traceId, entityId },
     env: { OCR_URL: url, OCR_AUTH_TOKEN: token },
-    documentUrl: 'https://storage.test/book.pdf?token=t',
-    page: 3,
     callbackUrl: 'https://api.test/job-complete',
-    idempotencyKey: 'attempt-5',
-    metadata,
     signal: AbortSignal.timeout(5_000),
-  });
+  };
+  return submitPage({ documentUrl: 'https://storage.test/book.pdf?token=t', page: 3 }, context, 'attempt-5');
 }
 
 describe('a page is submitted', () => {
@@ -109,51 +103,14 @@ describe('a finished job', () => {
 
 describe('the end of a job', () => {
   test.each<[string, Reply, object]>([
-    ['running', { json: { job_id: 'j', status: 'running' } }, { state: 'unfinished' }],
+    ['running', { json: { job_id: 'j', status: 'running' } }, { state: 'running' }],
+    ['queued', { json: { job_id: 'j', status: 'queued' } }, { state: 'queued' }],
     ['unknown', { status: 404 }, { state: 'lost' }],
     ['completed', { json: { job_id: 'j', status: 'completed', result: read } }, { state: 'finished' }],
   ])('is found by polling: %s', async (_, reply, state) => {
     const server = await startServer(() => reply);
-    const asked = askService(OCR_SERVICE, 'j/1', { OCR_URL: server.url }, AbortSignal.timeout(5_000));
+    const asked = ocrService.poll('j/1', { env: { OCR_URL: server.url }, signal: AbortSignal.timeout(5_000) });
     expect(await asked).toMatchObject(state);
     expect(server.received[0]?.path).toBe('/jobs/j%2F1');
   });
-
-  test('is recorded for the service that its callback names', async () => {
-    const { rpc, resumed } = jobEngine();
-    const data = {
-      job_id: 'job_9',
-      status: 'completed',
-      result: samples.scrape,
-      metadata: { ...metadata, service: 'ocr' },
-    };
-    expect((await callBack({ type: 'job.completed', data }, rpc)).status).toBe(200);
-    expect(resumed[0]?.[0]).toMatchObject({ ...metadata, service: 'ocr', job_id: 'job_9', outcome: 'completed' });
-  });
-
-  test('is refused for a service nobody knows', async () => {
-    const { rpc } = jobEngine();
-    const data = { job_id: 'job_9', status: 'completed', metadata: { ...metadata, service: 'ocrr' } };
-    const answer = await callBack({ type: 'job.completed', data }, rpc);
-    expect(answer.status).toBe(400);
-    expect(await answer.text()).toContain('metadata.service');
-  });
 });
-
-function callBack(payload: unknown, rpc: ReturnType<typeof jobEngine>['rpc']): Promise<Response> {
-  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-  const body = JSON.stringify(payload);
-  const now = new Date();
-  const headers = {
-    'webhook-id': 'msg_1',
-    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': new Webhook(secret).sign('msg_1', now, body),
-  };
-  const env = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SERVICE_ROLE_KEY: 'k', WEBHOOK_SECRET: secret };
-  const answer = answerCallback(
-    env,
-    () => {},
-    () => rpc,
-  );
-  return answer(new Request('http://api.test/functions/v1/job-complete', { method: 'POST', headers, body }));
-}

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { scraper } from '../../supabase/functions/_services/scraper.ts';
 import type { Checkpoints } from '../../supabase/functions/_shared/agent-checkpoints.ts';
 import type { Item } from '../../supabase/functions/_shared/engine-contract.ts';
 import { LeaseLost, PermanentError } from '../../supabase/functions/_shared/errors.ts';
+import { modelSettings } from '../../supabase/functions/_shared/model-settings.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { HandedBack, type HandlerContext, type Stage, waiting } from '../../supabase/functions/_shared/stage.ts';
@@ -35,7 +37,7 @@ test('a handler sees its input and its context', async () => {
       seen = context;
       return { done: entity.id };
     },
-    { item: { retry_count: 2, submission: 5 } },
+    { item: { retry_count: 2, submission: 5, execution: 3 } },
   );
   expect(outcome).toEqual({ outcome: 'completed', result: { done: 7 } });
   expect(seen).toMatchObject({
@@ -45,7 +47,8 @@ test('a handler sees its input and its context', async () => {
     run: 7,
     entityId: '7',
     submission: 5,
-    idempotencyKey: 'trace-7-5',
+    idempotencyKey: 'trace-7-3',
+    submissionKey: 'trace-7-5',
     retryCount: 2,
     traceId: 'trace-7',
     callbackUrl: 'http://callback.test',
@@ -58,9 +61,18 @@ test('an input the stage cannot use is a permanent failure that names the field'
   expect(outcome).toHaveProperty('error.message', expect.stringMatching(/input\.entity\.id.*found: null/));
 });
 
-test('a handler that waits for an external job says so', async () => {
-  const outcome = await run(() => waiting({ service: 'scraper', jobId: 'j1' }));
+test('a handler that waits for a job of a service that its stage names says so', async () => {
+  const outcome = await run(() => waiting(scraper, 'j1'), { stage: { services: [scraper] } });
   expect(outcome).toEqual({ outcome: 'waiting', service: 'scraper', job_id: 'j1' });
+});
+
+test('one that waits for a job that nobody could finish fails for good, and is told what to add', async () => {
+  const outcome = await run(() => waiting({ name: 'printer' }, 'j1'), { stage: { services: [scraper] } });
+  expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'unknown_service', permanent: true } });
+  expect(outcome).toHaveProperty(
+    'error.message',
+    expect.stringMatching(/service printer.*add it to services.*finish/s),
+  );
 });
 
 test('a handler that hands its attempt back is reported as released', async () => {
@@ -126,7 +138,7 @@ test('with a wrong setting the handler does not run and the attempt is kept for 
     ran = true;
     return { done: 1 };
   };
-  const outcome = await run(handler, { stage: { settings: ['model'] }, env: { LLM_MODEL: 'm' } });
+  const outcome = await run(handler, { stage: { settings: [modelSettings] }, env: { LLM_MODEL: 'm' } });
   expect(ran).toBe(false);
   expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'misconfigured', permanent: false } });
   expect(outcome).toHaveProperty('error.message', expect.stringContaining('LLM_URL is not set'));

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { DrainEnd } from '../../supabase/functions/_shared/drain.ts';
-import { answerDoorbell } from '../../supabase/functions/_shared/serve-stage.ts';
+import { modelSettings } from '../../supabase/functions/_shared/model-settings.ts';
+import { answerRequests } from '../../supabase/functions/_shared/serve-stage.ts';
 import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { FakeEngine, makeItem } from './support/fake-engine.ts';
 import { makeStage } from './support/make-drain.ts';
@@ -12,10 +13,10 @@ function makeFunction(env: Env = platform, stageChanges: object = {}) {
   fake.queue = [makeItem(1)];
   const drains: Promise<DrainEnd>[] = [];
   const stage = { ...makeStage((entity) => ({ done: entity.id })), ...stageChanges };
-  const answer = answerDoorbell(
+  const answer = answerRequests(
     stage,
     env,
-    (work) => drains.push(work),
+    (work) => drains.push(work as Promise<DrainEnd>),
     () => fake.rpc,
   );
   const call = (init: RequestInit = {}, path = '') =>
@@ -105,7 +106,7 @@ describe('a doorbell', () => {
 });
 
 describe('a wrong setting', () => {
-  const needsModel = { settings: ['model'] };
+  const needsModel = { settings: [modelSettings] };
 
   test('is named in the answer, and each attempt is kept for a retry with that reason', async () => {
     const { fake, drains, call } = makeFunction(platform, needsModel);

@@ -1,12 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { readStages } from '../../local/stage-code.ts';
+import { scraper } from '../../supabase/functions/_services/scraper.ts';
+import { transcriptionSettings } from '../../supabase/functions/_services/transcription.ts';
 import { MisconfiguredError } from '../../supabase/functions/_shared/errors.ts';
+import { modelSettings } from '../../supabase/functions/_shared/model-settings.ts';
 import { readPlatform } from '../../supabase/functions/_shared/platform.ts';
-import { type Env, readSettings, type SettingsGroup } from '../../supabase/functions/_shared/settings.ts';
+import {
+  type Env,
+  readSettings,
+  type SettingsGroup,
+  webhookSettings,
+  workerSettings,
+} from '../../supabase/functions/_shared/settings.ts';
 
-function faultOf(group: SettingsGroup, env: Env): string {
+const groups = {
+  scraper: scraper.settings,
+  model: modelSettings,
+  transcription: transcriptionSettings,
+  worker: workerSettings,
+  webhook: webhookSettings,
+};
+type Name = keyof typeof groups;
+
+function faultOf(name: Name, env: Env): string {
   try {
-    readSettings(group, env);
+    readSettings(groups[name] as SettingsGroup, env);
   } catch (error) {
     expect(error).toBeInstanceOf(MisconfiguredError);
     return (error as Error).message;
@@ -15,7 +34,7 @@ function faultOf(group: SettingsGroup, env: Env): string {
 }
 
 describe('a faulty setting is named with what is wrong and the remedy', () => {
-  test.each<[SettingsGroup, Env, RegExp]>([
+  test.each<[Name, Env, RegExp]>([
     ['scraper', {}, /SCRAPER_URL is not set: set the base URL/],
     ['scraper', { SCRAPER_URL: '' }, /SCRAPER_URL is not set/],
     ['scraper', { SCRAPER_URL: 'scraper:3000' }, /SCRAPER_URL must be a URL that begins with http/],
@@ -51,13 +70,13 @@ describe('a faulty setting is named with what is wrong and the remedy', () => {
 
 test('settings have the defaults that .env.example names', () => {
   const example = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
-  expect(readSettings('worker', {})).toEqual({ WORKER_SECONDS: 60 });
-  expect(readSettings('model', { LLM_URL: 'http://m/v1/', LLM_MODEL: 'm' })).toEqual({
+  expect(readSettings(workerSettings, {})).toEqual({ WORKER_SECONDS: 60 });
+  expect(readSettings(modelSettings, { LLM_URL: 'http://m/v1/', LLM_MODEL: 'm' })).toEqual({
     LLM_URL: 'http://m/v1',
     LLM_MODEL: 'm',
     LLM_MODE: 'inline',
   });
-  expect(readSettings('transcription', { DEEPGRAM_API_KEY: 'k' })).toEqual({
+  expect(readSettings(transcriptionSettings, { DEEPGRAM_API_KEY: 'k' })).toEqual({
     DEEPGRAM_URL: 'https://api.deepgram.com',
     DEEPGRAM_API_KEY: 'k',
     DEEPGRAM_MODEL: 'nova-3',
@@ -68,18 +87,22 @@ test('settings have the defaults that .env.example names', () => {
   expect(example).toContain('# LLM_MODE=inline');
 });
 
-test('.env.example lists every setting', () => {
+test('.env.example lists every setting of every stage and service', async () => {
   const example = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
-  const source = readFileSync(new URL('../../supabase/functions/_shared/settings.ts', import.meta.url), 'utf8');
-  const names = new Set(source.match(/\b[A-Z]+_[A-Z_]+(?=:)/g));
-  expect(names.size).toBeGreaterThan(10);
+  const stages = await readStages();
+  const used = stages.flatMap(({ stage }) => [
+    ...stage.settings,
+    ...stage.services.flatMap(({ settings }) => settings ?? []),
+  ]);
+  const names = new Set([workerSettings, webhookSettings, ...used].flatMap((group) => Object.keys(group.shape)));
+  expect(names.size).toBeGreaterThan(15);
   for (const name of names) expect(example).toMatch(new RegExp(`^#? ?${name}=`, 'm'));
 });
 
 test('several webhook secrets may be set, by commas or spaces', () => {
   const one = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
   const two = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
-  expect(readSettings('webhook', { WEBHOOK_SECRET: `${one}, ${two}` }).WEBHOOK_SECRET).toEqual([one, two]);
+  expect(readSettings(webhookSettings, { WEBHOOK_SECRET: `${one}, ${two}` }).WEBHOOK_SECRET).toEqual([one, two]);
 });
 
 describe('the platform’s keys', () => {

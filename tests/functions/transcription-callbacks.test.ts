@@ -1,10 +1,15 @@
-// A transcription from its submission to its end, over the real engine: the runtime's drain, the local service, and the
-// function that callbacks go to. The stage is the test's own, and the list of stages that jobs finish knows it alone.
+// A transcription from its submission to its end, over the real engine: the runtime's drain, the local service, the function
+// that callbacks go to, and the stage's own, which finishes the job.
 import { Hono } from 'hono';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { listen } from '../../local/scraper/listen.ts';
 import { startTranscriber } from '../../local/transcriber/server.ts';
+import {
+  submitTranscription,
+  transcription,
+  transcriptOfJob,
+} from '../../supabase/functions/_services/transcription.ts';
 import { definePipeline } from '../../supabase/functions/_shared/define-pipeline.ts';
 import { projectClient, projectError, storageStatus } from '../../supabase/functions/_shared/project-client.ts';
 import { defineStage, type Stage, waiting } from '../../supabase/functions/_shared/stage.ts';
@@ -13,17 +18,8 @@ import { type Engine, test } from '../support/engine.ts';
 import { wavOf } from '../support/recordings.ts';
 import { until } from '../support/until.ts';
 import { databaseRpc } from './support/database-rpc.ts';
+import { serveFunctions } from './support/functions-server.ts';
 import { type Interruption, invoke } from './support/real-drain.ts';
-
-const known = vi.hoisted(() => ({ stage: null as unknown }));
-vi.mock('../../supabase/functions/_shared/external-stages.ts', async (original) => ({
-  ...(await original<object>()),
-  externalStage: () => known.stage,
-}));
-const { jobOrigin } = await import('../../supabase/functions/_shared/job-client.ts');
-const { submitTranscription, TRANSCRIPTION_SERVICE, transcriptOfJob } = await import(
-  '../../supabase/functions/_shared/transcription-client.ts'
-);
 
 const talks = definePipeline({
   name: 'talks',
@@ -53,19 +49,14 @@ async function startTalk(engine: Engine, open: boolean) {
   const received: Callback[] = [];
   const gate = { open };
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-  const env: Record<string, string> = {
-    SUPABASE_URL: 'http://127.0.0.1:9',
-    SUPABASE_SERVICE_ROLE_KEY: 'k',
+  const settings: Record<string, string> = {
     WEBHOOK_SECRET: secret,
     DEEPGRAM_API_KEY: 'the-key',
     DEEPGRAM_PRICE_MINUTE: '0.6',
   };
   const rpc = databaseRpc(await engine.database.connect('service_role'));
-  const jobComplete = answerCallback(
-    env,
-    () => {},
-    () => rpc,
-  );
+  const { env, served } = await serveFunctions({ stages: [], rpc, env: settings });
+  const jobComplete = answerCallback(env, () => rpc);
   const app = new Hono();
   app.get('/talk.wav', (c) => c.body(new Uint8Array(wavOf(2, 'The ferry leaves at seven.'))));
   app.post('/job-complete', async (c) => {
@@ -78,7 +69,7 @@ async function startTalk(engine: Engine, open: boolean) {
   });
   const host = await listen(app.fetch);
   const transcriber = await startTranscriber({
-    env: { ...env, DEEPGRAM_ALLOW_HOSTS: new URL(host.url).host },
+    env: { ...settings, DEEPGRAM_ALLOW_HOSTS: new URL(host.url).host },
     callbackDelaysMs: [],
   });
   env.DEEPGRAM_URL = transcriber.url;
@@ -92,16 +83,14 @@ async function startTalk(engine: Engine, open: boolean) {
     input: z.object({}),
     output: z.object({ entity: z.string(), text: z.string() }),
     handler: async (_, context) => {
-      const { idempotencyKey, signal } = context;
-      const callbackUrl = `${host.url}/job-complete`;
       const audioUrl = `${host.url}/talk.wav?token=t`;
-      const metadata = jobOrigin(context);
-      const request = { env, audioUrl, callbackUrl, metadata, idempotencyKey, signal };
-      return waiting({ service: TRANSCRIPTION_SERVICE, jobId: await submitTranscription(request) });
+      const asked = { ...context, env, callbackUrl: `${host.url}/job-complete` };
+      return waiting(transcription, await submitTranscription(audioUrl, asked));
     },
+    services: [transcription],
     finish: async (job, context) => ({ entity: context.entityId, text: transcriptOfJob(job, context).text }),
   });
-  known.stage = stage;
+  served.stages = [stage];
   await engine.sql.query('create table public.talks (id bigint primary key)');
   await engine.define(talks.toJson());
   const run = await engine.value<string>(`
@@ -115,7 +104,7 @@ async function startTalk(engine: Engine, open: boolean) {
     // biome-ignore lint/suspicious/noExplicitAny: each test states what it expects of the answer.
     return { status: answer.status, answer: (await answer.json()) as any };
   };
-  return { stage: stage as Stage, run, received, deliver };
+  return { stage, served, run, received, deliver };
 }
 
 const attempts = (engine: Engine) =>
@@ -200,19 +189,21 @@ test('a forged callback is refused, reads nothing and changes nothing', async ({
 test('a callback while Storage is out of reach, or too slow, is answered 503, and taken when it is sent again', async ({
   engine,
 }) => {
-  const { stage, received, deliver } = await startTalk(engine, false);
+  const { stage, served, received, deliver } = await startTalk(engine, false);
   await invoke(engine, stage);
   await until(() => received.length > 0);
   const outOfReach: Stage['finish'] = async (_, { env }) => {
-    const { error } = await projectClient(env).storage.from('texts').upload('a.txt', 'text');
+    const { error } = await projectClient({ ...env, SUPABASE_URL: 'http://127.0.0.1:9' })
+      .storage.from('texts')
+      .upload('a.txt', 'text');
     if (error) throw projectError(storageStatus(error), error, 'Writing a.txt');
   };
   for (const finish of [outOfReach, () => new Promise(() => {})]) {
-    known.stage = { ...stage, finish };
+    served.stages = [{ ...stage, finish }];
     expect(await deliver()).toMatchObject({ status: 503 });
     expect(await attempts(engine)).toMatchObject([{ state: 'waiting' }]);
   }
-  known.stage = stage;
+  served.stages = [stage];
   expect(await deliver()).toMatchObject({ status: 200, answer: { verdict: 'accepted' } });
   expect(await attempts(engine)).toMatchObject([{ state: 'completed', output: heard }]);
 });

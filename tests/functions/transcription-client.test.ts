@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { callbackUrlFault } from '../../supabase/functions/_shared/callback-url.ts';
-import type { Usage } from '../../supabase/functions/_shared/engine-contract.ts';
-import { askService } from '../../supabase/functions/_shared/external-services.ts';
-import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import {
   submitTranscription,
-  TRANSCRIPTION_SERVICE,
   transcribeNow,
+  transcription,
   transcriptOfJob,
-} from '../../supabase/functions/_shared/transcription-client.ts';
+} from '../../supabase/functions/_services/transcription.ts';
+import { callbackUrlFault } from '../../supabase/functions/_shared/callback-url.ts';
+import type { Usage } from '../../supabase/functions/_shared/engine-contract.ts';
+import type { Env } from '../../supabase/functions/_shared/settings.ts';
+import { makeContext } from './support/context.ts';
 import { type Reply, refusedUrl, startServer } from './support/http-server.ts';
 import { transcriptionOf } from './support/transcription.ts';
 
@@ -20,24 +20,20 @@ const metadata = {
   trace_id: '3f0c1c9e-5a6b-4c1d-9b0a-7d3f2e1a0b4c',
   entity_id: '7',
 };
-const request = {
-  audioUrl: 'https://storage.test/talk.mp3?token=t',
-  idempotencyKey: 'trace-5',
-  signal: AbortSignal.timeout(20_000),
-};
+const audioUrl = 'https://storage.test/talk.mp3?token=t';
+const request = { submissionKey: 'trace-5', signal: AbortSignal.timeout(20_000) };
 const envFor = (url: string, more: Env = {}): Env => ({
   DEEPGRAM_URL: url,
   DEEPGRAM_API_KEY: 'key',
   WEBHOOK_SECRET: `${secret} whsec_${Buffer.alloc(32, 8).toString('base64')}`,
   ...more,
 });
-const submit = (url: string, more?: Env) =>
-  submitTranscription({
-    ...request,
-    env: envFor(url, more),
-    callbackUrl: 'https://api.test/functions/v1/job-complete',
-    metadata,
-  });
+const submit = (url: string, more?: Env) => {
+  const { pipeline, stage, submission, trace_id: traceId, entity_id: entityId } = metadata;
+  const callbackUrl = 'https://api.test/functions/v1/job-complete';
+  const origin = { pipeline, stage, submission, traceId, entityId, callbackUrl };
+  return submitTranscription(audioUrl, makeContext(envFor(url, more), { ...request, ...origin }).context);
+};
 const refusal = (err_code: string, err_msg: string) => ({ err_code, err_msg, request_id: 'request-1' });
 
 describe('a recording is submitted', () => {
@@ -47,7 +43,7 @@ describe('a recording is submitted', () => {
     const [received] = server.received;
     expect(received).toMatchObject({ method: 'POST', headers: { authorization: 'Token key' } });
     expect(received?.headers['content-type']).toBe('application/json');
-    expect(JSON.parse(received?.body ?? '')).toEqual({ url: request.audioUrl });
+    expect(JSON.parse(received?.body ?? '')).toEqual({ url: audioUrl });
     const url = new URL(received?.path ?? '', server.url);
     expect(url.pathname).toBe('/v1/listen');
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
@@ -203,7 +199,7 @@ describe('a recording that is waited for', () => {
     const server = await startServer(() => ({ json: transcriptionOf(['The ferry leaves at seven.']) }));
     const usages: Usage[] = [];
     const reportUsage = (usage: Usage) => usages.push(usage);
-    const transcript = await transcribeNow({ ...request, env: envFor(server.url), reportUsage });
+    const transcript = await transcribeNow(audioUrl, { ...request, env: envFor(server.url), reportUsage });
     expect(transcript.text).toBe('The ferry leaves at seven.');
     expect(usages).toHaveLength(1);
     expect(server.received[0]?.path).not.toContain('callback');
@@ -212,7 +208,7 @@ describe('a recording that is waited for', () => {
   test('is given up with the stage', async () => {
     const server = await startServer(() => null);
     const controller = new AbortController();
-    const asked = transcribeNow({
+    const asked = transcribeNow(audioUrl, {
       ...request,
       signal: controller.signal,
       env: envFor(server.url),
@@ -223,7 +219,6 @@ describe('a recording that is waited for', () => {
   });
 });
 
-test('nobody can ask after a transcription: its poll says that it has not ended', async () => {
-  const asked = askService(TRANSCRIPTION_SERVICE, 'request-1', {}, AbortSignal.timeout(5_000));
-  expect(await asked).toEqual({ state: 'unfinished' });
+test('nobody can ask after a transcription', () => {
+  expect(transcription).not.toHaveProperty('poll');
 });

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listen, type Service } from '../../local/scraper/listen.ts';
 import { startTranscriber } from '../../local/transcriber/server.ts';
-import { transcriptOfJob } from '../../supabase/functions/_shared/transcription-client.ts';
+import { transcriptOfJob } from '../../supabase/functions/_services/transcription.ts';
 import { mp3Of, wavOf } from '../support/recordings.ts';
 import { post, until } from './running.ts';
 

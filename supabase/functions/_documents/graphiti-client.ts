@@ -1,5 +1,14 @@
+import { z } from 'zod';
 import { errorFromStatus, MisconfiguredError, messageOf, PermanentError, RetriableError } from '../_shared/errors.ts';
-import { type Env, readSettings } from '../_shared/settings.ts';
+import { type Env, httpUrl, readSettings } from '../_shared/settings.ts';
+
+/** Where the Graphiti server is; without GRAPHITI_URL there is none. */
+export const graphitiSettings = z.object({
+  GRAPHITI_URL: httpUrl
+    .optional()
+    .describe('set the base URL of a Graphiti server, such as https://graphiti.example.com, or remove it'),
+  GRAPHITI_AUTH_TOKEN: z.string().optional(),
+});
 
 /** A text for Graphiti's graph, as its server takes it. */
 export interface Episode {
@@ -23,7 +32,7 @@ const longestReason = 500;
  * posted twice becomes two episodes, of the same name; what they say is resolved to the same entities and facts.
  */
 export async function postEpisode(episode: Episode, env: Env, signal: AbortSignal): Promise<boolean> {
-  const { GRAPHITI_URL: url, GRAPHITI_AUTH_TOKEN: token } = readSettings('graphiti', env);
+  const { GRAPHITI_URL: url, GRAPHITI_AUTH_TOKEN: token } = readSettings(graphitiSettings, env);
   if (!url) return false;
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (token) headers.authorization = `Bearer ${token}`;

@@ -1,6 +1,6 @@
 import type { AgentLimits, Turn, Usage } from './engine-contract.ts';
 import { MisconfiguredError, PermanentError } from './errors.ts';
-import type { Settings } from './settings.ts';
+import type { ModelSettings } from './model-settings.ts';
 
 /** What turns have used up together; null where a response did not say. */
 export interface Used {
@@ -41,7 +41,7 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
 }
 
 /** Throws a MisconfiguredError when a limit is set that cannot be measured, before it costs anything. */
-export function checkMeasurable(limits: AgentLimits, settings: Settings['model']): void {
+export function checkMeasurable(limits: AgentLimits, settings: ModelSettings): void {
   const priced = settings.LLM_PRICE_INPUT !== undefined && settings.LLM_PRICE_OUTPUT !== undefined;
   if (limits.max_cost_usd !== undefined && !priced) {
     throw new MisconfiguredError(

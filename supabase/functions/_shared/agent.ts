@@ -10,9 +10,10 @@ import type { ModelTurn, NewTurn, Turn } from './engine-contract.ts';
 import { PermanentError, storableText } from './errors.ts';
 import { modelClient, responseFault, usageOf } from './model.ts';
 import { modelError } from './model-errors.ts';
+import { type ModelSettings, modelSettings } from './model-settings.ts';
 import { ownSignal } from './own-signal.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
-import { readSettings, type Settings, type SettingsGroup } from './settings.ts';
+import { readSettings, type SettingsGroup } from './settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from './stage.ts';
 
 const LONGEST_MESSAGE = 100_000;
@@ -48,7 +49,7 @@ export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject,
     input: options.input,
     output: options.output,
     handler: async (input, context) => (await converse(options, input, context)) as z.input<Output> | HandedBack,
-    settings: ['model', ...(options.settings ?? [])],
+    settings: [modelSettings, ...(options.settings ?? [])],
   });
 }
 
@@ -70,7 +71,7 @@ async function converse<Input extends z.ZodType, Output extends z.ZodObject>(
 /** One attempt's part in a conversation. */
 class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   readonly turns: Turn[];
-  private readonly settings: Settings['model'];
+  private readonly settings: ModelSettings;
   private readonly tools: readonly AgentTool[];
   private readonly asked: string;
   private readonly beganAt: number;
@@ -81,7 +82,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     private readonly context: HandlerContext,
     private readonly passage: Passage,
   ) {
-    this.settings = readSettings('model', context.env);
+    this.settings = readSettings(modelSettings, context.env);
     checkMeasurable(passage.limits, this.settings);
     this.turns = [...passage.turns];
     this.beganAt = Date.now() - passage.elapsedMs;
@@ -151,7 +152,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
           },
           store: false,
         },
-        { signal, headers: { 'Idempotency-Key': `${context.idempotencyKey}-${seq}` } },
+        { signal, headers: { 'Idempotency-Key': `${context.submissionKey}-${seq}` } },
       );
     } catch (error) {
       throw modelError(error);

@@ -974,7 +974,9 @@ export type Database = {
       pipeline_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
       pipeline_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
       pipeline_fold: { Args: { p_fan_outs: number[] }; Returns: Json };
+      pipeline_job_owner: { Args: { p_job: Json }; Returns: Json };
       pipeline_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+      pipeline_note_faults: { Args: { p_faults: Json }; Returns: Json };
       pipeline_note_jobs: { Args: { p_jobs: Json }; Returns: Json };
       pipeline_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
       pipeline_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };

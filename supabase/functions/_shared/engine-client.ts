@@ -81,8 +81,15 @@ export interface Engine {
    * Tried once: the next poll repeats it.
    */
   noteJobs(jobs: contract.JobReport[]): Promise<z.output<typeof contract.noteJobsAnswer>>;
+  /** Shows what went wrong with jobs in the engine's log, on the attempts that wait for them and in doctor(). Tried once. */
+  noteFaults(faults: contract.JobFault[]): Promise<z.output<typeof contract.noteFaultsAnswer>>;
+  /** Whose a job is: by the attempt it was submitted for, or by its id alone. */
+  jobOwner(job: JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
 }
+
+/** What a callback says of its job: the attempt it was submitted for, or its id. */
+export type JobName = contract.JobOrigin | { job_id: string };
 
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
@@ -161,6 +168,8 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
         ...(pollMs === undefined ? {} : { p_poll_ms: pollMs }),
       }),
     noteJobs: (jobs) => call(contract.noteJobsAnswer, 'pipeline_note_jobs', { p_jobs: jobs }, true),
+    noteFaults: (faults) => call(contract.noteFaultsAnswer, 'pipeline_note_faults', { p_faults: faults }, true),
+    jobOwner: (job) => call(contract.jobOwnerAnswer, 'pipeline_job_owner', { p_job: job }),
     resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }),
   };
 }

@@ -14,6 +14,8 @@ const item = z.object({
   needs: z.record(z.string(), z.unknown()),
   retry_count: z.number(),
   submission: z.number(),
+  /** The first attempt of this execution of the stage: retries go on from it, a reset begins another. */
+  execution: z.number(),
   alone: z.boolean(),
 });
 
@@ -54,28 +56,40 @@ export const leaveAnswer = z.object({ left: z.boolean(), ring: z.array(ring) });
 export const ringAnswer = z.object({ rung: z.number() });
 export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring), fold });
 export const foldAnswer = z.object({ ring: z.array(ring), busy: z.array(z.number()), fold });
-export const pollAnswer = z.object({
-  jobs: z.array(
-    z.object({
-      attempt: z.number(),
-      submission: z.number(),
-      trace_id: z.string(),
-      pipeline: z.string(),
-      stage: z.string(),
-      /** The Edge Function that runs the stage. */
-      function: z.string(),
-      service: z.string(),
-      job_id: z.string(),
-      entity_id: z.string(),
-      deadline_at: z.string().nullish(),
-      /** Whether the engine wants to hear, by `noteJobs`, that the job is queued at its service or running. */
-      awaits_start: z.boolean(),
-    }),
-  ),
-  more: z.boolean(),
+/** A job whose poll is due. */
+export const waitingJob = z.object({
+  attempt: z.number(),
+  submission: z.number(),
+  trace_id: z.string(),
+  pipeline: z.string(),
+  stage: z.string(),
+  /** The Edge Function that runs the stage. */
+  function: z.string(),
+  service: z.string(),
+  job_id: z.string(),
+  entity_id: z.string(),
+  deadline_at: z.string().nullish(),
+  /** Whether the engine wants to hear, by `noteJobs`, that the job is queued at its service or running. */
+  awaits_start: z.boolean(),
+  /** Whether a fault was noted for it, by `noteFaults`. */
+  faulty: z.boolean(),
 });
+export const pollAnswer = z.object({ jobs: z.array(waitingJob), more: z.boolean() });
 /** How many of the jobs the report changed. */
 export const noteJobsAnswer = z.object({ noted: z.number() });
+export const noteFaultsAnswer = z.object({ noted: z.number() });
+/** Whose a job is; null when nobody waits for it. */
+export const jobOwnerAnswer = z
+  .object({
+    function: z.string(),
+    service: z.string(),
+    pipeline: z.string(),
+    stage: z.string(),
+    submission: z.number(),
+    trace_id: z.string(),
+    entity_id: z.string(),
+  })
+  .nullable();
 
 const turnUsage = z.object({
   model: z.string(),
@@ -142,10 +156,20 @@ export type Verdict = z.output<typeof verdict>;
 export type Claim = z.output<typeof claimAnswer>;
 export type Completion = z.output<typeof completeAnswer>;
 export type StageLimits = z.output<typeof stageLimits>;
-export type WaitingJob = z.output<typeof pollAnswer>['jobs'][number];
+export type WaitingJob = z.output<typeof waitingJob>;
 
 /** What a service says of a job that has not ended: it waits in the service's queue, or it runs. */
 export type JobReport = Pick<WaitingJob, 'attempt' | 'service' | 'job_id'> & { state: 'queued' | 'running' };
+
+/** What went wrong when a job was asked after, called back about or finished; without code and message it is over. */
+export interface JobFault {
+  /** The submission whose job it is; null where a callback could not be attributed. */
+  submission: number | null;
+  service: string;
+  job_id: string | null;
+  code: string | null;
+  message: string | null;
+}
 
 /** One turn of an agent's conversation, and the attempt that took it. */
 export type Turn = z.output<typeof turn>;

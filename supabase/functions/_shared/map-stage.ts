@@ -53,14 +53,10 @@ export function defineMap<Input extends z.ZodType, Item extends z.ZodType<ChildI
   if (kind !== 'map') {
     throw new Error(`Stage ${stage} of pipeline ${pipeline.name} is of kind ${kind}: defineMap() is for the kind map.`);
   }
-  return defineStage({
-    pipeline,
-    stage,
-    input,
-    output: mapResult,
-    handler: async (given, context) => spawnAll(options, await options.items(given, context), context),
-    settings,
-  });
+  // Its children finish it, in the database: the one stage that waits for no service.
+  const handler = async (given: z.output<Input>, context: HandlerContext) =>
+    spawnAll(options, await options.items(given, context), context);
+  return defineStage({ pipeline, stage, input, output: mapResult, handler: handler as never, settings });
 }
 
 async function spawnAll<Input extends z.ZodType, Item extends z.ZodType<ChildItem>>(
@@ -87,7 +83,7 @@ async function spawnAll<Input extends z.ZodType, Item extends z.ZodType<ChildIte
   }
   signal.throwIfAborted();
   const fanOut = await children.spawn(chunk, true);
-  return waiting({ service: CHILDREN_SERVICE, jobId: String(fanOut) });
+  return waiting({ name: CHILDREN_SERVICE }, String(fanOut));
 }
 
 /** The item as its schema makes it, its key being new. */

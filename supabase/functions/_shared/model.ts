@@ -1,21 +1,38 @@
 import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ModelTurn } from './engine-contract.ts';
 import { MisconfiguredError, PermanentError, RetriableError, type StageError } from './errors.ts';
-import { jobOrigin } from './job-client.ts';
+import { jobOrigin } from './job-service.ts';
 import { modelError } from './model-errors.ts';
+import { type ModelSettings, modelSettings } from './model-settings.ts';
 import { ownSignal } from './own-signal.ts';
 import { parseJson } from './parse-json.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
-import { type Env, readSettings, type Settings } from './settings.ts';
+import type { JobState, Service, ServiceContext } from './service.ts';
+import { readSettings } from './settings.ts';
 import type { FinishContext, HandlerContext, Waiting } from './stage.ts';
 import { waiting } from './stage.ts';
 import { invalidOutput } from './validate-result.ts';
 
-/** The name under which waiting attempts know this service. */
-export const MODEL_SERVICE = 'llm';
+const callbackSchema = z.object({
+  type: z.enum(['response.completed', 'response.failed', 'response.cancelled', 'response.incomplete']),
+  data: z.object({ id: z.string().min(1) }),
+});
+
+/** The model as a stage waits for it with LLM_MODE `background`. Its callback names the response, which is then fetched. */
+export const model: Service = {
+  name: 'llm',
+  settings: modelSettings,
+  poll: pollResponse,
+  readCallback(body) {
+    const parsed = callbackSchema.safeParse(body);
+    if (parsed.success) return { jobId: parsed.data.data.id };
+    const issue = parsed.error.issues[0];
+    throw new PermanentError('bad_callback', `${issue?.path.join('.') || 'The body'}: ${issue?.message}`);
+  },
+};
 
 /** A question to the model whose answer has the form of `schema`. */
 export interface Question<S extends z.ZodObject> {
@@ -34,7 +51,7 @@ export async function askModel<S extends z.ZodObject>(
   question: Question<S>,
   context: HandlerContext,
 ): Promise<z.output<S> | Waiting> {
-  const settings = readSettings('model', context.env);
+  const settings = readSettings(modelSettings, context.env);
   const background = settings.LLM_MODE === 'background';
   const prompt = promptVersion(question.prompt);
   const { signal, done } = ownSignal(context.signal);
@@ -54,7 +71,7 @@ export async function askModel<S extends z.ZodObject>(
         background,
         store: background,
       },
-      { signal, headers: { 'Idempotency-Key': context.idempotencyKey } },
+      { signal, headers: { 'Idempotency-Key': context.submissionKey } },
     );
   } catch (error) {
     throw modelError(error);
@@ -66,7 +83,7 @@ export async function askModel<S extends z.ZodObject>(
       'LLM_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses.',
     );
   }
-  if (isUnfinished(response)) return waiting({ service: MODEL_SERVICE, jobId: response.id });
+  if (isUnfinished(response)) return waiting(model, response.id);
   context.reportUsage(usageOf(response, prompt, settings));
   return readAnswer(response, question.schema);
 }
@@ -77,19 +94,22 @@ export function finishAnswer<S extends z.ZodObject>(
 ): (job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>) => z.output<S> {
   return (job, { env, reportUsage }) => {
     const response = job as ModelResponse;
-    reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings('model', env)));
+    reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings(modelSettings, env)));
     return readAnswer(response, schema);
   };
 }
 
-/** Fetches a background response; null when the service does not know it. Throws as askModel does. */
-export async function getModelResponse(id: string, env: Env, signal: AbortSignal): Promise<ModelResponse | null> {
+/** Asks after a background response. Throws as askModel does. */
+async function pollResponse(id: string, { env, signal }: ServiceContext): Promise<JobState> {
+  let response: ModelResponse;
   try {
-    return await modelClient(readSettings('model', env)).responses.retrieve(id, {}, { signal });
+    response = await modelClient(readSettings(modelSettings, env)).responses.retrieve(id, {}, { signal });
   } catch (error) {
-    if (error instanceof OpenAI.NotFoundError) return null;
+    if (error instanceof OpenAI.NotFoundError) return { state: 'lost' };
     throw modelError(error);
   }
+  if (response.status === 'queued') return { state: 'queued' };
+  return isUnfinished(response) ? { state: 'running' } : { state: 'finished', job: response };
 }
 
 /** Servers of other protocols may answer 200 as well. */
@@ -98,12 +118,12 @@ function isResponse(response: ModelResponse): boolean {
 }
 
 /** True while a response is still being made. */
-export function isUnfinished(response: ModelResponse): boolean {
+function isUnfinished(response: ModelResponse): boolean {
   return response.status === 'queued' || response.status === 'in_progress';
 }
 
 /** The official client for the API at LLM_URL; it does not retry. */
-export function modelClient(settings: Settings['model']): OpenAI {
+export function modelClient(settings: ModelSettings): OpenAI {
   const url = new URL(settings.LLM_URL);
   if (url.pathname === '/') url.pathname = '/v1';
   return new OpenAI({
@@ -146,7 +166,7 @@ function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): 
 }
 
 /** What a response has used up, with its cost where the settings name prices. */
-export function usageOf(response: ModelResponse, prompt: string, settings: Settings['model']): ModelTurn['usage'] {
+export function usageOf(response: ModelResponse, prompt: string, settings: ModelSettings): ModelTurn['usage'] {
   const input = response.usage?.input_tokens ?? null;
   const output = response.usage?.output_tokens ?? null;
   const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;

@@ -1,7 +1,7 @@
 import type { Checkpoints } from './agent-checkpoints.ts';
 import type { Item, Outcome, StageLimits, Usage } from './engine-contract.ts';
 import { classify, LeaseLost, MisconfiguredError, PermanentError, RetriableError } from './errors.ts';
-import { type Env, settingsFaults } from './settings.ts';
+import { type Env, settingsFaults, workerSettings } from './settings.ts';
 import type { Children } from './spawn-children.ts';
 import { HandedBack, type Stage, Waiting } from './stage.ts';
 import { describeFault, validateResult } from './validate-result.ts';
@@ -49,7 +49,7 @@ export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
 async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
   const { stage, item, limits, env, controller } = run;
   try {
-    const faults = settingsFaults(['worker', ...stage.settings], env);
+    const faults = settingsFaults([workerSettings, ...stage.settings], env);
     if (faults.length > 0) throw new MisconfiguredError(faults.join(' '));
     const given = { entity: item.entity, needs: item.needs };
     const input = stage.input.safeParse(given);
@@ -64,8 +64,9 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       run: item.run,
       entityId: item.entity_id,
       submission: item.submission,
-      // Submissions count from 1 in every database, and a service may serve several.
-      idempotencyKey: `${item.trace_id}-${item.submission}`,
+      // Attempts count from 1 in every database, and a service may serve several.
+      idempotencyKey: `${item.trace_id}-${item.execution}`,
+      submissionKey: `${item.trace_id}-${item.submission}`,
       retryCount: item.retry_count,
       traceId: item.trace_id,
       callbackUrl: run.callbackUrl,
@@ -76,9 +77,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       children: run.children,
       reportUsage,
     });
-    if (output instanceof Waiting) {
-      return { outcome: 'waiting', service: output.service, job_id: output.jobId };
-    }
+    if (output instanceof Waiting) return waitFor(output, stage);
     if (output instanceof HandedBack) return { outcome: 'released' };
     return { outcome: 'completed', result: validateResult(stage.output, output, limits.result_limit_bytes) };
   } catch (error) {
@@ -86,4 +85,17 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
     if (error instanceof LeaseLost) return null;
     return { outcome: 'failed', error: classify(error) };
   }
+}
+
+/** Refuses to wait for what nobody could finish: map stages wait for children, others for the services that they name. */
+function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
+  const known = stage.services.map(({ name }) => name);
+  if (stage.definition.kind !== 'map' && !known.includes(service)) {
+    throw new PermanentError(
+      'unknown_service',
+      `The handler waits for service ${service}, which stage ${stage.name} does not name: add it to services, and a finish ` +
+        'function, in its defineStage().',
+    );
+  }
+  return { outcome: 'waiting', service, job_id: jobId };
 }

@@ -1,35 +1,50 @@
-import { createCheckpoints } from './agent-checkpoints.ts';
-import { createBudget } from './budget.ts';
-import { Drain, type DrainEnd } from './drain.ts';
-import { onUnload, serve, waitUntil } from './edge-runtime.ts';
-import { createEngine, dataApiRpc, type Rpc } from './engine-client.ts';
+import { z } from 'zod';
+import { type CallbackOrigin, readOrigin } from './callback-url.ts';
+import { drainStage } from './drain-stage.ts';
+import { serve, waitUntil } from './edge-runtime.ts';
+import { dataApiRpc, type Rpc } from './engine-client.ts';
+import { type WaitingJob, waitingJob } from './engine-contract.ts';
 import { messageOf } from './errors.ts';
-import { createFolder } from './fold.ts';
+import { finishCallback } from './finish-callback.ts';
+import { JobRecorder } from './job-recorder.ts';
 import { createLog } from './log.ts';
+import { parseJson } from './parse-json.ts';
 import { type Platform, readPlatform, refuseStranger } from './platform.ts';
-import { createRinger } from './ring.ts';
-import { runHandler } from './run-handler.ts';
-import { type Env, processEnv, readSettings, type Settings, settingsFaults } from './settings.ts';
-import { createChildren } from './spawn-children.ts';
+import { pollServices } from './poll-services.ts';
+import { type Env, processEnv, settingsFaults, workerSettings } from './settings.ts';
 import type { Stage } from './stage.ts';
 
-/** One id for all drains of this isolate. */
-const host = crypto.randomUUID();
+const SAVE_TIME_MS = 4_000;
+const POLL_TIME_MS = 10_000;
 
-/** Serves a stage as an Edge Function: answers its doorbell at once, then works until the stage is empty. */
-export function serveStage(stage: Stage): void {
-  serve(answerDoorbell(stage, processEnv(), (work) => waitUntil(work)));
+/** What a ring or a poll says in its body. */
+const request = z.object({ pipeline: z.string(), stage: z.string(), jobs: z.array(waitingJob) }).partial();
+
+interface Serving {
+  stage: Stage;
+  env: Env;
+  platform: Platform;
+  rpc: Rpc;
+  background: (work: Promise<unknown>) => void;
 }
 
 /**
- * What the function answers: 202 when it goes to work, 401 without the secret key, 409 when it is rung for a stage that is
- * not its own, 500 with the faults of its settings.
- * A GET with `?health` tells the state of the settings and starts nothing.
+ * Serves a stage as an Edge Function: answers its doorbell at once, then works until the stage is empty; finishes the jobs
+ * that job-complete and job-poll hand over.
  */
-export function answerDoorbell(
+export function serveStage(stage: Stage): void {
+  serve(answerRequests(stage, processEnv(), (work) => waitUntil(work)));
+}
+
+/**
+ * What the function answers. To a ring: 202 when it goes to work, 500 with the faults of its settings. To a callback that
+ * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, 409 when
+ * it is meant for a stage that is not its own. A GET with `?health` tells the state of the settings and starts nothing.
+ */
+export function answerRequests(
   stage: Stage,
   env: Env,
-  background: (work: Promise<DrainEnd>) => void,
+  background: (work: Promise<unknown>) => void,
   rpcFor: (platform: Platform) => Rpc = dataApiRpc,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
@@ -42,90 +57,76 @@ export function answerDoorbell(
     }
     const refusal = await refuseStranger(request, platform);
     if (refusal) return refusal;
-    const faults = settingsFaults(['worker', ...stage.settings], env);
-    if (new URL(request.url).searchParams.has('health')) {
+    const { searchParams } = new URL(request.url);
+    if (searchParams.has('health')) {
+      const faults = faultsOf(stage, env);
       return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'ok' });
     }
     if (request.method !== 'POST') {
       return Response.json({ error: { code: 'method_not_allowed', message: 'Ring with POST.' } }, { status: 405 });
     }
-    const other = await otherStageRung(request, stage);
-    if (other) {
-      console.error(other);
-      return Response.json({ error: { code: 'wrong_stage', message: other } }, { status: 409 });
-    }
-    background(drainStage(stage, env, platform, rpcFor(platform)));
-    // The drain goes ahead all the same: each attempt then fails with this reason and is tried again later.
-    return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'draining' }, { status: 202 });
+    const serving = { stage, env, platform, rpc: rpcFor(platform), background };
+    const body = await request.text();
+    if (searchParams.has('callback')) return answerCallback(serving, readOrigin(searchParams), body);
+    return answerBody(serving, body);
   };
 }
 
-/** What to correct when a ring names a stage that this function does not serve: nobody else would say why that one stands still. */
-async function otherStageRung(request: Request, { pipeline, name }: Stage): Promise<string | undefined> {
-  const body = await request.text();
-  let rung: { pipeline?: unknown; stage?: unknown };
-  try {
-    rung = Object(JSON.parse(body || '{}'));
-  } catch {
-    return undefined;
-  }
-  const wanted = { pipeline: rung.pipeline ?? pipeline.name, stage: rung.stage ?? name };
-  if (wanted.pipeline === pipeline.name && wanted.stage === name) return undefined;
-  return (
-    `This function was rung for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
-    `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`
-  );
+/** Answers a ring, or job-poll's question after jobs. */
+async function answerBody(serving: Serving, text: string): Promise<Response> {
+  const { data: asked } = request.safeParse(parseJson(text));
+  const wrong = wrongStage(serving.stage, { pipeline: asked?.pipeline, stage: asked?.stage });
+  if (wrong) return wrong;
+  return asked?.jobs ? answerPoll(serving, asked.jobs) : answerRing(serving);
 }
 
-/** Runs one worker of a stage until it ends, and waits for the doorbells it rang. */
-export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
-  const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
-  const settings = workerSettings(env, log.error);
-  const budget = createBudget(settings.WORKER_SECONDS);
-  const engine = createEngine({ rpc, retryUntil: () => budget.savesUntil, log });
-  const ringer = createRinger({ platform, engine, log });
-  const callbackUrl = env.JOB_CALLBACK_URL || `${platform.url}/functions/v1/job-complete`;
-  const { definition } = stage;
-  const drain = new Drain({
-    pipeline: stage.pipeline.name,
-    stage: stage.name,
-    engine,
-    budget,
-    ringer,
-    folder: createFolder({ engine, ringer, log }),
-    log,
-    host,
-    batchSize: settings.QUEUE_BATCH_SIZE,
-    assumed: {
-      batch_size: definition.batchSize,
-      timeout_ms: definition.timeoutSeconds * 1000,
-      result_limit_bytes: definition.resultLimitBytes,
-    },
-    run: (item, limits, controller, worker) => {
-      const { signal } = controller;
-      const checkpoints = createCheckpoints({ engine, worker, item, signal });
-      const children = createChildren({ engine, ringer, worker, item, signal });
-      return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints, children });
-    },
-  });
-  const stopListening = onUnload((reason) => drain.unload(reason));
-  try {
-    const end = await drain.run();
-    await ringer.settled();
-    return end;
-  } finally {
-    stopListening();
-  }
+function answerRing({ stage, env, platform, rpc, background }: Serving): Response {
+  const faults = faultsOf(stage, env);
+  background(drainStage(stage, env, platform, rpc));
+  if (faults.length === 0) return Response.json({ status: 'draining' }, { status: 202 });
+  // The drain goes ahead all the same: each attempt then fails with this reason and is tried again later.
+  createLog({ pipeline: stage.pipeline.name, stage: stage.name }).error('the settings are wrong', { faults });
+  return misconfigured(faults);
 }
 
-/** The worker's own settings; faulty ones are reported and replaced by the defaults, so that attempts can say so. */
-function workerSettings(env: Env, report: (message: string) => void): Settings['worker'] {
+async function answerCallback(serving: Serving, origin: CallbackOrigin, body: string): Promise<Response> {
+  const wrong = wrongStage(serving.stage, origin);
+  if (wrong) return wrong;
+  const recorder = recorderOf(serving, SAVE_TIME_MS);
+  const answer = await finishCallback(serving.stage, origin, body, { env: serving.env, recorder });
+  serving.background(recorder.settled());
+  return answer;
+}
+
+async function answerPoll(serving: Serving, jobs: WaitingJob[]): Promise<Response> {
+  const recorder = recorderOf(serving, POLL_TIME_MS);
   try {
-    return readSettings('worker', env);
+    return Response.json(await pollServices(serving.stage, jobs, { env: serving.env, recorder }));
   } catch (error) {
-    report(messageOf(error));
-    return readSettings('worker', {});
+    return Response.json({ error: { code: 'not_recorded', message: messageOf(error) } }, { status: 503 });
+  } finally {
+    serving.background(recorder.settled());
   }
+}
+
+function recorderOf({ stage, platform, rpc }: Serving, ms: number): JobRecorder {
+  const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
+  return new JobRecorder({ platform, rpc, log }, Date.now() + ms);
+}
+
+function faultsOf(stage: Stage, env: Env): string[] {
+  return settingsFaults([workerSettings, ...stage.settings], env);
+}
+
+/** What to correct when a request names a stage that this function does not serve: nobody else would say why that one stands still. */
+function wrongStage({ pipeline, name }: Stage, named: { pipeline?: string; stage?: string }): Response | null {
+  const wanted = { pipeline: named.pipeline ?? pipeline.name, stage: named.stage ?? name };
+  if (wanted.pipeline === pipeline.name && wanted.stage === name) return null;
+  const message =
+    `This function was rung for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
+    `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`;
+  console.error(message);
+  return Response.json({ error: { code: 'wrong_stage', message } }, { status: 409 });
 }
 
 function misconfigured(faults: string[]): Response {

@@ -3,6 +3,7 @@ import type { Checkpoints } from './agent-checkpoints.ts';
 import type { PipelineDefinition } from './define-pipeline.ts';
 import type { WorkedStageDefinition } from './definition-schema.ts';
 import type { Usage } from './engine-contract.ts';
+import type { Service } from './service.ts';
 import type { Env, SettingsGroup } from './settings.ts';
 import type { Children } from './spawn-children.ts';
 
@@ -15,8 +16,17 @@ export interface HandlerContext {
   entityId: string;
   /** What an external job carries to say which attempt it belongs to: the same after a crash, another for a retry. */
   submission: number;
-  /** The idempotency key for what the handler buys elsewhere: as `submission`, and like none of another project. */
+  /**
+   * The key for what must not happen twice, such as a mail or a payment: the same for every attempt of this stage in this
+   * run, until a person resets it or starts it over. A service that knows the key answers with what it did the first time,
+   * a failure too.
+   */
   idempotencyKey: string;
+  /**
+   * The key for what each retry should ask for anew, such as a model's answer or a page that could not be read: the same
+   * after a crash, another for a retry, as `submission`. Like the other key, it is that of no other project.
+   */
+  submissionKey: string;
   retryCount: number;
   traceId: string;
   /** Where an external service reports the end of its job. */
@@ -43,8 +53,8 @@ export class Waiting {
 }
 
 /** Says that the job `jobId` at `service` will finish this attempt, by callback or by polling. */
-export function waiting(job: { service: string; jobId: string }): Waiting {
-  return new Waiting(job.service, job.jobId);
+export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting {
+  return new Waiting(service.name, jobId);
 }
 
 /** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
@@ -68,19 +78,33 @@ export interface FinishContext {
  */
 export type Finish<Output> = (job: unknown, context: FinishContext) => Output | Promise<Output>;
 
-export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string> {
+type Answer<T> = T | Promise<T>;
+
+interface CommonOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string> {
   pipeline: PipelineDefinition<Name>;
   stage: NoInfer<Name>;
   /** Parses `{ entity, needs }`: the entity's row and the results of the stages this one needs. */
   input: Input;
   output: Output;
-  handler(
-    input: z.output<Input>,
-    context: HandlerContext,
-  ): z.input<Output> | Waiting | HandedBack | Promise<z.input<Output> | Waiting | HandedBack>;
-  finish?: Finish<z.input<Output>>;
   /** Groups of settings the stage cannot work without. */
   settings?: readonly SettingsGroup[];
+}
+
+/** A stage whose handler does the work itself. */
+export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string>
+  extends CommonOptions<Input, Output, Name> {
+  services?: undefined;
+  finish?: undefined;
+  handler(input: z.output<Input>, context: HandlerContext): Answer<z.input<Output> | HandedBack>;
+}
+
+/** A stage whose handler may hand the work to a service, whose job is then finished by `finish`. */
+export interface WaitingStageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string>
+  extends CommonOptions<Input, Output, Name> {
+  /** The services that the handler may wait for. */
+  services: readonly [Service, ...Service[]];
+  handler(input: z.output<Input>, context: HandlerContext): Answer<z.input<Output> | Waiting | HandedBack>;
+  finish: Finish<z.input<Output>>;
 }
 
 /** A stage's code with its entry in the pipeline's definition. */
@@ -91,29 +115,54 @@ export interface Stage {
   input: z.ZodType;
   output: z.ZodType;
   handler(input: unknown, context: HandlerContext): unknown;
+  services: readonly Service[];
   finish?: Finish<unknown>;
   settings: readonly SettingsGroup[];
 }
 
-/** Joins a stage's code with its definition. Throws when the pipeline defines no such stage, or one that has no code. */
+/**
+ * Joins a stage's code with its definition. A handler may return `waiting(…)` only where `services` and `finish` are given.
+ * Throws when the pipeline defines no such stage, one that has no code, or one of kind `external` that nobody could finish.
+ *
+ * @example
+ * export const grade = defineStage({ pipeline: leads, stage: 'grade', input, output, handler: gradeLead });
+ */
 export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
   options: StageOptions<Input, Output, Name>,
+): Stage;
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
+  options: WaitingStageOptions<Input, Output, Name>,
+): Stage;
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
+  options: StageOptions<Input, Output, Name> | WaitingStageOptions<Input, Output, Name>,
 ): Stage {
-  const definition = options.pipeline.stage(options.stage);
-  if (!('function' in definition)) {
+  const { pipeline, stage: name, services = [], finish } = options;
+  const definition = workedDefinition(pipeline, name);
+  if (definition.kind === 'external' && !(finish && services.length > 0)) {
     throw new Error(
-      `Stage ${options.stage} of pipeline ${options.pipeline.name} is of kind ${definition.kind}, which has no code: ` +
-        'the database does its work. Remove its function, or change its kind.',
+      `Stage ${name} of pipeline ${pipeline.name} is of kind external, but its code says nothing of how its job ends: give ` +
+        'defineStage() the services it waits for and a finish function, or define it with kind function.',
     );
   }
   return {
-    pipeline: options.pipeline,
-    name: options.stage,
+    pipeline,
+    name,
     definition,
     input: options.input,
     output: options.output,
     handler: options.handler as Stage['handler'],
-    finish: options.finish,
+    services,
+    finish,
     settings: options.settings ?? [],
   };
+}
+
+/** The definition of a stage that has code. Throws for one that the database does by itself. */
+function workedDefinition(pipeline: PipelineDefinition, name: string): WorkedStageDefinition {
+  const definition = pipeline.stage(name);
+  if ('function' in definition) return definition;
+  throw new Error(
+    `Stage ${name} of pipeline ${pipeline.name} is of kind ${definition.kind}, which has no code: ` +
+      'the database does its work. Remove its function, or change its kind.',
+  );
 }

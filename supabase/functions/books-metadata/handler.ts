@@ -5,7 +5,8 @@ import { readTitlePage } from '../_books/title-page.ts';
 import { books } from '../_pipelines/books.ts';
 import { metadataResult } from '../_pipelines/books-results.ts';
 import { PermanentError } from '../_shared/errors.ts';
-import { askModel, finishAnswer } from '../_shared/model.ts';
+import { askModel, finishAnswer, model } from '../_shared/model.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { quote } from '../_shared/prompt.ts';
 import { defineStage, type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
@@ -58,8 +59,9 @@ export const metadata = defineStage({
   input,
   output: metadataResult,
   handler: describeBook,
+  services: [model],
   finish: (job, context) => toMetadata(finishAnswer(answer)(job, context)),
-  settings: ['model'],
+  settings: [modelSettings],
 });
 
 function toMetadata(given: z.output<typeof answer>): z.input<typeof metadataResult> {

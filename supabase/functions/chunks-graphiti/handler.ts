@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { documentRow } from '../_documents/document-row.ts';
-import { postEpisode } from '../_documents/graphiti-client.ts';
+import { graphitiSettings, postEpisode } from '../_documents/graphiti-client.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { type GraphitiResult, graphitiResult } from '../_pipelines/chunks-results.ts';
 import { readSettings } from '../_shared/settings.ts';
@@ -30,7 +30,7 @@ export async function postChunk(
   { entity }: z.output<typeof input>,
   { env, signal }: HandlerContext,
 ): Promise<GraphitiResult> {
-  if (!readSettings('graphiti', env).GRAPHITI_URL) return { posted: false };
+  if (!readSettings(graphitiSettings, env).GRAPHITI_URL) return { posted: false };
   if (entity.graphiti_posted_at !== null) return { posted: true };
   const source = await documentRow(entity.document_id, columns, document, env, signal);
   const place = entity.heading ? ` (${entity.heading})` : '';
@@ -54,5 +54,5 @@ export const graphiti = defineStage({
   input,
   output: graphitiResult,
   handler: postChunk,
-  settings: ['graphiti'],
+  settings: [graphitiSettings],
 });

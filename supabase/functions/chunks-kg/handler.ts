@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { readFacts, tidyFacts } from '../_documents/read-facts.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { kgResult } from '../_pipelines/chunks-results.ts';
-import { finishAnswer } from '../_shared/model.ts';
+import { finishAnswer, model } from '../_shared/model.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { defineStage } from '../_shared/stage.ts';
 
 export const kg = defineStage({
@@ -11,6 +12,7 @@ export const kg = defineStage({
   input: z.object({ entity: z.object({ text: z.string(), heading: z.string().nullable() }) }),
   output: kgResult,
   handler: ({ entity }, context) => readFacts(entity, context),
+  services: [model],
   finish: async (job, context) => tidyFacts(await finishAnswer(kgResult)(job, context)),
-  settings: ['model'],
+  settings: [modelSettings],
 });

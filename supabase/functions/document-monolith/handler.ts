@@ -7,6 +7,7 @@ import { storeText } from '../_documents/stored-text.ts';
 import { documentMonolith } from '../_pipelines/document-monolith.ts';
 import { type MonolithResult, monolithResult } from '../_pipelines/document-monolith-results.ts';
 import type { ExtractionResult, TextLocation } from '../_pipelines/documents-results.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { defineStage, type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { readInCall } from './read-in-call.ts';
 import { summedUsage } from './sum-usage.ts';
@@ -71,8 +72,8 @@ async function readAllFacts(
       if (failed.signal.aborted) return;
       checkTime(`The model had been asked about ${index} of ${chunks.length} chunks`);
       // Each question is one of its own, also to a service that knows questions again by this key.
-      const idempotencyKey = `${context.idempotencyKey}-${chunk.id}`;
-      const read = await readFacts(chunk, { ...context, signal, idempotencyKey });
+      const submissionKey = `${context.submissionKey}-${chunk.id}`;
+      const read = await readFacts(chunk, { ...context, signal, submissionKey });
       if (read instanceof Waiting) throw new Error('The model answers later, though it was to answer in the call.');
       facts[index] = { chunk_id: chunk.id, ...read };
     }
@@ -92,5 +93,5 @@ export const monolith = defineStage({
   input,
   output: monolithResult,
   handler: processDocument,
-  settings: ['model'],
+  settings: [modelSettings],
 });

@@ -10,11 +10,10 @@ import { pictureText, spokenText } from '../_documents/read-elsewhere.ts';
 import { locateText, storeText } from '../_documents/stored-text.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ExtractionResult, extractionResult } from '../_pipelines/documents-results.ts';
-import { jobOrigin } from '../_shared/job-client.ts';
-import { OCR_SERVICE, pageOfJob, submitPage } from '../_shared/ocr-client.ts';
+import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
+import { submitTranscription, transcription, transcriptOfJob } from '../_services/transcription.ts';
 import { defineStage, type FinishContext, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 import { signedUrl } from '../_shared/storage-files.ts';
-import { submitTranscription, TRANSCRIPTION_SERVICE, transcriptOfJob } from '../_shared/transcription-client.ts';
 
 // As long as the stage waits for a job.
 const urlSeconds = 3600;
@@ -63,6 +62,7 @@ export const extraction = defineStage({
   input,
   output: extractionResult,
   handler: extract,
+  services: [ocrService, transcription],
   finish: finishExtraction,
 });
 
@@ -71,13 +71,9 @@ async function submit(
   service: 'transcription' | 'ocr',
   context: HandlerContext,
 ): Promise<Waiting> {
-  const { env, callbackUrl, idempotencyKey, signal } = context;
-  const url = await signedUrl(placeOf(document), env, urlSeconds);
-  const request = { env, callbackUrl, idempotencyKey, metadata: jobOrigin(context), signal };
-  if (service === 'ocr') {
-    return waiting({ service: OCR_SERVICE, jobId: await submitPage({ ...request, documentUrl: url, page: 1 }) });
-  }
-  return waiting({ service: TRANSCRIPTION_SERVICE, jobId: await submitTranscription({ ...request, audioUrl: url }) });
+  const url = await signedUrl(placeOf(document), context.env, urlSeconds);
+  if (service === 'transcription') return waiting(transcription, await submitTranscription(url, context));
+  return waiting(ocrService, await submitPage({ documentUrl: url, page: 1 }, context, context.submissionKey));
 }
 
 /** The OCR service's jobs have an id and a status; a transcription is an answer alone. */

@@ -1,39 +1,39 @@
-import { callbackUrlFault, isOwnCallbackUrl } from '../_shared/callback-url.ts';
-import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
-import type { JobOrigin, JobOutcomeItem } from '../_shared/engine-contract.ts';
-import { classify, messageOf } from '../_shared/errors.ts';
-import { externalStage, finishJob } from '../_shared/external-stages.ts';
-import { createFolder, type Folder } from '../_shared/fold.ts';
+import {
+  type CallbackOrigin,
+  callbackUrlFault,
+  isOwnCallbackUrl,
+  originParams,
+  readOrigin,
+} from '../_shared/callback-url.ts';
+import { dataApiRpc, type Rpc } from '../_shared/engine-client.ts';
+import { classify, messageOf, UnavailableError } from '../_shared/errors.ts';
+import { JobRecorder } from '../_shared/job-recorder.ts';
 import { createLog } from '../_shared/log.ts';
-import { getModelResponse, isUnfinished, MODEL_SERVICE } from '../_shared/model.ts';
 import { type Platform, readPlatform } from '../_shared/platform.ts';
 import { readBody } from '../_shared/read-body.ts';
-import { resumeJobs } from '../_shared/resume-jobs.ts';
-import { createRinger, type Ringer } from '../_shared/ring.ts';
-import { type Env, readSettings } from '../_shared/settings.ts';
-import { type Callback, readCallback, readMetadata, readUnsignedCallback, signatureFault } from '../_shared/webhook.ts';
+import { type Env, readSettings, webhookSettings } from '../_shared/settings.ts';
+import { originFault, readOwner, signatureFault } from '../_shared/webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
-const SAVE_TIME_MS = 4_000;
-const RETRIEVE_TIMEOUT_MS = 10_000;
-const FINISH_TIMEOUT_MS = 5_000;
+const FIND_TIME_MS = 4_000;
+/** The stage's function asks its service, finishes the job and records it. */
+const FINISH_TIME_MS = 25_000;
 
 const log = createLog({ function: 'job-complete' });
 
-interface FinishedJob {
-  service: string;
-  jobId: string;
-  metadata: JobOrigin;
-  job: unknown;
+/** A callback that somebody vouches for, and whose job it is about. */
+interface Callback {
+  about: CallbackOrigin | { job_id: string };
+  body: string;
 }
 
 /**
- * Answers the callback of an external job: 200 with the engine's verdict (processed before and too late included),
- * 400 for a body it cannot use, 401 for a bad signature, 500 for a wrong setting, 503 when the sender should try again.
+ * Answers the callback of an external job: verifies it, looks up whose job it is about, and hands it to that stage's own
+ * function, whose answer it passes on. 200 with the engine's verdict (processed before and too late included), 400 for a
+ * body that cannot be used, 401 for a bad signature, 500 for a wrong setting, 503 when the sender should try again.
  */
 export function answerCallback(
   env: Env,
-  background: (work: Promise<unknown>) => void,
   rpcFor: (platform: Platform) => Rpc = dataApiRpc,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
@@ -42,21 +42,15 @@ export function answerCallback(
     let secrets: string[];
     try {
       platform = readPlatform(env);
-      secrets = readSettings('webhook', env).WEBHOOK_SECRET;
+      secrets = readSettings(webhookSettings, env).WEBHOOK_SECRET;
     } catch (error) {
       log.error(messageOf(error));
       return refuse(500, 'misconfigured', messageOf(error));
     }
     const callback = await verifiedCallback(request, secrets);
     if (callback instanceof Response) return callback;
-    const found = await findOutcome(callback, env);
-    if (found instanceof Response) return found;
-    const engine = createEngine({ rpc: rpcFor(platform), retryUntil: deadline(SAVE_TIME_MS), log });
-    const ringer = createRinger({ platform, engine, log });
-    const folder = createFolder({ engine, ringer, log });
-    const answer = await record(found, { engine, ringer, folder });
-    background(folder.settled().then(() => ringer.settled()));
-    return answer;
+    const recorder = new JobRecorder({ platform, rpc: rpcFor(platform), log }, Date.now() + FIND_TIME_MS);
+    return handOver(callback, platform, recorder);
   };
 }
 
@@ -70,61 +64,72 @@ async function verifiedCallback(request: Request, secrets: string[]): Promise<Ca
   if (body === null) return refuse(413, 'too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`);
   const fault = isOwn ? null : signatureFault(body, request.headers, secrets);
   if (fault) return refuseStranger(`${fault}: sign with the secret that WEBHOOK_SECRET holds.`);
-  const read = isOwn ? readUnsignedCallback(url, body) : readCallback(body);
-  return 'fault' in read ? refuse(400, 'bad_callback', read.fault) : read.callback;
+  const about = isOwn ? readOrigin(url.searchParams) : readOwner(body);
+  const unusable = 'fault' in about ? about.fault : isOwn && 'stage' in about ? originFault(about) : null;
+  return unusable || 'fault' in about ? refuse(400, 'bad_callback', unusable ?? '') : { about, body };
 }
 
-/** What became of the job that a callback is about, or the answer to give when that cannot be told. */
-async function findOutcome(callback: Callback, env: Env): Promise<JobOutcomeItem | Response> {
+/** Hands a callback to the function of the stage whose job it is about. */
+async function handOver({ about, body }: Callback, platform: Platform, recorder: JobRecorder): Promise<Response> {
   try {
-    const found = await findJob(callback, env);
-    if (found instanceof Response) {
-      log.warn('a callback could not be used', { job_id: callback.jobId, status: found.status });
-      return found;
-    }
-    const { service, jobId, metadata, job } = found;
-    const stage = externalStage(metadata.pipeline, metadata.stage);
-    const signal = AbortSignal.timeout(FINISH_TIMEOUT_MS);
-    const outcome = await finishJob(stage, job, { env, entityId: metadata.entity_id, signal });
-    return { ...metadata, service, job_id: jobId, ...outcome };
+    const owner = await recorder.engine.jobOwner(about);
+    if (!owner) return await refuseUnowned(about, recorder);
+    const { function: name, ...found } = owner;
+    const origin = 'stage' in about ? about : found;
+    return await forward(name, origin, body, platform, recorder);
   } catch (error) {
-    return refuseFor(error);
+    const { code, message } = classify(error);
+    log.error('a callback was not handed over', { ...about, code, error: message });
+    return refuse(503, code, message);
   }
 }
 
-async function record(
-  item: JobOutcomeItem,
-  through: { engine: Engine; ringer: Ringer; folder: Folder },
+/** No stage of that name, which sending again cannot mend; or no attempt that waits for that job, which may be too early. */
+async function refuseUnowned(about: Callback['about'], recorder: JobRecorder): Promise<Response> {
+  if ('job_id' in about) {
+    const message = `Nobody waits for job ${about.job_id.slice(0, 100)}, or not yet: send this again shortly.`;
+    return refuse(503, 'unknown_job', message);
+  }
+  const { pipeline, stage, service } = about;
+  const message = `A callback came for stage ${stage} of pipeline ${pipeline}, and there is none: send data.metadata back as it came.`;
+  await recorder.noteFaults([{ submission: null, service, job_id: null, code: 'unknown_stage', message }]);
+  return refuse(400, 'unknown_stage', message);
+}
+
+async function forward(
+  name: string,
+  origin: CallbackOrigin,
+  body: string,
+  platform: Platform,
+  recorder: JobRecorder,
 ): Promise<Response> {
+  const { pipeline, stage, submission, service } = origin;
   try {
-    const [verdict] = await resumeJobs([item], { ...through, until: Date.now() + SAVE_TIME_MS });
-    const { pipeline, stage, submission, trace_id, job_id } = item;
-    log.info('a callback was answered', { pipeline, stage, submission, trace_id, job_id, verdict: verdict?.verdict });
-    if (verdict?.verdict === 'busy') return refuse(503, 'busy', 'The row is locked: send this again shortly.');
-    if (!verdict || verdict.verdict === 'rejected') return refuse(400, 'rejected', verdict?.reason ?? 'no verdict');
-    return Response.json({ verdict: verdict.verdict, reason: verdict.reason ?? null });
+    const params = originParams(origin);
+    params.set('callback', '');
+    const answer = await fetch(`${platform.url}/functions/v1/${name}?${params}`, {
+      method: 'POST',
+      headers: { apikey: platform.secretKey, 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(FINISH_TIME_MS),
+    });
+    const text = await answer.text();
+    log.info('a callback was answered', { pipeline, stage, submission, status: answer.status });
+    // Only the stage's own function speaks of the callback: anything else is said of the way to it.
+    if (answer.ok || answer.status === 400 || answer.status === 503) return passOn(answer.status, text);
+    throw new UnavailableError(
+      'stage_unreachable',
+      `Function ${name} answered ${answer.status}: ${text.slice(0, 300)}`,
+    );
   } catch (error) {
-    return refuseFor(error);
+    const { code, message } = classify(error);
+    await recorder.noteFaults([{ submission, service, job_id: null, code, message: `Function ${name}: ${message}` }]);
+    return refuse(503, code, message);
   }
 }
 
-/** The job a callback is about. A model's callback names only the response, which is fetched. */
-async function findJob(callback: Callback, env: Env): Promise<FinishedJob | Response> {
-  const { jobId } = callback;
-  if (callback.from === 'job') return callback;
-  const job = await getModelResponse(jobId, env, AbortSignal.timeout(RETRIEVE_TIMEOUT_MS));
-  if (!job) return refuse(400, 'unknown_job', `The model at LLM_URL knows no response ${jobId.slice(0, 100)}.`);
-  if (isUnfinished(job)) return refuse(503, 'unfinished', 'The response is not finished: send this again shortly.');
-  const read = readMetadata(job.metadata);
-  if ('fault' in read) return refuse(400, 'bad_callback', read.fault);
-  return { service: MODEL_SERVICE, jobId, metadata: read.metadata, job };
-}
-
-/** Nothing was recorded: the sender should try again, unless that cannot help. */
-function refuseFor(error: unknown): Response {
-  const failure = classify(error);
-  log.error('a callback was not recorded', { code: failure.code, error: failure.message });
-  return refuse(failure.permanent ? 400 : 503, failure.code, failure.message);
+function passOn(status: number, text: string): Response {
+  return new Response(text, { status, headers: { 'content-type': 'application/json' } });
 }
 
 function refuseStranger(reason: string): Response {
@@ -134,9 +139,4 @@ function refuseStranger(reason: string): Response {
 
 function refuse(status: number, code: string, message: string): Response {
   return Response.json({ error: { code, message } }, { status });
-}
-
-function deadline(ms: number): () => number {
-  const at = Date.now() + ms;
-  return () => at;
 }

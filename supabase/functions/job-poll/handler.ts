@@ -1,20 +1,14 @@
 import { type Budget, createBudget } from '../_shared/budget.ts';
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
-import type { JobOutcome, JobOutcomeItem, WaitingJob } from '../_shared/engine-contract.ts';
-import { classify, messageOf, RetriableError } from '../_shared/errors.ts';
-import { askService } from '../_shared/external-services.ts';
-import { externalStage, finishJob } from '../_shared/external-stages.ts';
-import { createFolder, type Folder } from '../_shared/fold.ts';
+import type { JobFault, WaitingJob } from '../_shared/engine-contract.ts';
+import { classify, messageOf } from '../_shared/errors.ts';
 import { createLog } from '../_shared/log.ts';
 import { type Platform, readPlatform, refuseStranger } from '../_shared/platform.ts';
-import { resumeJobs } from '../_shared/resume-jobs.ts';
-import { createRinger, type Ringer } from '../_shared/ring.ts';
-import { type Env, readSettings } from '../_shared/settings.ts';
+import { type Env, readSettings, workerSettings } from '../_shared/settings.ts';
 
 const JOBS_A_ROUND = 20;
-/** For asking after a job and finishing it. */
-const ASK_TIMEOUT_MS = 5_000;
-const SAVE_TIME_MS = 2_000;
+/** In which a stage's function asks its services and records what has ended. */
+const ASK_TIME_MS = 15_000;
 
 const log = createLog({ function: 'job-poll' });
 
@@ -29,8 +23,10 @@ export function answerPollDoorbell(
       const platform = readPlatform(env);
       const refusal = await refuseStranger(request, platform);
       if (refusal) return refusal;
-      const budget = createBudget(readSettings('worker', env).WORKER_SECONDS);
-      background(pollUntilDone(env, platform, rpcFor(platform), budget));
+      const settings = readSettings(workerSettings, env);
+      const budget = createBudget(settings.WORKER_SECONDS);
+      const engine = createEngine({ rpc: rpcFor(platform), retryUntil: () => budget.endsAt, log });
+      background(pollUntilDone({ platform, engine, budget, pollMs: settings.COMPLETION_POLL_INTERVAL }));
       return Response.json({ status: 'polling' }, { status: 202 });
     } catch (error) {
       log.error(messageOf(error));
@@ -39,66 +35,61 @@ export function answerPollDoorbell(
   };
 }
 
-async function pollUntilDone(env: Env, platform: Platform, rpc: Rpc, budget: Budget): Promise<void> {
-  const engine = createEngine({ rpc, retryUntil: () => budget.endsAt, log });
-  const ringer = createRinger({ platform, engine, log });
-  const folder = createFolder({ engine, ringer, log });
+interface Polling {
+  platform: Platform;
+  engine: Engine;
+  budget: Pick<Budget, 'fits'>;
+  pollMs: number | undefined;
+}
+
+async function pollUntilDone(polling: Polling): Promise<void> {
   try {
-    await pollJobs({ env, engine, ringer, folder, budget });
+    await pollJobs(polling);
   } catch (error) {
     log.error('polling ended early, the next poll goes on', { error: messageOf(error) });
   }
-  await folder.settled();
-  await ringer.settled();
 }
 
-/** Asks after every job whose poll is due and records those that have ended. Unfinished ones are left alone. */
-export async function pollJobs(options: {
-  env: Env;
-  engine: Engine;
-  ringer: Ringer;
-  folder: Folder;
-  budget: Pick<Budget, 'fits'>;
-}): Promise<void> {
-  const { env, engine, ringer, folder, budget } = options;
-  const pollMs = readSettings('worker', env).COMPLETION_POLL_INTERVAL;
+/** Has every job whose poll is due asked after by the function of the stage that waits for it. */
+export async function pollJobs({ platform, engine, budget, pollMs }: Polling): Promise<void> {
   let more = true;
-  while (more && budget.fits(ASK_TIMEOUT_MS + SAVE_TIME_MS)) {
+  while (more && budget.fits(ASK_TIME_MS)) {
     const answer = await engine.poll(JOBS_A_ROUND, pollMs);
     more = answer.more;
-    const asked = await Promise.all(answer.jobs.map((job) => askAfter(job, env)));
-    const finished = asked.filter((item) => item !== null);
-    if (finished.length === 0) continue;
-    const verdicts = await resumeJobs(finished, { engine, ringer, folder, until: Date.now() + SAVE_TIME_MS });
-    for (const [index, { verdict, reason }] of verdicts.entries()) {
-      const { submission, job_id } = finished[index] as JobOutcomeItem;
-      if (verdict === 'busy' || verdict === 'rejected') {
-        log.error('a finished job was not recorded', { submission, job_id, verdict, reason });
-      }
-    }
+    const faults = (await Promise.all(byStage(answer.jobs).map((jobs) => askStage(jobs, platform)))).flat();
+    if (faults.length > 0) await engine.noteFaults(faults).catch((error) => log.error(messageOf(error)));
   }
 }
 
-async function askAfter(waiting: WaitingJob, env: Env): Promise<JobOutcomeItem | null> {
-  const { submission, trace_id, pipeline, stage: name, entity_id, service, job_id } = waiting;
+/** The jobs of each stage, apart. */
+function byStage(jobs: WaitingJob[]): WaitingJob[][] {
+  const stages = new Map<string, WaitingJob[]>();
+  for (const job of jobs) {
+    const key = `${job.pipeline}/${job.stage}`;
+    stages.set(key, [...(stages.get(key) ?? []), job]);
+  }
+  return [...stages.values()];
+}
+
+/** Hands jobs of one stage to its function. Returns the faults of those that it could not be asked about. */
+async function askStage(jobs: WaitingJob[], platform: Platform): Promise<JobFault[]> {
+  const [{ pipeline, stage, function: name }] = jobs as [WaitingJob];
   try {
-    const stage = externalStage(pipeline, name);
-    const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
-    const asked = await askService(service, job_id, env, signal);
-    if (asked.state === 'unfinished') return null;
-    const outcome =
-      asked.state === 'lost'
-        ? lost(service, job_id)
-        : await finishJob(stage, asked.job, { env, entityId: entity_id, signal });
-    return { submission, trace_id, pipeline, stage: name, entity_id, service, job_id, ...outcome };
+    const answer = await fetch(`${platform.url}/functions/v1/${name}`, {
+      method: 'POST',
+      headers: { apikey: platform.secretKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ pipeline, stage, jobs }),
+      signal: AbortSignal.timeout(ASK_TIME_MS),
+    });
+    const text = await answer.text();
+    if (answer.ok) return [];
+    return faultsOf(jobs, 'stage_unreachable', `Function ${name} answered ${answer.status}: ${text.slice(0, 300)}`);
   } catch (error) {
-    // This says nothing about the job: it is asked again at its next poll, until its deadline.
-    log.warn('a job could not be asked after', { submission, service, job_id, error: classify(error).message });
-    return null;
+    return faultsOf(jobs, classify(error).code, `Function ${name} cannot be reached: ${messageOf(error)}`);
   }
 }
 
-function lost(service: string, jobId: string): JobOutcome {
-  const error = new RetriableError('job_lost', `The ${service} does not know job ${jobId} any more.`);
-  return { outcome: 'failed', error: classify(error) };
+function faultsOf(jobs: WaitingJob[], code: string, message: string): JobFault[] {
+  log.error('jobs could not be asked after', { jobs: jobs.length, code, error: message });
+  return jobs.map(({ submission, service, job_id }) => ({ submission, service, job_id, code, message }));
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { leads } from '../_pipelines/leads.ts';
 import { intelResult, scrapeResult } from '../_pipelines/leads-results.ts';
-import { askModel, finishAnswer } from '../_shared/model.ts';
+import { askModel, finishAnswer, model } from '../_shared/model.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { quote } from '../_shared/prompt.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
@@ -24,6 +25,7 @@ export const intel = defineStage({
   input,
   output: intelResult,
   handler: readCompany,
+  services: [model],
   finish: finishAnswer(intelResult),
-  settings: ['model'],
+  settings: [modelSettings],
 });

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { leads } from '../_pipelines/leads.ts';
 import { scrapeResult } from '../_pipelines/leads-results.ts';
+import { scraper } from '../_services/scraper.ts';
 import { PermanentError, storableText } from '../_shared/errors.ts';
-import { jobOrigin } from '../_shared/job-client.ts';
-import { readScraperJob, SCRAPER_SERVICE, scrapeFailure, submitScrape } from '../_shared/scraper-client.ts';
 import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
 const MAX_PAGES = 5;
@@ -12,24 +11,14 @@ const input = z.object({ entity: z.object({ company_url: z.string() }) });
 
 /** Submits the lead's web site to the scraper; its job finishes the attempt. */
 export async function submitSite({ entity }: z.output<typeof input>, context: HandlerContext): Promise<Waiting> {
-  const { idempotencyKey, env, signal } = context;
-  const jobId = await submitScrape(
-    {
-      url: siteUrl(entity.company_url),
-      callback_url: context.callbackUrl,
-      metadata: jobOrigin(context),
-      max_pages: MAX_PAGES,
-    },
-    { idempotencyKey, env, signal },
-  );
-  return waiting({ service: SCRAPER_SERVICE, jobId });
+  // A site that could not be read is read anew by the retry, so each submission has a key of its own.
+  const request = { url: siteUrl(entity.company_url), max_pages: MAX_PAGES };
+  return waiting(scraper, await scraper.submit(request, context, context.submissionKey));
 }
 
 /** Turns the scraper's finished job into the pages worth keeping. Throws what the job failed of. */
-export function pagesOf(value: unknown): z.input<typeof scrapeResult> {
-  const job = readScraperJob(value);
-  if (job.status !== 'completed') throw scrapeFailure(job);
-  const result = z.object({ pages: z.array(z.record(z.string(), z.unknown())) }).safeParse(job.result);
+export function pagesOf(job: unknown): z.input<typeof scrapeResult> {
+  const result = z.object({ pages: z.array(z.record(z.string(), z.unknown())) }).safeParse(scraper.resultOf(job));
   if (!result.success) {
     throw new PermanentError('invalid_output', 'The scraper’s result has no list "pages": check its version.');
   }
@@ -46,8 +35,9 @@ export const scrape = defineStage({
   input,
   output: scrapeResult,
   handler: submitSite,
+  services: [scraper],
   finish: pagesOf,
-  settings: ['scraper'],
+  settings: [scraper.settings],
 });
 
 function siteUrl(text: string): string {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { leads } from '../_pipelines/leads.ts';
 import { intelResult, strategyResult } from '../_pipelines/leads-results.ts';
-import { askModel, finishAnswer } from '../_shared/model.ts';
+import { askModel, finishAnswer, model } from '../_shared/model.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { quoteResult } from '../_shared/prompt.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
@@ -20,6 +21,7 @@ export const strategy = defineStage({
   input,
   output: strategyResult,
   handler: planApproach,
+  services: [model],
   finish: finishAnswer(strategyResult),
-  settings: ['model'],
+  settings: [modelSettings],
 });

@@ -3,7 +3,8 @@ import { presentOrNull } from '../_books/absent-words.ts';
 import { proposeLabels } from '../_books/page-layout.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { blendResult, type LabelResult, labelResult } from '../_pipelines/pages-results.ts';
-import { askModel, finishAnswer } from '../_shared/model.ts';
+import { askModel, finishAnswer, model } from '../_shared/model.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { quote } from '../_shared/prompt.ts';
 import { defineStage, type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
@@ -61,8 +62,9 @@ export const label = defineStage({
   input,
   output: labelResult,
   handler: labelPage,
+  services: [model],
   finish: (job, context) => toLabels(finishAnswer(answer)(job, context)),
-  settings: ['model'],
+  settings: [modelSettings],
 });
 
 function toLabels(given: z.output<typeof answer>): LabelResult {

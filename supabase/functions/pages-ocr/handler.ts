@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { bookFileUrl, withBookFile } from '../_books/book-file.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { ocrResult, type Reading } from '../_pipelines/pages-results.ts';
-import { jobOrigin } from '../_shared/job-client.ts';
-import { OCR_SERVICE, pageOfJob, submitPage } from '../_shared/ocr-client.ts';
+import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
 import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
 // A scan's text layer is somebody's earlier reading: it is believed only when next to nothing in it looks misread.
@@ -19,20 +18,12 @@ export function readPage(
   { entity: { book_id: bookId, number } }: z.output<typeof input>,
   context: HandlerContext,
 ): Promise<Reading | Waiting> {
-  const { env, idempotencyKey, callbackUrl, signal } = context;
+  const { env } = context;
   return withBookFile(bookId, env, async (file) => {
     const { reading, hasPicture, coveredByImage } = await file.page(number);
     if (!hasPicture || reading.confidence >= (coveredByImage ? goodLayer : readableLayer)) return reading;
-    const jobId = await submitPage({
-      env,
-      documentUrl: await bookFileUrl(file.path, env, urlSeconds),
-      page: number,
-      callbackUrl,
-      idempotencyKey,
-      metadata: jobOrigin(context),
-      signal,
-    });
-    return waiting({ service: OCR_SERVICE, jobId });
+    const documentUrl = await bookFileUrl(file.path, env, urlSeconds);
+    return waiting(ocrService, await submitPage({ documentUrl, page: number }, context, context.submissionKey));
   });
 }
 
@@ -53,6 +44,7 @@ export const ocr = defineStage({
   input,
   output: ocrResult,
   handler: readPage,
+  services: [ocrService],
   finish: readingOfJob,
 });
 

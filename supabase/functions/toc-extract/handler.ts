@@ -5,7 +5,8 @@ import { readPages } from '../_books/page-rows.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { extractResult, findResult } from '../_pipelines/toc-results.ts';
 import { PermanentError } from '../_shared/errors.ts';
-import { askModel, finishAnswer } from '../_shared/model.ts';
+import { askModel, finishAnswer, model } from '../_shared/model.ts';
+import { modelSettings } from '../_shared/model-settings.ts';
 import { quote } from '../_shared/prompt.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
@@ -36,6 +37,7 @@ export const extract = defineStage({
   input,
   output: extractResult,
   handler: extractEntries,
+  services: [model],
   finish: finishAnswer(extractResult),
-  settings: ['model'],
+  settings: [modelSettings],
 });

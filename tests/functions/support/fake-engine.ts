@@ -107,6 +107,7 @@ export function makeItem(attempt: number, changes: Partial<Item> = {}): Item {
     needs: {},
     retry_count: 0,
     submission: attempt,
+    execution: attempt,
     alone: false,
     ...changes,
   };

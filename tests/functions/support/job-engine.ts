@@ -1,17 +1,35 @@
 import { vi } from 'vitest';
 import type { RpcAnswer } from '../../../supabase/functions/_shared/engine-client.ts';
-import type { JobOutcomeItem, WaitingJob } from '../../../supabase/functions/_shared/engine-contract.ts';
+import type {
+  JobFault,
+  JobOutcomeItem,
+  JobReport,
+  WaitingJob,
+} from '../../../supabase/functions/_shared/engine-contract.ts';
 
-/**
- * Answers the engine's calls about external jobs: each resumed item gets the next verdict, the last one for good. `fold`
- * are the fan-outs that each answer names.
- */
-export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[]; fold?: number[] } = {}) {
+interface JobEngineOptions {
+  /** Each resumed item gets the next one, the last one for good. */
+  verdicts?: string[];
+  due?: WaitingJob[];
+  /** The fan-outs that each answer names. */
+  fold?: number[];
+  /** Whose a job is that a callback names by its id alone. */
+  owners?: Record<string, object>;
+}
+
+/** Answers the engine's calls about external jobs. A stage's function is called PIPELINE-STAGE; there is no stage zzz. */
+export function jobEngine(options: JobEngineOptions = {}) {
   const verdicts = options.verdicts ?? ['accepted'];
   let due = options.due ?? [];
   const resumed: JobOutcomeItem[][] = [];
   const polled: Record<string, unknown>[] = [];
   const folded: unknown[] = [];
+  const faults: JobFault[] = [];
+  const reports: JobReport[] = [];
+  const ownerOf = (job: { pipeline?: string; stage?: string; job_id?: string; service?: string }) => {
+    if (job.job_id !== undefined) return options.owners?.[job.job_id] ?? null;
+    return job.stage === 'zzz' ? null : { service: '', ...job, function: `${job.pipeline}-${job.stage}` };
+  };
   const rpc = vi.fn(async (name: string, args: Record<string, unknown>): Promise<RpcAnswer> => {
     if (name === 'pipeline_poll') {
       polled.push(args);
@@ -25,6 +43,15 @@ export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[]; fo
       folded.push(args.p_fan_outs);
       return { data: { ring: [], busy: [], fold: [] }, error: null, status: 200 };
     }
+    if (name === 'pipeline_job_owner') return { data: ownerOf(args.p_job as object), error: null, status: 200 };
+    if (name === 'pipeline_note_faults') {
+      faults.push(...(args.p_faults as JobFault[]));
+      return { data: { noted: 0 }, error: null, status: 200 };
+    }
+    if (name === 'pipeline_note_jobs') {
+      reports.push(...(args.p_jobs as JobReport[]));
+      return { data: { noted: 0 }, error: null, status: 200 };
+    }
     if (name !== 'pipeline_resume') return { data: { rung: 1 }, error: null, status: 200 };
     const items = args.p_items as JobOutcomeItem[];
     resumed.push(items);
@@ -35,5 +62,5 @@ export function jobEngine(options: { verdicts?: string[]; due?: WaitingJob[]; fo
     }));
     return { data: { items: answers, ring: [], fold: options.fold ?? [] }, error: null, status: 200 };
   });
-  return { rpc, resumed, polled, folded };
+  return { rpc, resumed, polled, folded, faults, reports };
 }

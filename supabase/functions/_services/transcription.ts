@@ -1,28 +1,34 @@
 import { z } from 'zod';
-import { signedCallbackUrl } from './callback-url.ts';
-import type { JobOrigin, Usage } from './engine-contract.ts';
-import { messageOf, PermanentError, RetriableError, storableText } from './errors.ts';
-import { parseJson } from './parse-json.ts';
-import { type Env, readSettings } from './settings.ts';
-import type { FinishContext } from './stage.ts';
+import { ownCallbackUrl } from '../_shared/callback-url.ts';
+import type { Usage } from '../_shared/engine-contract.ts';
+import { messageOf, PermanentError, RetriableError, storableText } from '../_shared/errors.ts';
+import { parseJson } from '../_shared/parse-json.ts';
+import type { Service } from '../_shared/service.ts';
+import { type Env, httpUrl, price, readSettings } from '../_shared/settings.ts';
+import type { FinishContext, HandlerContext } from '../_shared/stage.ts';
 import { readRefusal, refusalError } from './transcription-errors.ts';
 
-/** The name under which waiting attempts know this service. */
-export const TRANSCRIPTION_SERVICE = 'transcription';
+/** Where the transcription service is and what it costs. */
+export const transcriptionSettings = z.object({
+  DEEPGRAM_URL: httpUrl
+    .default('https://api.deepgram.com')
+    .describe('set the base URL of an API that answers as Deepgram’s does, or remove it to use Deepgram’s own'),
+  DEEPGRAM_API_KEY: z.string().describe('set a key of the transcription service, from https://console.deepgram.com'),
+  DEEPGRAM_MODEL: z.string().default('nova-3'),
+  DEEPGRAM_PRICE_MINUTE: price('a minute of sound', '0.0043')
+    .optional()
+    .describe('set US dollars for a minute of sound, or remove it'),
+});
 
-export interface TranscriptionRequest {
+/** Deepgram, or what answers as it does. It cannot be asked for a result. */
+export const transcription: Service = { name: 'transcription', settings: transcriptionSettings, readCallback };
+
+/** What a request is made with. */
+export interface TranscriptionContext {
   env: Env;
-  /** Audio or video, as the service can download it: a signed URL of Storage that outlives the job. */
-  audioUrl: string;
-  /** Names the submission in the service's own records. It keeps nobody from buying twice: the API knows no such key. */
-  idempotencyKey: string;
   signal: AbortSignal;
-}
-
-export interface TranscriptionJob extends TranscriptionRequest {
-  callbackUrl: string;
-  /** Which attempt the job belongs to. */
-  metadata: JobOrigin;
+  /** Names the submission in the service's own records. It keeps nobody from buying twice: the API knows no such key. */
+  submissionKey: string;
 }
 
 /** What was said. */
@@ -72,14 +78,13 @@ type Transcription = z.output<typeof transcriptionSchema>;
 // one request, and retries where the engine should.
 
 /**
- * Has audio transcribed; the service calls back when it has ended. Returns the request's id, which is the job's. The API
- * has no idempotency key and cannot be asked for a result: a function that dies between submission and waiting may buy a
- * second transcription, and a callback that never comes is ended by the stage's deadline. Throws a StageError.
+ * Has audio transcribed; the service calls back when it has ended. `audioUrl` is audio or video as the service can download
+ * it: a signed URL of Storage that outlives the job. Returns the request's id, which is the job's. The API has no
+ * idempotency key and cannot be asked for a result: a function that dies between submission and waiting may buy a second
+ * transcription, and a callback that never comes is ended by the stage's deadline. Throws a StageError.
  */
-export async function submitTranscription(job: TranscriptionJob): Promise<string> {
-  const [secret = ''] = readSettings('webhook', job.env).WEBHOOK_SECRET;
-  const origin = { ...job.metadata, service: TRANSCRIPTION_SERVICE };
-  const answer = await listen(job, { callback: signedCallbackUrl(job.callbackUrl, origin, secret) });
+export async function submitTranscription(audioUrl: string, context: HandlerContext): Promise<string> {
+  const answer = await listen(audioUrl, context, { callback: ownCallbackUrl(transcription, context) });
   const accepted = z.object({ request_id: z.string().min(1) }).safeParse(answer);
   if (accepted.success) return accepted.data.request_id;
   throw new RetriableError('server_error', 'The transcription service answered without a request_id.');
@@ -90,9 +95,22 @@ export async function submitTranscription(job: TranscriptionJob): Promise<string
  * usage; throws a StageError.
  */
 export async function transcribeNow(
-  request: TranscriptionRequest & Pick<FinishContext, 'reportUsage'>,
+  audioUrl: string,
+  context: TranscriptionContext & Pick<FinishContext, 'reportUsage'>,
 ): Promise<Transcript> {
-  return transcriptOfJob(await listen(request, {}), request);
+  return transcriptOfJob(await listen(audioUrl, context, {}), context);
+}
+
+const requestId = z.string().min(1);
+const callbackSchema = z.union([
+  z.object({ metadata: z.object({ request_id: requestId }) }).transform(({ metadata }) => metadata.request_id),
+  z.object({ request_id: requestId, err_code: z.string() }).transform((refusal) => refusal.request_id),
+]);
+
+function readCallback(body: unknown) {
+  const jobId = callbackSchema.safeParse(body);
+  if (jobId.success) return { jobId: jobId.data, job: body };
+  throw new PermanentError('bad_callback', 'The body has no metadata.request_id, as a transcription has.');
 }
 
 /**
@@ -145,7 +163,7 @@ function readTranscript({ metadata, results }: Transcription): Transcript {
 }
 
 function usageOf({ metadata: { duration, model_info: models = {} } }: Transcription, env: Env): Usage {
-  const { DEEPGRAM_MODEL: asked, DEEPGRAM_PRICE_MINUTE: price } = readSettings('transcription', env);
+  const { DEEPGRAM_MODEL: asked, DEEPGRAM_PRICE_MINUTE: price } = readSettings(transcriptionSettings, env);
   return {
     model: Object.values(models)[0]?.name ?? asked,
     input_tokens: null,
@@ -155,28 +173,32 @@ function usageOf({ metadata: { duration, model_info: models = {} } }: Transcript
   };
 }
 
-async function listen(request: TranscriptionRequest, more: Record<string, string>): Promise<unknown> {
-  const { DEEPGRAM_URL, DEEPGRAM_API_KEY, DEEPGRAM_MODEL } = readSettings('transcription', request.env);
+async function listen(
+  audioUrl: string,
+  { env, signal, submissionKey }: TranscriptionContext,
+  more: Record<string, string>,
+): Promise<unknown> {
+  const { DEEPGRAM_URL, DEEPGRAM_API_KEY, DEEPGRAM_MODEL } = readSettings(transcriptionSettings, env);
   const query = new URLSearchParams({
     model: DEEPGRAM_MODEL,
     smart_format: 'true',
     paragraphs: 'true',
     detect_language: 'true',
-    extra: `idempotency_key:${request.idempotencyKey}`,
+    extra: `idempotency_key:${submissionKey}`,
     ...more,
   });
   try {
     const answer = await fetch(`${DEEPGRAM_URL}/v1/listen?${query}`, {
       method: 'POST',
       headers: { authorization: `Token ${DEEPGRAM_API_KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ url: request.audioUrl }),
-      signal: request.signal,
+      body: JSON.stringify({ url: audioUrl }),
+      signal,
     });
     const text = await answer.text();
     if (answer.ok) return parseJson(text);
     throw refusalError(answer.status, readRefusal(parseJson(text)), answer.headers);
   } catch (error) {
-    if (request.signal.aborted || error instanceof RetriableError || error instanceof PermanentError) throw error;
+    if (signal.aborted || error instanceof RetriableError || error instanceof PermanentError) throw error;
     // An outage of the service says nothing about what it was to hear: always worth another try.
     throw new RetriableError(
       'transcription_unreachable',

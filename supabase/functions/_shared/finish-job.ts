@@ -1,14 +1,3 @@
-import { metadata } from '../books-metadata/handler.ts';
-import { kg } from '../chunks-kg/handler.ts';
-import { extraction } from '../documents-extraction/handler.ts';
-import { intel } from '../leads-intel/handler.ts';
-import { messaging } from '../leads-messaging/handler.ts';
-import { scrape } from '../leads-scrape/handler.ts';
-import { strategy } from '../leads-strategy/handler.ts';
-import { subject } from '../leads-subject/handler.ts';
-import { label } from '../pages-label/handler.ts';
-import { ocr } from '../pages-ocr/handler.ts';
-import { extract } from '../toc-extract/handler.ts';
 import type { JobOutcome, Usage } from './engine-contract.ts';
 import {
   classify,
@@ -20,19 +9,6 @@ import {
 } from './errors.ts';
 import type { FinishContext, Stage } from './stage.ts';
 import { validateResult } from './validate-result.ts';
-
-/** The stages whose attempts an external job may finish. A new one is added here. */
-const stages: Stage[] = [scrape, intel, strategy, subject, messaging, ocr, label, metadata, extract, extraction, kg];
-
-/** The stage of that name that external jobs finish. Throws a permanent error when there is none. */
-export function externalStage(pipeline: string, name: string): Stage {
-  const found = stages.find((stage) => stage.pipeline.name === pipeline && stage.name === name);
-  if (found) return found;
-  throw new PermanentError(
-    'unknown_stage',
-    `No external job finishes stage ${name} of pipeline ${pipeline}: add it to _shared/external-stages.ts.`,
-  );
-}
 
 /**
  * Turns a finished job into the stage's checked output, or into its failure. Throws only where the job itself is good
@@ -48,7 +24,7 @@ export async function finishJob(
   let outcome: JobOutcome;
   try {
     const { finish } = stage;
-    if (!finish) throw new PermanentError('unknown_stage', `Stage ${stage.name} has no finish function.`);
+    if (!finish) throw new PermanentError('no_finish', `Stage ${stage.name} has no finish function: give it one.`);
     const reportUsage = (reported: Usage) => {
       usage = reported;
     };
