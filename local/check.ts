@@ -5,6 +5,7 @@ import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes } from './check/code-checks.ts';
 import { checkDatabaseTypes, checkSnapshot } from './check/generated-files.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
+import { checkStageCode } from './check/stage-code.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 
 const usage = `npm run check -- [--write]
@@ -29,6 +30,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'types', remedy: 'correct them', findings: checkTypes() },
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
+    { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
   ];
 }
 

@@ -14,7 +14,6 @@ export interface StageJson {
   /** Left out by the kinds that no function runs. */
   function?: string;
   child?: { pipeline: string };
-  completion?: { poll_seconds: number | null };
   after?: { map: string; stage: string }[];
   limits?: { back_pressure?: { stage: string } };
 }

@@ -8,7 +8,6 @@ import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, referenceFaults } from './pipeline-order.ts';
-import { stageFaults } from './stage-code.ts';
 
 const usage = `npm run pipelines:sync -- [--check]
   --check  write nothing, fail when a migration is missing`;
@@ -54,11 +53,7 @@ function nextTimestamp(existing: string[]): string {
 /** Writes the missing migrations, or with `check` names them. Throws an error with what is amiss and the remedy. */
 async function sync(check: boolean): Promise<void> {
   const pipelines = await readPipelines();
-  const faults = [
-    ...referenceFaults(pipelines),
-    ...functionFaults(pipelines, supabaseFolder),
-    ...(await stageFaults(pipelines, supabaseFolder)),
-  ];
+  const faults = [...referenceFaults(pipelines), ...functionFaults(pipelines, supabaseFolder)];
   const existing = fs
     .readdirSync(migrationsFolder)
     .filter((name) => name.endsWith('.sql'))

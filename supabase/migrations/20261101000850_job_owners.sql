@@ -44,6 +44,8 @@ exception
 end
 $$;
 comment on function public.pipeline_job_owner(jsonb) is 'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, stage, submission, trace_id, entity_id}. By the stage that its metadata names, or by {job_id} alone; null when nobody waits for it.';
+revoke all on function public.pipeline_job_owner(jsonb) from public, anon, authenticated;
+grant execute on function public.pipeline_job_owner(jsonb) to service_role;
 
 -- Nothing is locked but rows that wait, and of those only what nobody holds: the next poll says it again.
 create function public.pipeline_note_faults(p_faults jsonb) returns jsonb
@@ -87,6 +89,8 @@ begin
 end
 $$;
 comment on function public.pipeline_note_faults(jsonb) is 'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, message}]; a null code says that it is over. Shown by the timeline, doctor() and pipeline.log; noted: how many attempts that changed.';
+revoke all on function public.pipeline_note_faults(jsonb) from public, anon, authenticated;
+grant execute on function public.pipeline_note_faults(jsonb) to service_role;
 
 create function pipeline.faulty_jobs() returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp

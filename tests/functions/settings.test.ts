@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { readStages } from '../../local/stage-code.ts';
+import { readStages } from '../../local/check/stage-code.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';
 import { transcriptionSettings } from '../../supabase/functions/_services/transcription.ts';
 import { MisconfiguredError } from '../../supabase/functions/_shared/errors.ts';
@@ -90,7 +90,7 @@ test('settings have the defaults that .env.example names', () => {
 test('.env.example lists every setting of every stage and service', async () => {
   const example = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
   const stages = await readStages();
-  const used = stages.flatMap(({ stage }) => [
+  const used = stages.flatMap((stage) => [
     ...stage.settings,
     ...stage.services.flatMap(({ settings }) => settings ?? []),
   ]);

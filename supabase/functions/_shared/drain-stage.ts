@@ -3,7 +3,6 @@ import { createBudget } from './budget.ts';
 import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload } from './edge-runtime.ts';
 import { createEngine, type Rpc } from './engine-client.ts';
-import { messageOf } from './errors.ts';
 import { createFolder } from './fold.ts';
 import { createLog } from './log.ts';
 import type { Platform } from './platform.ts';

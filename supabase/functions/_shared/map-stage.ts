@@ -3,7 +3,7 @@ import type { PipelineDefinition } from './define-pipeline.ts';
 import { PermanentError } from './errors.ts';
 import type { SettingsGroup } from './settings.ts';
 import type { ChildItem } from './spawn-children.ts';
-import { defineStage, type HandlerContext, type Stage, type Waiting, waiting } from './stage.ts';
+import { type HandlerContext, type Stage, stageOf, type Waiting, waiting } from './stage.ts';
 import { describeFault, unstorablePath } from './validate-result.ts';
 
 /** What a map stage is waiting for: the children's runs. */
@@ -53,10 +53,19 @@ export function defineMap<Input extends z.ZodType, Item extends z.ZodType<ChildI
   if (kind !== 'map') {
     throw new Error(`Stage ${stage} of pipeline ${pipeline.name} is of kind ${kind}: defineMap() is for the kind map.`);
   }
-  // Its children finish it, in the database: the one stage that waits for no service.
-  const handler = async (given: z.output<Input>, context: HandlerContext) =>
-    spawnAll(options, await options.items(given, context), context);
-  return defineStage({ pipeline, stage, input, output: mapResult, handler: handler as never, settings });
+  return stageOf({
+    pipeline,
+    stage,
+    input,
+    output: mapResult,
+    handler: async (given, context) => {
+      const items = await options.items(given as z.output<Input>, context);
+      return spawnAll(options, items, context);
+    },
+    // Its children finish it, in the database.
+    services: [],
+    settings,
+  });
 }
 
 async function spawnAll<Input extends z.ZodType, Item extends z.ZodType<ChildItem>>(

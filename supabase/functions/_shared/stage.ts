@@ -137,32 +137,34 @@ export function defineStage<Input extends z.ZodType, Output extends z.ZodType, N
   options: StageOptions<Input, Output, Name> | WaitingStageOptions<Input, Output, Name>,
 ): Stage {
   const { pipeline, stage: name, services = [], finish } = options;
-  const definition = workedDefinition(pipeline, name);
-  if (definition.kind === 'external' && !(finish && services.length > 0)) {
+  const { kind } = pipeline.stage(name);
+  if (kind === 'external' && !(finish && services.length > 0)) {
     throw new Error(
       `Stage ${name} of pipeline ${pipeline.name} is of kind external, but its code says nothing of how its job ends: give ` +
         'defineStage() the services it waits for and a finish function, or define it with kind function.',
     );
   }
-  return {
-    pipeline,
-    name,
-    definition,
-    input: options.input,
-    output: options.output,
-    handler: options.handler as Stage['handler'],
-    services,
-    finish,
-    settings: options.settings ?? [],
-  };
+  return stageOf({ ...options, services, finish } as StageCode);
 }
 
-/** The definition of a stage that has code. Throws for one that the database does by itself. */
-function workedDefinition(pipeline: PipelineDefinition, name: string): WorkedStageDefinition {
+/** A stage's code as it stands, before it is joined with the definition. */
+type StageCode = Omit<Stage, 'name' | 'definition' | 'settings'> & {
+  stage: string;
+  settings?: readonly SettingsGroup[];
+};
+
+/**
+ * Joins a stage's code with its definition, whatever the handler may return: defineStage() and defineMap() check that. Throws
+ * when the pipeline defines no such stage, or one that has no code.
+ */
+export function stageOf({ pipeline, stage: name, settings = [], ...code }: StageCode): Stage {
   const definition = pipeline.stage(name);
-  if ('function' in definition) return definition;
-  throw new Error(
-    `Stage ${name} of pipeline ${pipeline.name} is of kind ${definition.kind}, which has no code: ` +
-      'the database does its work. Remove its function, or change its kind.',
-  );
+  if (!('function' in definition)) {
+    throw new Error(
+      `Stage ${name} of pipeline ${pipeline.name} is of kind ${definition.kind}, which has no code: ` +
+        'the database does its work. Remove its function, or change its kind.',
+    );
+  }
+  const { input, output, handler, services, finish } = code;
+  return { pipeline, name, definition, input, output, handler, services, finish, settings };
 }
