@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { argumentsOrExit } from './command-arguments.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, settingWarnings } from './settings.ts';
 import { type Stack, startStack } from './stack.ts';
 
 const usage = `npm run stack -- [--json] [--data DIR]
@@ -53,6 +53,7 @@ function printAddresses(ready: Stack, seconds: string): void {
 }
 
 try {
+  for (const line of settingWarnings()) console.error(pc.yellow(line));
   const started = Date.now();
   const ready = await startStack({
     env: readSettings(),

@@ -1,6 +1,7 @@
 // What every demo does around its own part: a stack of its own, and at the end the totals and where to look next.
 import pg from 'pg';
 import pc from 'picocolors';
+import { settingWarnings } from '../settings.ts';
 import { type Stack, startStack } from '../stack.ts';
 import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
@@ -43,7 +44,7 @@ export async function onAStack(
   try {
     heading(title);
     for (const line of settings.modelNote) print(pc.dim(`  ${line}`));
-    for (const line of settings.warnings) print(pc.yellow(`  ${line}`));
+    for (const line of [...settings.warnings, ...settingWarnings()]) print(pc.yellow(`  ${line}`));
 
     heading('1. Starting the stack');
     const started = Date.now();

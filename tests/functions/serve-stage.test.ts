@@ -118,8 +118,11 @@ describe('a wrong setting', () => {
   });
 
   test('of the worker itself loses nothing either', async () => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
     const { fake, drains, call } = makeFunction({ ...platform, QUEUE_BATCH_SIZE: 'many' });
     expect((await call()).status).toBe(500);
+    // Said at the ring already, where whoever reads the function's log looks first.
+    expect(error).toHaveBeenCalledWith(expect.stringContaining('QUEUE_BATCH_SIZE must be'));
     await Promise.all(drains);
     expect(fake.saved.get(1)).toMatchObject({ error: { code: 'misconfigured' } });
     expect(fake.saved.get(1)).toHaveProperty('error.message', expect.stringContaining('QUEUE_BATCH_SIZE'));

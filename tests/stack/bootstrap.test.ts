@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSettings } from '../../local/settings.ts';
+import { readSettings, settingWarnings } from '../../local/settings.ts';
 
 const run = promisify(execFile);
 const projectFolder = path.join(import.meta.dirname, '..', '..');
@@ -58,5 +58,21 @@ describe('readSettings', () => {
     expect(settings.LLM_MODEL).toBe('a-model');
     expect(settings).not.toHaveProperty('AWS_SECRET_ACCESS_KEY');
     if (!fs.existsSync(path.join(projectFolder, '.env'))) expect(settings).toEqual({ LLM_MODEL: 'a-model' });
+  });
+
+  it('refuses wrong settings of the workers and of callbacks, each with its remedy', () => {
+    expect(() => readSettings({ QUEUE_BATCH_SIZE: 'abc', WORKER_SECONDS: '3' })).toThrow(
+      /QUEUE_BATCH_SIZE must be a whole number from 1 to 500.*WORKER_SECONDS must be a whole number from 5 to 190/,
+    );
+    expect(() => readSettings({ WEBHOOK_SECRET: 'secret' })).toThrow(
+      /WEBHOOK_SECRET holds a secret that is not whsec_/,
+    );
+  });
+
+  it('says which names were probably meant for a setting', () => {
+    expect(settingWarnings({ LLM_ULR: 'x', WORKER_SECOND: '9', LLM_URL: 'x', PATH: '/bin', AWS_REGION: 'x' })).toEqual([
+      'LLM_ULR is no setting, and nothing reads it: did you mean LLM_URL?',
+      'WORKER_SECOND is no setting, and nothing reads it: did you mean WORKER_SECONDS?',
+    ]);
   });
 });
