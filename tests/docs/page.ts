@@ -1,4 +1,4 @@
-// A page of docs/patterns as its test reads it: its examples become modules and tables, its statements are run, and the
+// A page of docs or docs/patterns as its test reads it: its examples become modules and tables, its statements are run, and the
 // messages it promises are held against those that come. What a test leaves out fails it.
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,7 +10,8 @@ import type { Engine, Row } from '../support/engine.ts';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const functionsFolder = path.join(projectFolder, 'supabase', 'functions');
-export const pagesFolder = path.join(projectFolder, 'docs', 'patterns');
+export const docsFolder = path.join(projectFolder, 'docs');
+export const pagesFolder = path.join(docsFolder, 'patterns');
 
 /** An example of a page: the path that its first line names, and its text. */
 export interface Example {
@@ -31,9 +32,9 @@ export interface Page {
   messages: string[];
 }
 
-/** Reads a page of docs/patterns. Throws when an example does not begin with the path of its file. */
-export async function readPage(name: string): Promise<Page> {
-  const text = await readFile(path.join(pagesFolder, `${name}.md`), 'utf8');
+/** Reads a page, of docs/patterns unless told otherwise. Throws when an example does not begin with the path of its file. */
+export async function readPage(name: string, folder = pagesFolder): Promise<Page> {
+  const text = await readFile(path.join(folder, `${name}.md`), 'utf8');
   const blocks = (language: string) =>
     [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block]) => block ?? '');
   const examples = blocks('ts').map((block) => {
@@ -138,16 +139,16 @@ export class OpenPage {
  * For a test file about one page: returns a function that sets the page up on a database (its tables, its pipelines) and
  * opens it. After all tests every statement of the page must have been run, and every message it promises have come.
  */
-export function testPage(name: string): (engine: Engine) => Promise<OpenPage> {
+export function testPage(name: string, where = pagesFolder): (engine: Engine) => Promise<OpenPage> {
   const ran = new Set<string>();
   const read = new Set<string>();
   afterAll(async () => {
-    const page = await readPage(name);
+    const page = await readPage(name, where);
     expect([...ran].sort(), `statements of ${name}.md that were run`).toEqual([...new Set(page.statements)].sort());
     expect([...read].sort(), `errors of ${name}.md that came`).toEqual([...page.messages].sort());
   });
   return async (engine) => {
-    const page = await readPage(name);
+    const page = await readPage(name, where);
     for (const ddl of page.ddl) await engine.sql.query(ddl);
     const folder = await writeExamples(page.examples);
     onTestFinished(() => rm(folder, { recursive: true }));

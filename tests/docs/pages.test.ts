@@ -3,10 +3,12 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { pagesFolder, readPage, writeExamples } from './page.ts';
+import { docsFolder, pagesFolder, readPage, writeExamples } from './page.ts';
 
 const projectFolder = path.join(pagesFolder, '..', '..');
 const names = (await readdir(pagesFolder)).map((file) => path.basename(file, '.md'));
+/** Pages beside the patterns that have examples of pipelines. */
+const docs = ['services', 'model-stages'];
 const schema = await readFile(path.join(projectFolder, 'supabase/functions/_shared/definition-schema.ts'), 'utf8');
 
 test.for(names)('%s.md is a page of 40 to 90 lines with the sections of all', async (name) => {
@@ -44,8 +46,17 @@ test.for(names)('%s.md: the options among its choices can be given', async (name
   expect(options.filter((option) => !new RegExp(`^\\s*${option}\\b`, 'm').test(schema))).toEqual([]);
 });
 
+test.for(docs)('%s.md: its statements are run by a test, and README names it', async (name) => {
+  const played = await readFile(path.join(import.meta.dirname, `${name}.test.ts`), 'utf8');
+  expect(played).toContain(`testPage('${name}', docsFolder)`);
+  expect(await readFile(path.join(projectFolder, 'README.md'), 'utf8')).toContain(`(docs/${name}.md)`);
+});
+
 test('the examples of all pages pass the type checker', async () => {
-  const pages = await Promise.all(names.map(readPage));
+  const pages = await Promise.all([
+    ...names.map((name) => readPage(name)),
+    ...docs.map((name) => readPage(name, docsFolder)),
+  ]);
   const folder = await writeExamples(pages.flatMap((page) => page.examples));
   onTestFinished(() => rm(folder, { recursive: true }));
   const examples = pages.flatMap((page) => page.examples.map((example) => example.path));

@@ -5,6 +5,7 @@ import type { PipelineDefinition } from '../../supabase/functions/_shared/define
 import { createEngine } from '../../supabase/functions/_shared/engine-client.ts';
 import type { Item, Outcome } from '../../supabase/functions/_shared/engine-contract.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
+import type { Env } from '../../supabase/functions/_shared/settings.ts';
 import { createChildren } from '../../supabase/functions/_shared/spawn-children.ts';
 import type { Stage } from '../../supabase/functions/_shared/stage.ts';
 import { databaseRpc } from '../functions/support/database-rpc.ts';
@@ -58,7 +59,12 @@ export async function fail(engine: Engine, pipeline: PipelineDefinition, stage: 
 }
 
 /** Claims one attempt, runs the stage's handler as its function would, and reports what came of it. */
-export async function work(engine: Engine, stage: Stage, env: Record<string, string> = {}): Promise<Outcome | null> {
+export async function work(
+  engine: Engine,
+  stage: Stage,
+  env: Env = {},
+  callbackUrl = 'http://callback.test',
+): Promise<Outcome | null> {
   const worker = await Worker.of(engine, stage.name, stage.pipeline.name);
   const item = (await worker.takeOne()) as Item;
   const controller = new AbortController();
@@ -69,7 +75,7 @@ export async function work(engine: Engine, stage: Stage, env: Record<string, str
     item,
     limits: { batch_size: 1, timeout_ms: 10_000, result_limit_bytes: 1_000_000 },
     env,
-    callbackUrl: 'http://callback.test',
+    callbackUrl,
     checkpoints: createCheckpoints(held),
     children: createChildren({ ...held, ringer: { ring: () => {} } }),
     controller,

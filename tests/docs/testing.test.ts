@@ -1,0 +1,37 @@
+// The page's examples are run as they are written, in a folder of their own.
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, onTestFinished, test as plain } from 'vitest';
+import { projectFolder, runNode } from '../commands/run-command.ts';
+import { test } from '../support/engine.ts';
+import { docsFolder } from './page.ts';
+
+const text = await readFile(path.join(docsFolder, 'testing.md'), 'utf8');
+const examples = [...text.matchAll(/^```ts\n\/\/ tests\/(\S+)\n(.*?)^```/gms)].map(([, name = '', code = '']) => ({
+  name,
+  code,
+}));
+
+plain('its tests pass as they are written', { timeout: 120_000 }, async () => {
+  await mkdir(path.join(projectFolder, '.cache'), { recursive: true });
+  const folder = await mkdtemp(path.join(projectFolder, '.cache', 'page-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  for (const { name, code } of examples) {
+    await writeFile(path.join(folder, name), code.replaceAll("'../supabase/", "'../../supabase/"));
+  }
+  await writeFile(path.join(folder, 'vitest.config.ts'), `export default { test: { include: ['*.test.ts'] } };`);
+  const config = path.join(folder, 'vitest.config.ts');
+  const { code, stdout, stderr } = await runNode(
+    ['node_modules/vitest/vitest.mjs', 'run', '--config', config, '--root', folder],
+    { cwd: projectFolder },
+  );
+  expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('2 passed') });
+});
+
+test('its clock stands still until it is set', async ({ engine }) => {
+  const [, sql = ''] = /^```sql\n(.*?)^```/ms.exec(text) ?? [];
+  await engine.sql.query('drop table public.test_clock');
+  await engine.sql.query(sql);
+  expect(await engine.value('select pipeline.now() = c.at from public.test_clock c')).toBe(true);
+  expect(await engine.value(`select pipeline.now() > now() + interval '59 minutes'`)).toBe(true);
+});
