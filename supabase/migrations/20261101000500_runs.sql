@@ -66,6 +66,7 @@ create table pipeline.attempts (
   superseded boolean not null default false,
   service text,
   job_id text,
+  overtaken_job_id text,
   error jsonb,
   lane text,
   output jsonb,
@@ -77,13 +78,16 @@ create index attempts_ready on pipeline.attempts (stage_id, queue_at, id) where 
 create index attempts_to_poll on pipeline.attempts (poll_at) where poll_at is not null;
 create index attempts_by_deadline on pipeline.attempts (deadline_at) where deadline_at is not null;
 create index attempts_late on pipeline.attempts (late_at) where late_at is not null;
+create index attempts_of_jobs on pipeline.attempts (stage_id, finished_at)
+  where job_id is not null and finished_at is not null;
 create index attempts_by_submission on pipeline.attempts (submission_id) where submission_id is not null;
 -- A callback may name its job alone.
 create index attempts_by_job on pipeline.attempts (job_id)
-  where state = 'waiting' and service not in ('children', 'decision');
+  where state in ('waiting', 'failed') and service not in ('children', 'decision');
 comment on table pipeline.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
 comment on column pipeline.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';
+comment on column pipeline.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
 comment on column pipeline.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
 comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';

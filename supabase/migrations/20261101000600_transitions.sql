@@ -225,7 +225,10 @@ begin
   with done as (
     update pipeline.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), output = i.result, usage = i.usage, error = null
+        -- The job that brought the result, which may be that of an earlier submission.
+        service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
+        overtaken_job_id = case when a.job_id <> i.job_id then a.job_id end,
+        output = i.result, usage = i.usage, error = null
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )

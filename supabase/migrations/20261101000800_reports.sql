@@ -120,8 +120,30 @@ as $$
 $$;
 comment on function pipeline.stale_reason(pipeline.attempt_state, jsonb) is 'Why a report on an attempt in this state changes nothing.';
 
+-- The waiting attempt must wait for this very job, or a job of an earlier submission that comes late; one that is started
+-- or queued has not said yet. A stage that is completed needs no other result, whichever submission's it has; what a
+-- person completed is void for every job.
+create function pipeline.verdict_on_end(
+  p_attempt pipeline.attempts, p_item pipeline.work, p_late boolean, p_too_large boolean
+) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_late and p_too_large then 'stale'
+    when p_attempt.state in ('started', 'queued') then null
+    when p_attempt.state = 'waiting' and (p_late or e.same_job) then null
+    when p_attempt.state = 'completed' and p_item.outcome = 'completed'
+      and p_attempt.service is distinct from 'by_hand' then 'duplicate'
+    when p_attempt.state::text = p_item.outcome and e.same_job then 'duplicate'
+    else 'stale'
+  end
+  from (select p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id as same_job) e
+$$;
+comment on function pipeline.verdict_on_end(pipeline.attempts, pipeline.work, boolean, boolean) is 'Verdict on the end of an external job for the attempt that it is about; null to go on. late: an earlier submission''s job.';
+
 -- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
-create function pipeline.judge(p_items pipeline.work[], p_locked bigint[]) returns pipeline.work[]
+-- p_late names, by their place, the ends of jobs that an earlier submission bought.
+create function pipeline.judge(p_items pipeline.work[], p_locked bigint[], p_late int[] default '{}') returns pipeline.work[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -132,7 +154,7 @@ begin
       case when l.too_large then 'failed' else i.outcome end, case when l.too_large is not true then i.result end, i.usage,
       case when l.too_large then jsonb_build_object('code', 'result_too_large', 'permanent', true, 'message', l.message) else i.error end,
       i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
-      case v.verdict when 'stale' then case when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text
+      case v.verdict when 'stale' then case when i.ord = any (p_late) and l.too_large then l.message when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text
           then 'the job was submitted for another run' else pipeline.stale_reason(a.state, a.error) end when 'busy' then 'the entity is locked by another transaction'
         when 'rejected' then coalesce(i.reason, case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: send the last chunk, with p_last, first' end, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end, i.claimed_stage, i.claimed_trace)::pipeline.work
     from unnest(p_items) i
@@ -148,6 +170,10 @@ begin
     cross join lateral (
       select case
         when i.verdict is not null then i.verdict
+        -- Two jobs of one attempt that end in one call: the second is judged when the first is recorded.
+        when i.attempt_id = any (v_twice) and i.shown is null and exists (
+          select from unnest(p_items) u
+          where u.attempt_id = i.attempt_id and u.verdict is null and u.ord < i.ord and u.job_id <> i.job_id) then 'busy'
         when i.attempt_id = any (v_twice)
           and exists (select from unnest(p_items) u where u.attempt_id = i.attempt_id and u.verdict is null and u.ord < i.ord) then 'rejected'
         when a.id is null then 'stale'
@@ -160,15 +186,12 @@ begin
           else 'stale' end
         -- An external job of another project, or of a database that was since made anew, must not end this attempt.
         when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text then 'stale'
-        -- An external job: the waiting attempt must wait for this very job; one that is started or queued has not said yet.
-        when a.state in ('started', 'queued') or (a.state = 'waiting' and a.service = i.service and a.job_id = i.job_id) then null
-        when a.state::text = i.outcome and a.service = i.service and a.job_id = i.job_id then 'duplicate'
-        else 'stale' end as verdict
+        else pipeline.verdict_on_end(a, i, i.ord = any (p_late), l.too_large) end as verdict
     ) v
     order by i.ord);
 end
 $$;
-comment on function pipeline.judge(pipeline.work[], bigint[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
+comment on function pipeline.judge(pipeline.work[], bigint[], int[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
 
 -- The batch that nearly all are: everything completed under one token of one stage, with no function to apply. Once its entities and runs are held, one
 -- look at the attempts, in a snapshot of its own, tells that judge() would let all of it go on.
@@ -202,6 +225,21 @@ end
 $$;
 comment on function pipeline.hold_alike(pipeline.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
 
+create function pipeline.verdicts_of(p_items pipeline.work[]) returns json
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select json_agg(v)
+    from (
+      select i.attempt_id as attempt, i.reason,
+        coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
+      from unnest(p_items) i
+      order by i.ord) v);
+end
+$$;
+comment on function pipeline.verdicts_of(pipeline.work[]) is 'The answer to each item of a settled batch, in order.';
+
 create function pipeline.record_items(p_items pipeline.work[], out verdicts json, out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -224,27 +262,109 @@ begin
   if v_done.items is null then
     select json_agg(v) into verdicts from (select i.id as attempt, null as reason, 'accepted' as verdict from unnest(v_alike) i(id)) v;
   else
-    select json_agg(v) into verdicts from (
-      select i.attempt_id as attempt, i.reason, coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
-      from unnest(v_done.items) i order by i.ord) v;
+    verdicts := pipeline.verdicts_of(v_done.items);
   end if;
 end
 $$;
 comment on function pipeline.record_items(pipeline.work[]) is 'Locks, judges and settles a parsed batch.';
 
--- The attempt that a submission stands for today: the newest that carries its id.
-create function pipeline.attempts_of_submissions(p_items pipeline.work[]) returns pipeline.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- A job whose deadline passed, or whose worker was lost, may still end well. Its result is as good as that of the job that
+-- was bought after it, unless somebody has voided it since: by starting the stage over, a reset, a cancel, or by ending an
+-- attempt by hand.
+create function pipeline.successor_of(p_attempt pipeline.attempts) returns pipeline.attempts
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_newest pipeline.attempts;
 begin
-  for v_i in 1 .. cardinality(p_items) loop
-    p_items[v_i].attempt_id := coalesce(
-      (select max(a.id) from pipeline.attempts a where a.submission_id = p_items[v_i].attempt_id), p_items[v_i].attempt_id);
-  end loop;
-  return p_items;
+  if p_attempt.state <> 'failed'
+     or p_attempt.superseded
+     or coalesce(p_attempt.error ->> 'code', '') not in ('deadline', 'lost_lease') then
+    return null;
+  end if;
+  select a.* into v_newest
+  from pipeline.attempts a
+  where a.run_id = p_attempt.run_id and a.stage_id = p_attempt.stage_id and a.number > p_attempt.number
+  order by a.number desc
+  limit 1;
+  if v_newest.state in ('queued', 'started', 'waiting', 'completed')
+     and not v_newest.superseded
+     and not exists (
+       select from pipeline.attempts a
+       where a.run_id = p_attempt.run_id
+         and a.stage_id = p_attempt.stage_id
+         and a.number > p_attempt.number
+         and (a.state = 'cancelled' or a.service = 'by_hand')) then
+    return v_newest;
+  end if;
+  return null;
 end
 $$;
-comment on function pipeline.attempts_of_submissions(pipeline.work[]) is 'Replaces each submission''s id with the attempt that goes on with it.';
+comment on function pipeline.successor_of(pipeline.attempts) is 'The attempt that a late result of this one, whose deadline passed or whose worker was lost, completes or comes too late for; null when there is none.';
+
+-- Finds the attempt that each job's end is about. Call it after the locks: a sweep that replaces an attempt while a callback is
+-- on its way must not make that callback stale.
+create function pipeline.address_ends(
+  p_items pipeline.work[], p_locked bigint[], out items pipeline.work[], out late int[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt pipeline.attempts;
+  v_next pipeline.attempts;
+  v_job record;
+begin
+  items := p_items;
+  late := '{}';
+  for v_i in 1 .. cardinality(items) loop
+    continue when items[v_i].verdict is not null or items[v_i].attempt_id <> all (p_locked);
+    -- The newest that carries the submission; offset 0 keeps the planner from walking all attempts backwards for max().
+    items[v_i].attempt_id := coalesce(
+      (select max(c.id)
+       from (select a.id from pipeline.attempts a where a.submission_id = items[v_i].attempt_id offset 0) c),
+      items[v_i].attempt_id);
+    select a.* into v_attempt from pipeline.attempts a where a.id = items[v_i].attempt_id;
+    v_next := pipeline.successor_of(v_attempt);
+    continue when v_next.id is null;
+    v_job := (items[v_i].service, items[v_i].job_id);
+    if (v_next.service, v_next.job_id) = v_job then
+      -- Submitted again under the key of the stage's execution, so that its service gave it the same job.
+      items[v_i].attempt_id := v_next.id;
+    elsif items[v_i].outcome = 'completed'
+       and coalesce((v_attempt.service, v_attempt.job_id) = v_job, true) then
+      -- A failure would say nothing about the later job; and what waited for a job takes no other one's result.
+      items[v_i].attempt_id := v_next.id;
+      late := late || items[v_i].ord;
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.address_ends(pipeline.work[], bigint[]) is 'Replaces the submission that each job''s end names, as far as its run is locked, with the attempt that it is about; late: the places of those that an earlier submission of the stage bought.';
+
+create function pipeline.record_ends(p_items pipeline.work[], out verdicts json, out ready int[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_locked bigint[];
+  v_to record;
+  v_done record;
+begin
+  -- A submission is the id of the attempt that began it, so the run and the entity to lock are known before its successor is.
+  v_locked := pipeline.lock_attempts(
+    array(select i.attempt_id from unnest(p_items) i where i.verdict is null));
+  v_to := pipeline.address_ends(p_items, v_locked);
+  -- Once more, for those that are queued, which a claim might take otherwise.
+  v_locked := pipeline.lock_attempts(array(
+    select t.attempt_id
+    from unnest(p_items) i
+    join unnest(v_to.items) t on t.ord = i.ord
+    where i.attempt_id = any (v_locked)));
+  v_done := pipeline.settle_guarded(pipeline.judge(v_to.items, v_locked, v_to.late));
+  verdicts := coalesce(pipeline.verdicts_of(v_done.items), '[]');
+  ready := v_done.ready;
+end
+$$;
+comment on function pipeline.record_ends(pipeline.work[]) is 'Locks, addresses, judges and settles the ends of external jobs.';
 
 create function public.pipeline_resume(p_items json) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -253,7 +373,7 @@ declare
   v_done record;
   v_ring int[];
 begin
-  v_done := pipeline.record_items(pipeline.attempts_of_submissions(pipeline.parse_items(p_items, 'submission')));
+  v_done := pipeline.record_ends(pipeline.parse_items(p_items, 'submission'));
   -- A duplicate may be the repeat of a call whose answer was lost, and its rings with it: rather a ring too many.
   v_ring := pipeline.take_rings(v_done.ready) || array(
     select f from (select distinct a.stage_id from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
@@ -337,18 +457,23 @@ declare
 begin
   perform pipeline.check_job_states(p_jobs);
   with held as (
-    select a.id, s.deadline, t.state
+    select w.id, w.deadline, t.state
     from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
-    join pipeline.attempts a on a.id = t.attempt
-    join pipeline.stages s on s.id = a.stage_id
-    where a.state = 'waiting'
-      and a.service = t.service
-      and a.job_id = t.job_id
-      and a.job_started_at is null
-      and s.deadline_from = 'start'
-      and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
-    order by a.id
-    for update of a skip locked
+    -- A lateral look-up, or the planner would walk the attempts of a stage; in no order, since it waits for nobody.
+    cross join lateral (
+      select a.id, s.deadline
+      from pipeline.attempts a
+      join pipeline.stages s on s.id = a.stage_id
+      where a.id = t.attempt
+        and a.state = 'waiting'
+        and a.service = t.service
+        and a.job_id = t.job_id
+        and a.job_started_at is null
+        and s.deadline_from = 'start'
+        and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
+      limit 1
+      for update of a skip locked
+    ) w
   ), noted as (
     update pipeline.attempts a
     set deadline_at = v_now + h.deadline,

@@ -33,9 +33,14 @@ begin
   join pipeline.runs r on r.id = a.run_id
   join pipeline.stages s on s.id = a.stage_id
   join pipeline.pipelines p on p.id = s.pipeline_id
+  -- A job whose attempt was given up may still end well. One that was bought once is waited for once, at most.
   where a.job_id = p_job ->> 'job_id'
-    and a.state = 'waiting'
-    and a.service not in ('children', 'decision');
+    and a.state in ('waiting', 'failed')
+    and a.service not in ('children', 'decision')
+    and not exists (
+      select from pipeline.attempts n
+      where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number and n.job_id = a.job_id
+    );
   return v_found;
 exception
   -- Two services that give the same id: neither may have the other's job.

@@ -17,6 +17,12 @@ export function randomNumbers(seed: number): (bound: number) => number {
   };
 }
 
+/** What a poller reports of all jobs under way. */
+const noteJobs = `
+  select public.pipeline_note_jobs(jsonb_agg(to_jsonb(w) || jsonb_build_object('state', $1::text)))
+  from (select a.id as attempt, a.service, a.job_id from pipeline.attempts a where a.state = 'waiting') w
+  having count(*) > 0`;
+
 export class Mischief {
   readonly #engine: Engine;
   readonly #random: (bound: number) => number;
@@ -78,6 +84,7 @@ export class Mischief {
       [`select pipeline.replay($1, '{"limit": 3}', false)`, [this.#stage()[0]]],
       ['select pipeline.sweep()', []],
       ['select public.pipeline_poll(5)', []],
+      [noteJobs, [this.#pick(['queued', 'running'])]],
       [`update public.test_clock set at = at + $1 * interval '1 second'`, [this.#random(25)]],
     ];
     await owner.query(...this.#pick(calls));
@@ -109,7 +116,7 @@ export class Mischief {
   async #endJobs(owner: pg.Client): Promise<void> {
     const { rows } = await owner.query(
       `select coalesce(submission_id, id)::int as submission, service, job_id from pipeline.attempts
-       where state = 'waiting' order by md5(id::text || $1) limit $2`,
+       where state = 'waiting' or state = 'failed' and error ->> 'code' = 'deadline' order by md5(id::text || $1) limit $2`,
       [String(this.#random(1000)), 1 + this.#random(6)],
     );
     const ends = rows.map((row) =>

@@ -256,7 +256,7 @@ export class Player {
   async #callback(): Promise<void> {
     const { rows } = await this.#owner.query(
       `select coalesce(submission_id, id)::int as submission, service, job_id from pipeline.attempts
-       where state = 'waiting' and service = 'scraper' order by id`,
+       where service = 'scraper' and (state = 'waiting' or state = 'failed' and error ->> 'code' = 'deadline') order by id`,
     );
     const job = this.#pick(rows);
     if (!job) return;
