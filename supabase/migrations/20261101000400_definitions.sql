@@ -93,6 +93,18 @@ create table pipeline.version_stages (
 comment on table pipeline.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order. plain: it is queued as soon as its needs are done, without another look. is_sink: no stage needs it.';
 comment on column pipeline.version_stages.after is 'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | all, n}].';
 
+-- A service takes what it is sent, however long its queue; so a stage that says nothing does not send it everything.
+create function pipeline.limits_of(p_stage jsonb) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when pipeline.is_kind(p_stage, array['external']) then
+      '{"max_in_flight": 100}' || coalesce(p_stage -> 'limits', '{}')
+    else p_stage -> 'limits'
+  end
+$$;
+comment on function pipeline.limits_of(jsonb) is 'The limits of a definition''s stage: an external one has at most 100 in flight unless it says otherwise.';
+
 create function pipeline.save_stages(p_pipeline_id int, p_definition jsonb) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -112,7 +124,7 @@ as $$
       when pipeline.is_kind(s, array['manual', 'pipeline', 'map']) then
         make_interval(secs => coalesce((s #>> '{decision,deadline_seconds}')::float8, (s #>> '{fan_in,deadline_seconds}')::float8, 604800)) end,
     s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576), true,
-    coalesce(s ->> 'on_failure', 'fail_run'), s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', s -> 'limits',
+    coalesce(s ->> 'on_failure', 'fail_run'), s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', pipeline.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
     make_interval(secs => (s ->> 'sla_seconds')::float8),
     coalesce(s #>> '{completion,deadline_from}', 'start')

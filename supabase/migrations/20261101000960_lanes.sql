@@ -135,7 +135,7 @@ declare
 begin
   for v_stage in
     select t.id, pipeline.lanes_sorted_by(t.limits) <> pipeline.lanes_sorted_by(s -> 'limits') as sorted_anew,
-      coalesce(s -> 'limits' ?| array['max_in_flight', 'concurrency'], false) as counted
+      coalesce(pipeline.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
     from pipeline.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
     where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
   loop

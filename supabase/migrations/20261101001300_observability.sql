@@ -47,6 +47,28 @@ as $$
 $$;
 comment on function pipeline.timeline(bigint) is 'Every attempt of a run in order, with times, errors, tokens and cost.';
 
+-- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on the first day.
+create view pipeline.job_outcomes as
+select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight, j.ended, j.completed, j.past_deadline
+from pipeline.stages s
+join pipeline.pipelines p on p.id = s.pipeline_id
+cross join lateral (
+  select count(*) as ended,
+    count(*) filter (where e.state = 'completed') as completed,
+    count(*) filter (where e.state = 'failed' and e.error ->> 'code' = 'deadline') as past_deadline
+  from (
+    select a.state, a.error
+    from pipeline.attempts a
+    -- A subselect, so that the hour bounds what the index is read for.
+    where a.stage_id = s.id and a.job_id is not null and a.finished_at > (select pipeline.now() - interval '1 hour')
+    order by a.finished_at desc
+    limit 1000
+  ) e
+) j
+where s.kind in ('function', 'external') and s.deadline is not null
+order by p.name, s.id;
+comment on view pipeline.job_outcomes is 'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), how many of them completed, and how many passed their deadline.';
+
 create function pipeline.check_invariants() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -68,6 +90,21 @@ as $$
      or (a.state = 'waiting' and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
      or (a.state not in ('queued', 'started') and a.queue_at is not null)
      or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+  union all
+  select 'a job is heard to run while its attempt waits, and overtaken by one that completes it', a.run_id, a.id, a.state::text
+  from pipeline.attempts a
+  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+     or (a.overtaken_job_id is not null and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+     -- The result that completed it is that of a job whose deadline had passed, or whose worker was lost.
+     or (a.overtaken_job_id is not null and not exists (
+       select from pipeline.attempts e
+       where e.run_id = a.run_id
+         and e.stage_id = a.stage_id
+         and e.number < a.number
+         and e.state = 'failed'
+         and e.error ->> 'code' in ('deadline', 'lost_lease')
+         and coalesce(e.job_id = a.job_id, true)
+         and (a.superseded or not e.superseded)))
   union all
   select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
   from pipeline.attempts a where a.late_at is not null and a.state not in ('queued', 'started', 'waiting')
@@ -169,12 +206,12 @@ begin
   return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
     coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no rings yet')
     from (select h.status_code, h.error_msg, h.content from net._http_response h order by h.id desc limit 20) n;
-  -- But for stages with limits, which may be what it waits for.
+  -- But for those that wait for their limits.
   return query select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format('stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name, to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id), 'nothing waits')
     from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
     cross join lateral (select min(a.queue_at) as since from pipeline.attempts a where a.stage_id = s.id and a.queue_at <= pipeline.now() - interval '1 minute' and a.state = 'queued') w
-    where s.enabled and p.enabled and w.since is not null and s.limits is null and pipeline.live_workers(s.id) = 0;
+    where s.enabled and p.enabled and w.since is not null and pipeline.live_workers(s.id) = 0 and (s.limits is null or pipeline.may_claim(s));
   return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select pipeline.attach(%L)', p.name), p.entity_table::text)
     from pipeline.pipelines p, lateral pipeline.fault_of(p.name) f(fault);
   return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');
@@ -183,6 +220,11 @@ begin
   return query select 'no stage is later than its bound', coalesce(sum(l.late), 0) = 0,
     coalesce(string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', ' order by l.pipeline, l.id) || ': select * from pipeline.alerts where resolved_at is null', 'none')
     from (select s.id, s.name as stage, p.name as pipeline, pipeline.late_runs(s.id) as late from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where s.sla is not null) l where l.late > 0;
+  return query select 'external jobs end before their deadlines', count(*) = 0,
+    coalesce(string_agg(format(
+      'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: set limits.maxInFlight (now %s) to what the service works on at once, or completion.deadlineSeconds to more',
+      j.stage, j.pipeline, j.ended, j.past_deadline, j.completed, coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
+    from pipeline.job_outcomes j where j.past_deadline > j.completed;
   return query select 'no errors in the last hour', not exists (select from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'),
     coalesce((select string_agg(distinct l.message, '; ') from pipeline.log l where l.level = 'error' and l.at > pipeline.now() - interval '1 hour'), 'none');
 end

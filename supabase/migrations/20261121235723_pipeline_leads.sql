@@ -50,6 +50,9 @@ select pipeline.define($pipeline${
           }
         }
       },
+      "limits": {
+        "max_in_flight": 50
+      },
       "completion": {
         "callback": true,
         "poll_seconds": 2,

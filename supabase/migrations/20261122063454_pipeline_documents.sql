@@ -85,6 +85,9 @@ select pipeline.define($pipeline${
           }
         }
       },
+      "limits": {
+        "max_in_flight": 20
+      },
       "completion": {
         "callback": true,
         "poll_seconds": 5,

@@ -116,6 +116,11 @@ const faults: [string, unknown, RegExp][] = [
     definition({}, { completion: { deadline_seconds: -1 } }),
     /completion\.deadline_seconds is -1/,
   ],
+  [
+    'a deadline from nowhere',
+    definition({}, { completion: { deadline_from: 'callback' } }),
+    /completion\.deadline_from is "callback", but must be submission or start/,
+  ],
   ['enabled that is neither true nor false', definition({}, { enabled: 'perhaps' }), /one: enabled/],
   ['an apply function that does not exist', definition({}, { apply: 'public.nothing' }), /one: apply.*public\.nothing/],
   ['an apply function with too many dots', definition({}, { apply: 'a.b.c.d' }), /one: apply is "a\.b\.c\.d"/],

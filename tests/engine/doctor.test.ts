@@ -1,6 +1,8 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
-import { Worker } from '../support/worker.ts';
+import { planRows } from '../support/plan-rows.ts';
+import { jobEnd } from '../support/sessions.ts';
+import { resume, Worker, waiting } from '../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */
 const amiss = (engine: Engine) =>
@@ -91,6 +93,76 @@ test('doctor tells of ready work that nobody takes, and whose logs to read', asy
   ]);
   await (await Worker.of(engine, 'only')).claim(0);
   expect(await amiss(engine)).toEqual([]);
+});
+
+/** Jobs of an external stage: `ended` of them complete, the others pass their deadline of a minute. */
+async function endedJobs(engine: Engine, ended: number, late: number): Promise<void> {
+  const jobs = { kind: 'external', completion: { callback: true, deadline_seconds: 60 }, retry: { max_attempts: 1 } };
+  await engine.pipeline([{ name: 'only', ...jobs }]);
+  await engine.queued('only', ended + late);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(ended + late);
+  await worker.report(...batch.map((item, n) => waiting(item, `job-${n}`)));
+  await worker.leave();
+  await resume(
+    engine,
+    batch.slice(0, ended).map((item, n) => jobEnd(item, `job-${n}`)),
+  );
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+}
+
+test('doctor names a stage whose deadlines passed more often than its jobs completed, for an hour', async ({
+  engine,
+}) => {
+  await healthy(engine);
+  await endedJobs(engine, 3, 3);
+  expect(await amiss(engine)).toEqual([]);
+  await endedJobs(engine, 0, 1);
+  expect(await amiss(engine)).toEqual([
+    {
+      what: 'external jobs end before their deadlines',
+      detail:
+        'stage only of flow: of the last 7 jobs 4 passed their deadline and 3 completed: set limits.maxInFlight (now 100) ' +
+        'to what the service works on at once, or completion.deadlineSeconds to more',
+    },
+  ]);
+  await engine.advance('1 hour');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toEqual([]);
+});
+
+test('what doctor reads of ended jobs does not grow with the history', async ({ engine }) => {
+  await endedJobs(engine, 20, 20);
+  const rows = () => planRows(engine.database.superUrl, 'select * from pipeline.job_outcomes');
+  const few = await rows();
+  await engine.sql.query(
+    `insert into pipeline.attempts (run_id, stage_id, number, created_at, finished_at, state, job_id, output)
+     select a.run_id, a.stage_id, 1000 + n, a.created_at, a.finished_at - interval '1 day', 'failed', 'job', null
+     from (select * from pipeline.attempts order by id limit 1) a, generate_series(1, 5000) n`,
+  );
+  await engine.sql.query('analyze pipeline.attempts');
+  expect(few).toBeGreaterThan(40);
+  expect(await rows()).toBeLessThan(few * 2);
+  expect(
+    await engine.rows(`select ended, completed, past_deadline from pipeline.job_outcomes where pipeline = 'flow'`),
+  ).toEqual([{ ended: '40', completed: '20', past_deadline: '20' }]);
+});
+
+test('doctor tells of ready work at a stage with limits only while they would let it be claimed', async ({
+  engine,
+}) => {
+  await healthy(engine);
+  await engine.pipeline([{ name: 'only', limits: { max_in_flight: 1 }, lease_seconds: 3600, timeout_seconds: 30 }]);
+  await engine.queued('only', 2);
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  await engine.advance('61 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toEqual([]);
+  await engine.sql.query('select pipeline.cancel($1)', [item.run]);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toMatchObject([{ what: 'ready work is taken within a minute' }]);
 });
 
 test('doctor tells of a violated invariant', async ({ engine }) => {

@@ -303,3 +303,24 @@ test('an attempt that must be alone is alone at a stage with limits too', async 
   expect(await worker.take()).toMatchObject([{ alone: true }]);
   expect(await worker.take()).toEqual([]);
 });
+
+test('an external stage that says nothing has at most a hundred in flight, and another number where it says one', async ({
+  engine,
+}) => {
+  const limits = () => engine.value(`select limits from pipeline.stages where name = 'only'`);
+  await engine.pipeline([{ name: 'only', ...external }]);
+  expect(await limits()).toEqual({ max_in_flight: 100 });
+  await engine.queued('only', 120);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(200);
+  expect(batch).toHaveLength(100);
+  await worker.report(...batch.map((item, n) => waiting(item, `job-${n}`)));
+  expect(await worker.take()).toEqual([]);
+  await engine.pipeline([{ name: 'only', ...external, limits: { rate: { count: 50, per_seconds: 1 } } }]);
+  expect(await limits()).toEqual({ max_in_flight: 100, rate: { count: 50, per_seconds: 1 } });
+  expect(await slots(engine)).toBe(100);
+  await engine.pipeline([{ name: 'only', ...external, limits: { max_in_flight: 110 } }]);
+  expect(await worker.take(200)).toHaveLength(10);
+  await engine.pipeline([{ name: 'only', kind: 'function' }]);
+  expect(await limits()).toBeNull();
+});

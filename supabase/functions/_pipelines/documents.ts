@@ -17,6 +17,9 @@ export const documents = definePipeline({
       kind: 'external',
       function: 'documents-extraction',
       completion: { callback: true, pollSeconds: 5, deadlineSeconds: 3600 },
+      // A transcriber cannot be asked whether a recording still waits, so its hour counts from the submission: no more than
+      // it gets through in that time.
+      limits: { maxInFlight: 20 },
       slaSeconds: 15 * 60,
     },
     chunking: {

@@ -38,6 +38,8 @@ export const leads = definePipeline({
       timeoutSeconds: 30,
       retry: { maxAttempts: 4, backoff: patient, byCode },
       completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
+      // What one scraper has in work and next in line; more would only wait there.
+      limits: { maxInFlight: 50 },
     },
     intel: { ...modelStage, function: 'leads-intel', needs: ['scrape'] },
     strategy: { ...modelStage, function: 'leads-strategy', needs: ['intel'] },

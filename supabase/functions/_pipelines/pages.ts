@@ -8,7 +8,15 @@ export const pages = definePipeline({
   stages: {
     // A worker opens its book's file once. A page that needs no OCR is done in the call. Batches are small, so that the
     // first pages' scans come first to the OCR service: the book's first thresholds wait for them.
-    ocr: { ...ownWork, kind: 'external', function: 'pages-ocr', batchSize: 10, maxWorkers: 2, completion },
+    ocr: {
+      ...ownWork,
+      kind: 'external',
+      function: 'pages-ocr',
+      batchSize: 10,
+      maxWorkers: 2,
+      completion,
+      limits: { maxInFlight: 50 },
+    },
     blend: { ...ownWork, function: 'pages-blend', needs: ['ocr'], batchSize: 20, maxWorkers: 2 },
     label: { ...modelWork, function: 'pages-label', needs: ['blend'], batchSize: 10 },
   },
