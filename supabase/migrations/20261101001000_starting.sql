@@ -268,8 +268,62 @@ end
 $$;
 comment on function pipeline.lock_rows_named(pipeline.pipelines, text[], boolean) is 'lock_entities() of keys that somebody outside has named; MR002 where one is no value of the key''s type.';
 
-create function pipeline.start(p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- The run that starting an entity would come upon. Where one pipeline replaces another it may be one of the other, unless the
+-- caller named a way that it has not gone: queue_stage() refuses that.
+create function pipeline.run_under_way(
+  p_pipeline_id int,
+  p_stage_id int,
+  p_entity_id text)
+returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline pipeline.pipelines;
+  v_ways int[] := array[p_pipeline_id];
+begin
+  select p.* into v_pipeline
+  from pipeline.pipelines p
+  where p.id = p_pipeline_id;
+  if v_pipeline.replaces_id is not null and exists (
+      select
+      from pipeline.version_stages vs
+      where vs.version_id = v_pipeline.current_version_id
+        and vs.stage_id = p_stage_id
+        and vs.needs = '{}'
+        and vs.after = '[]') then
+    v_ways := pipeline.ways_of(p_pipeline_id);
+  end if;
+  -- Locked, so that a worker that ends it this moment goes first.
+  return (
+    select r.id
+    from pipeline.runs r
+    where r.pipeline_id = any (v_ways)
+      and r.entity_id = p_entity_id
+      and r.status = 'running'
+    order by r.id
+    limit 1
+    for no key update);
+end
+$$;
+comment on function pipeline.run_under_way(int, int, text) is
+  'The live run of a held entity that start() returns, locked; null where there is none.';
+
+create function pipeline.start(
+  p_pipeline text,
+  p_entity_id text,
+  p_stage text default null,
+  p_priority int default null,
+  p_restart boolean default false)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline pipeline.pipelines;
@@ -279,28 +333,45 @@ declare
 begin
   select p.* into v_pipeline from pipeline.pipelines p where p.name = p_pipeline;
   if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003',
+        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
   end if;
   -- The row's own spelling of its key goes on, however the caller wrote it.
   v_held := pipeline.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
-    raise exception 'table % has no row with % %', v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
+    raise exception 'table % has no row with % %',
+      v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null')
+      using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
   if p_stage is null then
     v_stage_id := pipeline.first_stage(v_pipeline.id);
   else
     v_stage_id := (pipeline.stage_named(p_pipeline, p_stage)).id;
   end if;
-  perform pipeline.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
-  -- A run whose stages are all skipped is over already.
-  v_run := (select max(r.id) from pipeline.runs r where r.pipeline_id = any (pipeline.ways_of(v_pipeline.id)) and r.entity_id = v_held[1]);
-  if p_priority is not null and (select r.status = 'running' from pipeline.runs r where r.id = v_run) then
+  if p_restart is not true then
+    v_run := pipeline.run_under_way(v_pipeline.id, v_stage_id, v_held[1]);
+  end if;
+  if v_run is null then
+    perform pipeline.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
+    -- A run whose stages are all skipped is over already.
+    v_run := (
+      select max(r.id)
+      from pipeline.runs r
+      where r.pipeline_id = any (pipeline.ways_of(v_pipeline.id))
+        and r.entity_id = v_held[1]);
+  end if;
+  if p_priority is not null
+    and (select r.status = 'running' from pipeline.runs r where r.id = v_run) then
     perform pipeline.prioritise(v_run, p_priority);
   end if;
   return v_run;
 end
 $$;
-comment on function pipeline.start(text, text, text, int) is 'Starts a run of an entity, at the first stage or the one named, and returns it; a live run starts over from there. p_priority (0 to 9) counts at stages that declare priority.';
+comment on function pipeline.start(text, text, text, int, boolean) is
+  'Starts a run of an entity, at the first stage or the one named, and returns it. A run that is '
+  'under way is returned as it is; with p_restart it starts over from that stage. '
+  'p_priority (0 to 9) counts at stages that declare priority.';
 
 create function pipeline.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -10,7 +10,9 @@ const pick = <T>(choices: T[]): T => choices[Math.floor(Math.random() * choices.
 /** What people do to a row and to the flag, whatever the other sessions are doing. */
 const calls = [
   `select pipeline.start('phases', $1)`,
+  `select pipeline.start('phases', $1, p_restart => true)`,
   `select pipeline.start('monolith', $1)`,
+  `select pipeline.start('monolith', $1, p_restart => true)`,
   `update public.items set first_status = 'queued' where id = $1`,
   `update public.items set whole_status = 'queued' where id = $1`,
   `with held as materialized (select i.id from public.items i where $1::bigint > 0 order by i.id for update)

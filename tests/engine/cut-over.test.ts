@@ -118,10 +118,26 @@ test('pipelines without a projection are parted as well', async ({ engine }) => 
   const [id] = await engine.insert();
   await engine.sql.query(`select pipeline.start('phases', $1)`, [id]);
   await turn(engine, 'on');
-  await engine.sql.query(`select pipeline.start('phases', $1)`, [id]);
+  await engine.sql.query(`select pipeline.start('phases', $1, p_restart => true)`, [id]);
   expect(await engine.attempts(id)).toEqual(['whole 1 cancelled superseded', 'whole 2 queued']);
   await finish(engine, 'old');
   await engine.sql.query(`select pipeline.start('phases', $1)`, [id]);
+  expect(await runs(engine, id)).toEqual(['monolith completed', 'phases running']);
+});
+
+test('start() returns the live run that the row has, whichever way the flag points by now', async ({ engine }) => {
+  await defineCutOver(engine);
+  const [id] = await engine.insert();
+  const start = (pipeline: string) => engine.value(`select pipeline.start('${pipeline}', $1)`, [id]);
+  const old = await start('phases');
+  await turn(engine, 'on');
+  expect([await start('phases'), await start('monolith')]).toEqual([old, old]);
+  expect(await engine.attempts(id)).toEqual(['whole 1 queued']);
+  await finish(engine, 'old');
+  const fresh = await start('phases');
+  await turn(engine, 'off');
+  expect(await start('phases')).toBe(fresh);
+  expect(await engine.refusal(`select pipeline.start('monolith', $1)`, [id])).toMatchObject({ code: 'MR005' });
   expect(await runs(engine, id)).toEqual(['monolith completed', 'phases running']);
 });
 
@@ -164,7 +180,7 @@ for (const way of ['old', 'new'] as const) {
       await moments[moment]?.(engine, way);
       await turn(engine, other);
       // Of a row that shows pending, as one of the old way does, a user can write queued again.
-      if (way === 'new') await engine.sql.query(`select pipeline.start('phases', $1)`, [id]);
+      if (way === 'new') await engine.sql.query(`select pipeline.start('phases', $1, p_restart => true)`, [id]);
       else await engine.queue('first', [id as string]);
       expect(await runs(engine, id)).toEqual([`${pipeline} running`]);
       expect(await engine.statuses(id)).toEqual({ ...pending, [stage]: 'queued' });

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { chain, test } from '../support/engine.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../support/worker.ts';
 
 test('table, key and values may have any name that Postgres allows', async ({ engine }) => {
@@ -33,12 +34,12 @@ test('a column added to the table reaches the handlers once the pipeline is atta
   expect((await runStage(engine, 'one'))[0]?.entity).toMatchObject({ colour: 'red' });
 });
 
-test('pipeline.start() shows the stage as queued and rings; on a live run it starts that over', async ({ engine }) => {
+test('pipeline.start() shows the stage as queued and rings; asked to restart, it starts a live run over', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   await engine.configureDoorbell();
   const [id] = await engine.insert();
   const start = (stage: string | null) =>
-    engine.value<string>('select pipeline.start($1, $2, $3)', ['flow', id, stage]);
+    engine.value<string>('select pipeline.start($1, $2, $3, p_restart => true)', ['flow', id, stage]);
   const run = await start(null);
   expect(await engine.rings()).toHaveLength(1);
   expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending' });
@@ -62,6 +63,40 @@ test('pipeline.start() shows the stage as queued and rings; on a live run it sta
   const worker = await Worker.of(engine, 'two');
   await worker.claim(0);
   expect(await worker.report(completed(held))).toEqual(['stale']);
+});
+
+test.for(['columns', 'none'])(
+  'pipeline.start() on a live run returns that run and changes nothing but its priority (%s)',
+  async (projection, { engine }) => {
+    await engine.pipeline(chain(['one', 'two'], { limits: { priority: true } }), { projection });
+    await engine.configureDoorbell();
+    const [id] = await engine.insert();
+    const start = (rest = '') => engine.value<string>(`select pipeline.start('flow', $1${rest})`, [id]);
+    const run = await start();
+    await runStage(engine, 'one');
+    const before = [await engine.attempts(id), await engine.item(id), await engine.rings()];
+    for (const rest of ['', `, 'one'`, `, 'two'`, ', p_priority => 9', ', p_restart => null']) {
+      expect(await start(rest)).toBe(run);
+      expect([await engine.attempts(id), await engine.item(id), await engine.rings()]).toEqual(before);
+    }
+    expect(await engine.value('select priority from pipeline.runs')).toBe(9);
+    await runStage(engine, 'two');
+    expect(await start()).not.toBe(run);
+  },
+);
+
+test('two who start the same row at once get one run, whoever is first', async ({ engine }) => {
+  await engine.pipeline(chain(['one']), { projection: 'none' });
+  const [id] = await engine.insert();
+  const one = await openTransaction(engine);
+  const two = await engine.database.connect();
+  const call = `select pipeline.start('flow', $1) as run`;
+  const { rows: first } = await one.query(call, [id]);
+  const second = begin(two.query(call, [id]));
+  await untilBlocked(engine, two);
+  await one.query('commit');
+  expect((await second).rows).toEqual(first);
+  expect(await engine.attempts(id)).toEqual(['one 1 queued']);
 });
 
 test('a run with two ends is over when both are reached, in either order', async ({ engine }) => {

@@ -144,7 +144,7 @@ test('a submission id is kept over a release and over a failure to reach the ser
 test('a stage started over voids the job under way', async ({ engine }) => {
   const { id, worker, item } = await underWay(engine);
   await engine.queue('only', [id]).catch(() => {});
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select pipeline.start('flow', $1, p_restart => true)`, [id]);
   expect(await verdicts(engine, jobEnd(item, 'job-1'))).toEqual(['stale']);
   const again = await worker.takeOne();
   expect(again.submission).not.toBe(item.submission);

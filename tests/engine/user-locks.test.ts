@@ -177,7 +177,7 @@ test('a replay passes over an entity that was queued anew while it waited for it
 const heldBy: [string, string][] = [
   ['deletes', 'delete from public.items where id = $1'],
   ['cancels the run of', `select pipeline.cancel(id) from pipeline.runs where entity_id = $1::text`],
-  ['starts over', `select pipeline.start('flow', $1::text)`],
+  ['starts over', `select pipeline.start('flow', $1::text, p_restart => true)`],
 ];
 
 for (const projection of ['columns', 'none']) {

@@ -103,7 +103,7 @@ test.for(startings.flatMap((starting) => meddlings.map((meddling) => [...startin
     create function public.act() returns trigger language plpgsql security definer as $$ begin
       if pg_trigger_depth() = ${how === 'start' ? 1 : 2} then ${act}; end if; return null; end $$;
     create trigger act after update on public.items for each row when (new.one_status = 'queued') execute function public.act()`);
-    if (how === 'start') await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+    if (how === 'start') await engine.sql.query(`select pipeline.start('flow', $1, p_restart => true)`, [id]);
     else await engine.sql.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
     await engine.expectSound();
     const last = `select status::text from pipeline.runs where entity_id = $1 order by id desc limit 1`;
@@ -118,7 +118,7 @@ test('starting a live run over shows no failure on the way, so a trigger on fail
   const [id] = await engine.queued('one');
   await (await Worker.of(engine, 'one')).takeOne();
   await retryByTrigger(engine);
-  await engine.sql.query('select pipeline.start($1, $2)', ['flow', id]);
+  await engine.sql.query('select pipeline.start($1, $2, p_restart => true)', ['flow', id]);
   await engine.expectSound();
   expect(await engine.attempts(id)).toEqual(['one 1 cancelled superseded', 'one 2 queued']);
 });

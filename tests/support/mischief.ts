@@ -75,7 +75,7 @@ export class Mischief {
     if (roll < 68) return this.#replaceEntity(user);
     if (roll < 72) return this.#holdEntities(user);
     const calls: [string, unknown[]][] = [
-      [`select pipeline.start('bare', $1)`, [this.#entity()]],
+      [`select pipeline.start('bare', $1, p_restart => $2)`, [this.#entity(), this.#random(2) === 0]],
       [
         `select pipeline.cancel(id) from pipeline.runs where status = 'running' and entity_id = $1 limit 1`,
         [this.#entity()],

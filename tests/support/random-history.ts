@@ -295,7 +295,9 @@ export class Player {
     };
     switch (what) {
       case 'queue':
-        if (this.#graph.projection === 'none') return onRow(`select pipeline.start('${pipeline}', $1, '${stage}')`);
+        if (this.#graph.projection === 'none') {
+          return onRow(`select pipeline.start('${pipeline}', $1, '${stage}', p_restart => true)`);
+        }
         return onRow(`update public.${table} set ${stage}_status = 'queued' where id = $1`);
       case 'start':
         return onRow(`select pipeline.start('${pipeline}', $1)`);
