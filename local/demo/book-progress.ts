@@ -14,7 +14,7 @@ export interface BookProgress {
   pages: number;
   /** By stage of a page: how many pages are queued, started, completed, failed. */
   pageCounts: Record<string, Record<string, number>>;
-  /** By stage of the book: its status, and `skipped`. */
+  /** By stage of the book: its status. */
   statuses: Record<string, string>;
   /** By stage of the table of contents: the state of its last attempt. */
   contents: Record<string, string>;
@@ -31,9 +31,8 @@ export async function readBookProgress(client: pg.Client, bookId: string): Promi
      from public.pages p cross join unnest($2::text[]) s(stage) where p.book_id = $1 group by 1, 2`,
     [bookId, pageStages],
   );
-  const stages = await client.query<{ stage: string; status: string; skipped: boolean }>(
-    `select s.stage, to_jsonb(b) ->> (s.stage || '_status') as status,
-       to_jsonb(b) ->> (s.stage || '_status') = 'completed' and jsonb_typeof(to_jsonb(b) -> (s.stage || '_result')) = 'null' as skipped
+  const stages = await client.query<{ stage: string; status: string }>(
+    `select s.stage, to_jsonb(b) ->> (s.stage || '_status') as status
      from public.books b cross join unnest($2::text[]) s(stage) where b.id = $1`,
     [bookId, bookStages],
   );
@@ -51,7 +50,7 @@ export async function readBookProgress(client: pg.Client, bookId: string): Promi
     waitsForPerson: (running.rows[0]?.waiting ?? 0) > 0,
     pages: Object.values(pageCounts[pageStages[0] ?? ''] ?? {}).reduce((sum, n) => sum + n, 0),
     pageCounts,
-    statuses: Object.fromEntries(stages.rows.map((row) => [row.stage, row.skipped ? 'skipped' : row.status])),
+    statuses: Object.fromEntries(stages.rows.map(({ stage, status }) => [stage, status])),
     contents: Object.fromEntries(
       tocStages.flatMap((stage) => {
         const found = contents.rows.find((row) => row.stage === stage);

@@ -220,11 +220,13 @@ begin
   from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids) order by r.id;
   perform pipeline.project(p_stage_id, array(
-    select row(r.entity_id, 'completed', null, null, null, 0, null, v_now, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
+    select row(r.entity_id, 'skipped', null, null, null, 0, null, v_now, null)::pipeline.change
+    from pipeline.runs r
+    where r.id = any (p_run_ids)));
   return pipeline.go_on(p_stage_id, p_run_ids);
 end
 $$;
-comment on function pipeline.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs and goes on; returns the stages with work.';
+comment on function pipeline.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs, shows it as skipped, and goes on; returns the stages with work.';
 
 -- As complete() does for the stage it completes. A user's trigger may have deleted or ended a run, or started the stage over, while
 -- the skip was shown: then there is nothing to go on from.

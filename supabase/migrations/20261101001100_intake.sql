@@ -15,7 +15,13 @@ begin
     perform pipeline.queue_stage(p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
   elsif p_status is distinct from 'pending' then
     raise exception '%_status was set to % by hand', p_stage, coalesce(quote_literal(p_status), 'null')
-      using errcode = 'MR005', hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. To stop a run: select pipeline.cancel(run).';
+      using errcode = 'MR005',
+        hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
+          || case
+            when p_status = 'skipped' then
+              format('To go on without the stage: select pipeline.skip(run, %L).', p_stage)
+            else 'To stop a run: select pipeline.cancel(run).'
+          end;
   elsif exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running') then
     raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
       using errcode = 'MR005', hint = 'Cancel the run first: select pipeline.cancel(id) from pipeline.runs where entity_id = … and status = ''running''.';

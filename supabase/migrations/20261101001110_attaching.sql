@@ -28,6 +28,45 @@ as $$
 $$;
 comment on function pipeline.stage_columns_ddl(text, text) is 'The statement that adds a stage''s seven columns to a table.';
 
+-- A constraint of the user's own that refuses one of the words would fail whatever leads to it, the stage before a skipped one
+-- too. One that reads several columns cannot be asked beforehand.
+create function pipeline.check_status_words(p_table regclass, p_stages text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_check record;
+  v_refused text;
+begin
+  for v_check in
+    select a.attname as name, c.conname as constraint, pg_get_expr(c.conbin, c.conrelid) as rule,
+      format_type(a.atttypid, a.atttypmod) as type
+    from unnest(p_stages) with ordinality s(name, place)
+    join pg_attribute a on a.attrelid = p_table
+      and a.attname = s.name || '_status'
+      and not a.attisdropped
+    join pg_constraint c on c.conrelid = p_table
+      and c.contype = 'c'
+      and c.conkey = array[a.attnum]
+    order by s.place, c.conname
+  loop
+    execute format(
+      'select string_agg(w.%1$I, '', '') from (select u::%2$s as %1$I from unnest($1) u) w where not (%3$s)',
+      v_check.name, v_check.type, v_check.rule)
+    into v_refused
+    using array['pending', 'queued', 'started', 'completed', 'failed', 'skipped'];
+    if v_refused is not null then
+      raise exception 'constraint % of table % refuses % in column %',
+        v_check.constraint, p_table, v_refused, v_check.name
+        using errcode = 'MR001',
+          hint = format('Each stage can show pending, queued, started, completed, failed or skipped: '
+            'alter table %s drop constraint %I;', p_table, v_check.constraint);
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.check_status_words(regclass, text[]) is
+  'Raises MR001 where a constraint on a status column refuses a status that the engine writes.';
+
 create function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -66,6 +105,7 @@ begin
       raise exception 'column % of table % is of type %, but must be of type %', v_missing.name, p_pipeline.entity_table, v_missing.type, v_missing.wanted
         using errcode = 'MR001', hint = 'Drop or rename the column, then: ' || pipeline.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
     end if;
+    perform pipeline.check_status_words(p_pipeline.entity_table, p_stages);
   end if;
 end
 $$;

@@ -74,8 +74,8 @@ cross join lateral (
     (1, 'scrape', l.scrape_status, l.scrape_error), (2, 'intel', l.intel_status, l.intel_error), (3, 'strategy', l.strategy_status, l.strategy_error),
     (4, 'subject', l.subject_status, l.subject_error), (5, 'messaging', l.messaging_status, l.messaging_error), (6, 'completed', 'completed', null)
   ) s(place, stage, status, error)
-  where s.place = 6 or s.status <> 'completed' order by s.place limit 1
+  where s.place = 6 or s.status not in ('completed', 'skipped') order by s.place limit 1
 ) c;
-comment on view public.lead_pipeline_status is 'Where each lead stands: current_stage is the first stage that is not completed, or completed.';
+comment on view public.lead_pipeline_status is 'Where each lead stands: current_stage is the first stage that is neither completed nor skipped, or completed. Whether a message was written is in messaging_status.';
 revoke all on public.lead_pipeline_status from anon, authenticated;
 grant select on public.lead_pipeline_status to authenticated, service_role;

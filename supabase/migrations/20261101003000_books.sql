@@ -177,7 +177,7 @@ cross join lateral (
 ) p
 cross join lateral (
   select case
-      when b.assemble_status = 'completed' then 'completed'
+      when b.assemble_status in ('completed', 'skipped') then 'completed'
       when b.review_status = 'started' then 'waiting for a person'
       when bool_or(s.status in ('queued', 'started')) then 'running'
       when bool_or(s.status = 'failed') then 'failed'

@@ -44,7 +44,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select a.id, r.id, p.name, s.name,
     case a.state when 'queued' then 'queued' when 'started' then 'processing' when 'waiting' then 'processing'
-      when 'completed' then 'completed' when 'skipped' then 'completed' else 'failed' end,
+      when 'completed' then 'completed' when 'skipped' then 'skipped' else 'failed' end,
     a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' else a.error end,
     a.retry_count, a.parent_id,
     coalesce(a.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
@@ -88,7 +88,7 @@ cross join lateral (
       when f.phase = 'chunking' then f.output ->> 'output_location'
       when f.phase in ('kg_ingest', 'monolith') then 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.' || d.id end as output_location
 ) l;
-comment on view public.pipeline_phase is 'One row for each attempt at a phase, of all runs of a document; a retry names its parent. started and waiting show as processing, cancelled as failed, skipped as completed.';
+comment on view public.pipeline_phase is 'One row for each attempt at a phase, of all runs of a document; a retry names its parent. started and waiting show as processing, cancelled as failed.';
 comment on column public.pipeline_phase.input_location is 'A bucket of Storage and the name in it, or rows as the Data API serves them; null for phases that this view does not know.';
 
 create view public.document_costs with (security_invoker = true) as

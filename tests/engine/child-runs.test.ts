@@ -102,7 +102,7 @@ test('a child run after a stage of its parent begins when that is done; its cond
   const { ring } = await worker.complete((await worker.take()).map((item) => completed(item)));
   expect(ring.map(({ stage }) => stage)).toEqual(expect.arrayContaining(['find', 'publish']));
   expect(await engine.statuses(one)).toMatchObject({ find: 'queued', contents: 'started', publish: 'pending' });
-  expect(await engine.statuses(two)).toMatchObject({ find: 'pending', contents: 'completed', publish: 'queued' });
+  expect(await engine.statuses(two)).toMatchObject({ find: 'pending', contents: 'skipped', publish: 'queued' });
 });
 
 test("a failure of the child fails the stage, with the child's stage and error, and without another try", async ({

@@ -16,14 +16,14 @@ const counted = (when: string, more: Row = {}): StageDefinition[] => [
   { name: 'index', needs: ['count'], when, ...more },
 ];
 
-const outcomes: [string, string, unknown, 'queued' | 'completed'][] = [
+const outcomes: [string, string, unknown, 'queued' | 'skipped'][] = [
   ['true', '$.needs.count.pages > 20', { pages: 21 }, 'queued'],
-  ['false', '$.needs.count.pages > 20', { pages: 20 }, 'completed'],
-  ['null', '$.needs.count.pages > 20', { pages: null }, 'completed'],
-  ['unknown, for what is missing', '$.needs.count.pages > 20', {}, 'completed'],
-  ['unknown, for a text beside a number', '$.needs.count.pages > 20', { pages: 'many' }, 'completed'],
-  ['unknown, negated', '!($.needs.count.pages > 20)', { pages: 'many' }, 'completed'],
-  ['unknown, in strict mode', 'strict $.needs.count.pages > 20', {}, 'completed'],
+  ['false', '$.needs.count.pages > 20', { pages: 20 }, 'skipped'],
+  ['null', '$.needs.count.pages > 20', { pages: null }, 'skipped'],
+  ['unknown, for what is missing', '$.needs.count.pages > 20', {}, 'skipped'],
+  ['unknown, for a text beside a number', '$.needs.count.pages > 20', { pages: 'many' }, 'skipped'],
+  ['unknown, negated', '!($.needs.count.pages > 20)', { pages: 'many' }, 'skipped'],
+  ['unknown, in strict mode', 'strict $.needs.count.pages > 20', {}, 'skipped'],
   ['true of what is missing', '!exists($.needs.count.pages)', {}, 'queued'],
   [
     'true, of a time',
@@ -51,16 +51,16 @@ test("a condition reads the entity's own columns, but not the engine's", async (
   ]);
   const [one, two] = await engine.insert(2);
   for (const id of [one, two]) await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
-  expect(await engine.statuses(one)).toEqual({ first: 'queued', second: 'completed' });
+  expect(await engine.statuses(one)).toEqual({ first: 'queued', second: 'skipped' });
   expect((await engine.run(two)).status).toBe('completed');
 });
 
-test('a skipped stage shows as completed with no result, and says why in the timeline', async ({ engine }) => {
+test('a skipped stage shows as skipped, with no result, and says why in the timeline', async ({ engine }) => {
   await engine.pipeline([...counted('$.needs.count.pages > 20'), { name: 'print', needs: ['index', 'count'] }]);
   const [id] = await engine.queued('count');
   await finish(engine, 'count', { pages: 3 });
   expect(await engine.item(id)).toMatchObject({
-    index_status: 'completed',
+    index_status: 'skipped',
     index_result: null,
     index_error: null,
     index_started_at: null,
@@ -84,7 +84,7 @@ test('skip: a diamond goes on with one arm, and its join runs once', async ({ en
   await finish(engine, 'first', { left: false });
   expect(await engine.statuses(id)).toEqual({
     first: 'completed',
-    left: 'completed',
+    left: 'skipped',
     right: 'queued',
     last: 'pending',
   });
@@ -121,13 +121,13 @@ test('skip: each follower has its own condition, and sees null for what was skip
   await finish(engine, 'count', { pages: 3 });
   expect(await engine.statuses(id)).toEqual({
     count: 'completed',
-    index: 'completed',
+    index: 'skipped',
     short: 'queued',
     print: 'queued',
     bind: 'pending',
   });
   await finish(engine, 'short');
-  expect(await engine.statuses(id)).toMatchObject({ bind: 'completed' });
+  expect(await engine.statuses(id)).toMatchObject({ bind: 'skipped' });
 });
 
 test('skip_dependents: all that depends on the stage is skipped, to the end of the run', async ({ engine }) => {
@@ -159,9 +159,9 @@ test('skip_dependents: a join is skipped though its other need is done, and what
   await engine.pipeline([...stages, { name: 'beside', needs: ['right'] }]);
   const [id] = await engine.queued('first');
   await finish(engine, 'first', {});
-  expect(await engine.statuses(id)).toMatchObject({ left: 'completed', right: 'queued', last: 'pending' });
+  expect(await engine.statuses(id)).toMatchObject({ left: 'skipped', right: 'queued', last: 'pending' });
   await finish(engine, 'right');
-  expect(await engine.statuses(id)).toMatchObject({ last: 'completed', beside: 'queued' });
+  expect(await engine.statuses(id)).toMatchObject({ last: 'skipped', beside: 'queued' });
   await finish(engine, 'beside');
   expect((await engine.run(id)).status).toBe('completed');
 });
@@ -184,7 +184,7 @@ test('a first stage may be skipped, and the next one begins with the same statem
   ]);
   await engine.configureDoorbell();
   const [id] = await engine.queued('count');
-  expect(await engine.statuses(id)).toEqual({ count: 'completed', index: 'queued' });
+  expect(await engine.statuses(id)).toEqual({ count: 'skipped', index: 'queued' });
   expect((await engine.rings()).map(({ body }) => body.stage)).toEqual(['index']);
 });
 
@@ -192,7 +192,7 @@ test('a run of which every stage is skipped is completed when it is started', as
   await engine.pipeline(chain(['count', 'index', 'print'], { when: '$.entity.label == "nobody"' }));
   const [one, two] = await engine.queued('count', 2);
   expect((await engine.run(one)).status).toBe('completed');
-  expect(await engine.statuses(two)).toEqual({ count: 'completed', index: 'completed', print: 'completed' });
+  expect(await engine.statuses(two)).toEqual({ count: 'skipped', index: 'skipped', print: 'skipped' });
   const again = await engine.value(`select pipeline.start('flow', $1, null, 5)`, [one]);
   expect(await engine.run(one)).toMatchObject({ id: again, status: 'completed' });
 });
@@ -205,9 +205,9 @@ test('several first stages begin each under its own condition', async ({ engine 
   ]);
   const ids = await engine.insert(3);
   for (const id of ids) await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
-  expect(await engine.statuses(ids[0])).toEqual({ left: 'queued', right: 'completed', last: 'pending' });
-  expect(await engine.statuses(ids[1])).toEqual({ left: 'completed', right: 'queued', last: 'pending' });
-  expect(await engine.statuses(ids[2])).toEqual({ left: 'completed', right: 'completed', last: 'queued' });
+  expect(await engine.statuses(ids[0])).toEqual({ left: 'queued', right: 'skipped', last: 'pending' });
+  expect(await engine.statuses(ids[1])).toEqual({ left: 'skipped', right: 'queued', last: 'pending' });
+  expect(await engine.statuses(ids[2])).toEqual({ left: 'skipped', right: 'skipped', last: 'queued' });
 });
 
 test('one batch is divided: some run, some are skipped, each once', async ({ engine }) => {
@@ -217,8 +217,8 @@ test('one batch is divided: some run, some are skipped, each once', async ({ eng
   expect(
     await engine.rows(`select index_status, print_status, count(*)::int from public.items group by 1, 2 order by 1`),
   ).toEqual([
-    { index_status: 'completed', print_status: 'queued', count: 3 },
     { index_status: 'queued', print_status: 'pending', count: 3 },
+    { index_status: 'skipped', print_status: 'queued', count: 3 },
   ]);
   await runStage(engine, 'index');
   await runStage(engine, 'print');
@@ -243,7 +243,7 @@ test('a condition belongs to the version that a run began with', async ({ engine
   const [next] = await engine.queued('count');
   const worker = await Worker.of(engine, 'count');
   await worker.complete((await worker.take()).map((item) => completed(item, { pages: 10 })));
-  expect(await engine.statuses(id)).toMatchObject({ index: 'completed' });
+  expect(await engine.statuses(id)).toMatchObject({ index: 'skipped' });
   expect(await engine.statuses(next)).toMatchObject({ index: 'queued' });
 });
 

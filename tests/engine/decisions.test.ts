@@ -249,7 +249,11 @@ test('a decision on nothing is refused', async ({ engine }) => {
 
 const late: [string, string, RegExp][] = [
   ['cancelled', `select pipeline.cancel(id) from pipeline.runs`, /the attempt was cancelled/],
-  ['started over', `select pipeline.start('flow', entity_id, p_restart => true) from pipeline.runs`, /the attempt was cancelled/],
+  [
+    'started over',
+    `select pipeline.start('flow', entity_id, p_restart => true) from pipeline.runs`,
+    /the attempt was cancelled/,
+  ],
   ['deleted', 'delete from public.items', /there is no decision/],
 ];
 for (const [what, statement, why] of late) {

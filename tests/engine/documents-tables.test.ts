@@ -427,3 +427,18 @@ test('deleting a document removes its chunks, drafts and facts, and what it alon
   const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
   expect((await user.query('select key from public.kg_entity')).rows).toEqual([{ key: 'bob' }]);
 });
+
+test('a phase that somebody skipped shows as skipped, and the job goes on', async ({ engine }) => {
+  await engine.sql.query(`select pipeline.set_cut_over('documents', 'on')`);
+  const id = await addDocument(engine);
+  const run = await engine.value(`select pipeline.start('documents', $1)`, [id]);
+  await engine.sql.query(`select pipeline.skip($1, 'extraction')`, [run]);
+  expect(await engine.rows('select phase, status from public.pipeline_phase order by id')).toEqual([
+    { phase: 'extraction', status: 'failed' },
+    { phase: 'extraction', status: 'skipped' },
+    { phase: 'chunking', status: 'queued' },
+  ]);
+  expect(await engine.rows('select current_phase, status from public.pipeline_job')).toEqual([
+    { current_phase: 'chunking', status: 'processing' },
+  ]);
+});

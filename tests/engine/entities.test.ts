@@ -34,7 +34,9 @@ test('a column added to the table reaches the handlers once the pipeline is atta
   expect((await runStage(engine, 'one'))[0]?.entity).toMatchObject({ colour: 'red' });
 });
 
-test('pipeline.start() shows the stage as queued and rings; asked to restart, it starts a live run over', async ({ engine }) => {
+test('pipeline.start() shows the stage as queued and rings; asked to restart, it starts a live run over', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['one', 'two']));
   await engine.configureDoorbell();
   const [id] = await engine.insert();

@@ -171,13 +171,14 @@ test('states that only the engine writes are refused by name, and the whole stat
 }) => {
   await engine.pipeline(three);
   const [id] = await engine.insert();
-  for (const status of ['started', 'completed', 'failed', 'cancelled', 'waiting', 'Queued', '']) {
+  for (const status of ['started', 'completed', 'failed', 'skipped', 'cancelled', 'waiting', 'Queued', '']) {
     const refusal = await engine.refusal(`update public.items set label = 'x', two_status = $2 where id = $1`, [
       id,
       status,
     ]);
     expect(refusal).toMatchObject({ code: 'MR005', message: `two_status was set to '${status}' by hand` });
     expect(refusal.hint).toMatch(/queued/);
+    expect(refusal.hint).toContain(status === 'skipped' ? `pipeline.skip(run, 'two')` : 'pipeline.cancel(run)');
     await engine.refusal(`insert into public.items (two_status) values ($1)`, [status]);
   }
   expect(await engine.item(id)).toMatchObject({ label: 'item 1', two_status: 'pending' });

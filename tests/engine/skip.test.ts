@@ -27,7 +27,7 @@ test('what needs a skipped stage goes on with null as its result', async ({ engi
   await engine.pipeline(chain(['one', 'two']));
   const [id] = await engine.queued('one');
   await verb(engine, 'skip', id, 'one');
-  expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_result: null, two_status: 'queued' });
+  expect(await engine.item(id)).toMatchObject({ one_status: 'skipped', one_result: null, two_status: 'queued' });
   const [next] = await (await Worker.of(engine, 'two')).take();
   expect(next?.needs).toEqual({ one: null });
 });
@@ -54,7 +54,7 @@ test('skipping a failed stage lets the failed run go on', async ({ engine }) => 
   expect(await engine.run(id)).toMatchObject({ status: 'failed' });
   await verb(engine, 'skip', id, 'one');
   expect(await engine.run(id)).toMatchObject({ status: 'running' });
-  expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_error: null, two_status: 'queued' });
+  expect(await engine.item(id)).toMatchObject({ one_status: 'skipped', one_error: null, two_status: 'queued' });
   await runStage(engine, 'two');
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
 });
@@ -67,7 +67,7 @@ test('skipping one branch of a cancelled run retries what was cancelled beside i
   await verb(engine, 'skip', id, 'left');
   expect(await engine.statuses(id)).toEqual({
     first: 'completed',
-    left: 'completed',
+    left: 'skipped',
     right: 'queued',
     last: 'pending',
   });

@@ -71,7 +71,7 @@ describe('a tenant', () => {
   });
 
   it('hears of a status it may not write by hand', async () => {
-    for (const status of ['completed', 'started', 'failed']) {
+    for (const status of ['completed', 'started', 'failed', 'skipped']) {
       expect(await engine.refusal(`update public.leads set intel_status = '${status}'`, [], tenant)).toMatchObject({
         code: 'MR005',
       });
@@ -187,4 +187,23 @@ it('lead_pipeline_status names the first stage that is not completed, with its e
     current_error: null,
     completed_at: await engine.now(),
   });
+});
+
+it('a message that somebody skipped ends the lead’s way, and does not count as written', async () => {
+  await engine.sql.query(`update public.leads set scrape_status = 'queued' where id = $1`, [own]);
+  for (const stage of ['scrape', 'intel']) await runStage(engine, stage, 'leads');
+  const skip = async (stage: string) =>
+    engine.sql.query('select pipeline.skip($1, $2)', [(await engine.run(own)).id, stage]);
+  await skip('strategy');
+  const view = () =>
+    engine.rows(
+      'select current_stage, current_status, strategy_status, messaging_status from public.lead_pipeline_status where id = $1',
+      [own],
+    );
+  expect(await view()).toMatchObject([{ current_stage: 'subject', strategy_status: 'skipped' }]);
+  await runStage(engine, 'subject', 'leads');
+  await skip('messaging');
+  expect(await view()).toMatchObject([{ current_stage: 'completed', messaging_status: 'skipped' }]);
+  const written = `select count(*)::int from public.leads where messaging_status = 'completed'`;
+  expect(await engine.value(written)).toBe(0);
 });

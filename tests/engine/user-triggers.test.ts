@@ -72,7 +72,7 @@ test.for([
     await engine.sql.query(`
     create function public.act() returns trigger language plpgsql security definer as $$ begin ${act}; return null; end $$;
     create trigger act after update on public.items for each row
-    when (new.id = ${id} and new.two_status = 'completed' and old.two_status <> 'completed') execute function public.act()`);
+    when (new.id = ${id} and new.two_status = 'skipped' and old.two_status <> 'skipped') execute function public.act()`);
     await runStage(engine, 'one');
     await engine.expectSound();
     expect(await engine.attempts(id)).toEqual(attempts);

@@ -93,7 +93,7 @@ const unlike = (pipeline: string, table: string, stage: string) => `
   left join lateral (select a.state, a.error ->> 'code' as error, a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
   where (a.state is not null or i.${stage}_status in ('queued', 'started'))
-    and (i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' when a.state = 'skipped' then 'completed' else a.state::text end
+    and (i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' else a.state::text end
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end)`;
 
 /** Stages of one way of a cut-over that show something on a row whose newest run went the other way. */
