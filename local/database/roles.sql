@@ -7,8 +7,10 @@ create role anon nologin noinherit;
 create role authenticated nologin noinherit;
 create role service_role nologin noinherit bypassrls;
 create role authenticator login noinherit password 'postgres';
+create role supabase_storage_admin login noinherit createrole password 'postgres';
 
 grant anon, authenticated, service_role to authenticator;
+grant anon, authenticated, service_role to supabase_storage_admin;
 grant anon, authenticated, service_role to postgres with admin option;
 grant authenticator to postgres with admin option;
 grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres with admin option;
@@ -17,5 +19,6 @@ alter role anon set statement_timeout = '3s';
 alter role authenticated set statement_timeout = '8s';
 alter role authenticator set statement_timeout = '8s';
 alter role authenticator set lock_timeout = '8s';
+alter role supabase_storage_admin set search_path = storage;
 alter role supabase_admin set search_path = "$user", public, auth, extensions;
 alter role postgres set search_path = "$user", public, extensions;

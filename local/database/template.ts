@@ -21,7 +21,10 @@ const standIns = [
   { extension: 'supabase_vault', file: path.join(import.meta.dirname, '..', 'vault', 'vault.sql') },
 ];
 const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
-const setupFiles = ['roles.sql', 'schemas.sql'].map((name) => path.join(import.meta.dirname, name));
+const [rolesFile, schemasFile] = ['roles.sql', 'schemas.sql'].map((name) => path.join(import.meta.dirname, name)) as [
+  string,
+  string,
+];
 // They decide what a cluster is like as well.
 const makers = [import.meta.filename, path.join(import.meta.dirname, '..', 'postgres.ts')];
 
@@ -92,17 +95,29 @@ async function buildBase(folder: string): Promise<void> {
     const client = new pg.Client({ connectionString: server.url('supabase_admin') });
     await client.connect();
     try {
-      for (const file of setupFiles) await client.query(fs.readFileSync(file, 'utf8'));
+      await client.query(fs.readFileSync(rolesFile, 'utf8'));
       await client.query('alter database postgres owner to postgres');
-      for (const { extension, file } of standIns) {
-        const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
-        await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
-      }
-      await client.query(fs.readFileSync(storageFile, 'utf8'));
     } finally {
       await client.end();
     }
+    await setUpDatabase(server.url('supabase_admin'));
   });
+}
+
+/** Gives an empty database, of a cluster that has the roles, what a project's has before its first migration. */
+export async function setUpDatabase(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(fs.readFileSync(schemasFile, 'utf8'));
+    for (const { extension, file } of standIns) {
+      const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
+      await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
+    }
+    await client.query(fs.readFileSync(storageFile, 'utf8'));
+  } finally {
+    await client.end();
+  }
 }
 
 /** Rids the catalogs of what migrations leave behind, a third of the database's size: it may be copied hundreds of times. */
@@ -130,7 +145,7 @@ async function withServer(dataDir: string, work: (server: Postgres) => Promise<v
 }
 
 function baseKey(): string {
-  const files = [...setupFiles, ...standIns.map(({ file }) => file), storageFile, ...makers];
+  const files = [rolesFile, schemasFile, ...standIns.map(({ file }) => file), storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
 }

@@ -2,10 +2,6 @@
 -- stand-in's server keeps its rows here too; contents lie in files, named by an object's version.
 -- Run by the superuser that owns the stand-ins.
 
-create role supabase_storage_admin login noinherit createrole password 'postgres';
-grant anon, authenticated, service_role to supabase_storage_admin;
-alter role supabase_storage_admin set search_path = storage;
-
 create schema storage authorization supabase_storage_admin;
 grant usage on schema storage to postgres with grant option;
 grant usage on schema storage to anon, authenticated, service_role;

@@ -307,6 +307,8 @@ begin
 end
 $$;
 comment on function public.pipeline_fold(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; fold: fan-outs, further up, that have something to fold now.';
+revoke all on function public.pipeline_fold(bigint[]) from public, anon, authenticated;
+grant execute on function public.pipeline_fold(bigint[]) to service_role;
 
 -- A fold that ends a run of a child pipeline leaves a tally with the grandparent.
 create function pipeline.parents_to_fold(p_except bigint[]) returns bigint[]

@@ -108,5 +108,7 @@ begin
 end
 $$;
 comment on function public.pipeline_ring(jsonb) is 'Asks the database to ring stages that a worker could not reach itself.';
+revoke all on function public.pipeline_ring(jsonb) from public, anon, authenticated;
+grant execute on function public.pipeline_ring(jsonb) to service_role;
 
 revoke all on all functions in schema pipeline from public;

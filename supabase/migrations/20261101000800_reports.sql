@@ -383,6 +383,8 @@ begin
 end
 $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';
+revoke all on function public.pipeline_resume(json) from public, anon, authenticated;
+grant execute on function public.pipeline_resume(json) to service_role;
 
 create function public.pipeline_poll(p_limit int, p_poll_ms int default null) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -417,6 +419,8 @@ begin
 end
 $$;
 comment on function public.pipeline_poll(int, int) is 'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. awaits_start: pipeline_note_jobs() is to be told whether the job waits or runs.';
+revoke all on function public.pipeline_poll(int, int) from public, anon, authenticated;
+grant execute on function public.pipeline_poll(int, int) to service_role;
 
 create function pipeline.check_job_states(p_jobs jsonb) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
@@ -487,5 +491,7 @@ begin
 end
 $$;
 comment on function public.pipeline_note_jobs(jsonb) is 'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being queued or running. Where a stage''s deadline counts from the start, it does not run while the job is queued. noted: how many rows that changed.';
+revoke all on function public.pipeline_note_jobs(jsonb) from public, anon, authenticated;
+grant execute on function public.pipeline_note_jobs(jsonb) to service_role;
 
 revoke all on all functions in schema pipeline from public;

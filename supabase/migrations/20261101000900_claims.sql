@@ -342,6 +342,9 @@ begin
 end
 $$;
 comment on function public.pipeline_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
+revoke all on function public.pipeline_claim(text, text, uuid, uuid, int, int)
+  from public, anon, authenticated;
+grant execute on function public.pipeline_claim(text, text, uuid, uuid, int, int) to service_role;
 
 create function public.pipeline_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -370,6 +373,9 @@ begin
 end
 $$;
 comment on function public.pipeline_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
+revoke all on function public.pipeline_complete(uuid, int, json, int)
+  from public, anon, authenticated;
+grant execute on function public.pipeline_complete(uuid, int, json, int) to service_role;
 
 create function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -391,6 +397,8 @@ begin
 end
 $$;
 comment on function public.pipeline_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
+revoke all on function public.pipeline_renew(uuid, bigint[]) from public, anon, authenticated;
+grant execute on function public.pipeline_renew(uuid, bigint[]) to service_role;
 
 create function public.pipeline_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -420,6 +428,8 @@ begin
 end
 $$;
 comment on function public.pipeline_leave(uuid, boolean) is 'Signs a worker off, unless work has come meanwhile: then left is false and it should claim again. With p_hand_over it always leaves, and "ring" names its own stage if work is left there.';
+revoke all on function public.pipeline_leave(uuid, boolean) from public, anon, authenticated;
+grant execute on function public.pipeline_leave(uuid, boolean) to service_role;
 
 -- Whoever enqueues holds the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is about
 -- to rely on this worker, and the look at the queue, a later statement, sees all that was committed before.

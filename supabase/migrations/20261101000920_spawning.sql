@@ -317,5 +317,8 @@ begin
 end
 $$;
 comment on function public.pipeline_spawn(uuid, bigint, uuid, jsonb, boolean) is 'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
+revoke all on function public.pipeline_spawn(uuid, bigint, uuid, jsonb, boolean)
+  from public, anon, authenticated;
+grant execute on function public.pipeline_spawn(uuid, bigint, uuid, jsonb, boolean) to service_role;
 
 revoke all on all functions in schema pipeline from public;

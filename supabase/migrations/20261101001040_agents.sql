@@ -125,6 +125,9 @@ begin
 end
 $$;
 comment on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb) is 'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these numbers are taken, the first ones stay), stale or busy.';
+revoke all on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb)
+  from public, anon, authenticated;
+grant execute on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
 
 create function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -162,6 +165,8 @@ begin
 end
 $$;
 comment on function public.pipeline_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its passage, the stage''s limits of today, and the milliseconds since the passage began (waits between retries included). The status is current or stale.';
+revoke all on function public.pipeline_turns(uuid, bigint, uuid) from public, anon, authenticated;
+grant execute on function public.pipeline_turns(uuid, bigint, uuid) to service_role;
 
 -- Called by pipeline_complete for agent stages alone, in the transaction that completes them.
 create function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void

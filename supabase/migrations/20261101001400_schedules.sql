@@ -20,18 +20,8 @@ comment on function pipeline.schedule_polls() is 'Schedules the completion polle
 select cron.schedule('millrace-sweep', '10 seconds', 'select pipeline.sweep()');
 select cron.schedule('millrace-prune', '17 3 * * *', 'select pipeline.prune()');
 
--- The doors: nobody but the owner calls into schema pipeline; service_role alone calls the public functions that
--- run with their owner's rights. pipeline_decide() runs with its caller's and grants for itself.
+-- The doors: nobody but the owner calls into schema pipeline, which is the engine's own. Each chapter says by name who calls
+-- the public functions that it makes.
 revoke all on all functions in schema pipeline from public;
-do $$
-declare
-  v_function regprocedure;
-begin
-  for v_function in select p.oid from pg_proc p where p.pronamespace = 'public'::regnamespace and p.proname like 'pipeline\_%' and p.prosecdef loop
-    execute format('revoke all on function %s from public, anon, authenticated', v_function);
-    execute format('grant execute on function %s to service_role', v_function);
-  end loop;
-end
-$$;
 
 notify pgrst, 'reload schema';
