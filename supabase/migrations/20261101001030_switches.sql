@@ -54,15 +54,55 @@ end
 $$;
 comment on function pipeline.pause(text, text) is 'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in waits.';
 
-create function pipeline.unpause(p_pipeline text, p_stage text default null) returns void
+create view pipeline.paused as
+select
+  p.name as pipeline,
+  s.name as stage,
+  format('select pipeline.unpause(%s);', concat_ws(', ', quote_literal(p.name), quote_literal(s.name)))
+    as remedy
+from pipeline.pipelines p
+cross join lateral (
+  select null::text as name, 0 as position
+  where not p.enabled
+  union all
+  select t.name, vs.position
+  from pipeline.version_stages vs
+  join pipeline.stages t on t.id = vs.stage_id
+  where vs.version_id = p.current_version_id
+    and not t.enabled) s
+order by p.name, s.position;
+comment on view pipeline.paused is
+  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its stages by itself.';
+
+create function pipeline.unpause(p_pipeline text, p_stage text default null) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := pipeline.switch(p_pipeline, p_stage, true);
+  v_still record;
 begin
   perform pipeline.ring(array(select s from unnest(v_stages) s where pipeline.has_ready_work(s)));
+  -- What still holds it back: the pipeline of a stage, or stages of a pipeline.
+  select count(*) as count,
+    string_agg(coalesce('stage ' || p.stage, 'the pipeline'), ', ') as names,
+    string_agg(p.remedy, ' ') as remedies
+  into v_still
+  from pipeline.paused p
+  where p.pipeline = p_pipeline
+    and (p_stage is null or p.stage is null);
+  return case
+    when p_stage is null then format('pipeline %s goes on', p_pipeline)
+    when v_still.count = 0 then format('stage %s of pipeline %s goes on', p_stage, p_pipeline)
+    else format('stage %s of pipeline %s is no longer paused by itself', p_stage, p_pipeline)
+  end || case
+    when v_still.count > 0 then format(', but %s %s still paused: %s', v_still.names,
+      case v_still.count when 1 then 'is' else 'are' end, v_still.remedies)
+    else ''
+  end;
 end
 $$;
-comment on function pipeline.unpause(text, text) is 'Lets a paused pipeline, or one stage, hand out work again, and rings where some is ready. A stage paused by itself stays so when its pipeline goes on.';
+comment on function pipeline.unpause(text, text) is
+  'Lets a paused pipeline, or one stage, hand out work again, and rings where some is ready. A stage '
+  'paused by itself stays so when its pipeline goes on: the answer names what is still paused.';
 
 revoke all on all functions in schema pipeline from public;

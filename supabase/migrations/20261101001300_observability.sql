@@ -212,6 +212,12 @@ begin
     from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id
     cross join lateral (select min(a.queue_at) as since from pipeline.attempts a where a.stage_id = s.id and a.queue_at <= pipeline.now() - interval '1 minute' and a.state = 'queued') w
     where s.enabled and p.enabled and w.since is not null and pipeline.live_workers(s.id) = 0 and (s.limits is null or pipeline.may_claim(s));
+  return query
+  select 'nothing is paused', count(*) = 0,
+    coalesce(string_agg(
+      coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy, ' '),
+      'nothing is')
+  from pipeline.paused d;
   return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select pipeline.attach(%L)', p.name), p.entity_table::text)
     from pipeline.pipelines p, lateral pipeline.fault_of(p.name) f(fault);
   return query select 'no invariant is violated', not exists (select from pipeline.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from pipeline.check_invariants() i), 'none');

@@ -97,3 +97,29 @@ test('a lease that expires at a stage switched off is swept all the same', async
   expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 1 });
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
 });
+
+test('unpause() says what is still paused, and doctor() lists it with the statements that help', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await engine.pipeline(chain(['first', 'second']));
+  await engine.sql.query('select pipeline.sweep()');
+  const paused = async () =>
+    (await engine.rows(`select ok, detail from pipeline.doctor() where what = 'nothing is paused'`))[0];
+  const unpause = (...names: string[]) =>
+    engine.value(`select pipeline.unpause(${names.map((name) => `'${name}'`).join(', ')})`);
+  expect(await paused()).toEqual({ ok: true, detail: 'nothing is' });
+  await engine.sql.query(`select pipeline.pause('flow'), pipeline.pause('flow', 'second')`);
+  expect(await paused()).toEqual({
+    ok: false,
+    detail: `pipeline flow: select pipeline.unpause('flow'); stage second of flow: select pipeline.unpause('flow', 'second');`,
+  });
+  expect(await unpause('flow', 'second')).toBe(
+    `stage second of pipeline flow is no longer paused by itself, but the pipeline is still paused: select pipeline.unpause('flow');`,
+  );
+  await engine.sql.query(`select pipeline.pause('flow', 'second')`);
+  expect(await unpause('flow')).toBe(
+    `pipeline flow goes on, but stage second is still paused: select pipeline.unpause('flow', 'second');`,
+  );
+  expect(await unpause('flow', 'second')).toBe('stage second of pipeline flow goes on');
+  expect(await unpause('flow')).toBe('pipeline flow goes on');
+  expect(await paused()).toMatchObject({ ok: true });
+});
