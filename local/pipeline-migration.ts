@@ -2,7 +2,7 @@
 
 export interface DefinitionJson {
   pipeline: string;
-  entity: { table: string; key: string; projection: string; metadata?: string };
+  entity: { table: string; key: string; projection: string; metadata?: string; startable_by?: string[] };
   replaces?: { pipeline: string; group_by?: string };
   stages: StageJson[];
 }
@@ -28,41 +28,30 @@ export function definitionsIn(migrations: string[]): Map<string, DefinitionJson>
   return new Map(found.map((pipeline) => [pipeline.pipeline, pipeline]));
 }
 
-/** What there is beside the pipeline that a migration is written for. */
-export interface Surroundings {
-  /** What the migrations so far define, by name. */
-  defined: Map<string, DefinitionJson>;
-  /** All pipelines as they are to be. */
-  pipelines: DefinitionJson[];
-}
-
 /**
- * A migration that defines `pipeline`; stages that are new to it get their columns first. Users may write the status of
- * each stage, but not of a pipeline that another replaces: only the flag of the cut-over sends rows there.
+ * A migration that defines `pipeline`; stages that are new to it get their columns first. `defined` is what the migrations
+ * so far define, by name. The roles that `entity.startableBy` names may write the status of each stage.
  */
-export function pipelineMigration(pipeline: DefinitionJson, { defined, pipelines }: Surroundings): string {
+export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string, DefinitionJson>): string {
   const before = defined.get(pipeline.pipeline);
   const known = before?.stages.map((stage) => stage.name) ?? [];
   const added = pipeline.stages.filter((stage) => !known.includes(stage.name));
-  const isReplaced = pipelines.some(({ replaces }) => replaces?.pipeline === pipeline.pipeline);
   const columns =
     pipeline.entity.projection === 'columns'
-      ? added.map((stage) => stageColumns(pipeline.entity.table, stage.name, !isReplaced))
+      ? added.map((stage) => stageColumns(pipeline.entity.table, stage.name))
       : [];
-  const begins = pipeline.replaces?.pipeline !== before?.replaces?.pipeline;
-  const replaced = begins ? defined.get(pipeline.replaces?.pipeline ?? '') : undefined;
   return [
     `-- The pipeline ${pipeline.pipeline}, written by \`npm run pipelines:sync\` from supabase/functions/_pipelines.`,
     '-- Do not edit the definition: change it there and run the command again, which adds another migration.',
     '',
     ...columns,
-    ...(replaced?.entity.projection === 'columns' ? [withdrawStatuses(replaced)] : []),
+    ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
     `select pipeline.define($pipeline$${JSON.stringify(pipeline, null, 2)}$pipeline$);`,
     '',
   ].join('\n');
 }
 
-function stageColumns(table: string, stage: string, forUsers: boolean): string {
+function stageColumns(table: string, stage: string): string {
   return [
     `alter table ${table}`,
     `  add column if not exists ${stage}_status text not null default 'pending',`,
@@ -72,16 +61,33 @@ function stageColumns(table: string, stage: string, forUsers: boolean): string {
     `  add column if not exists ${stage}_retry_count int not null default 0,`,
     `  add column if not exists ${stage}_started_at timestamptz,`,
     `  add column if not exists ${stage}_completed_at timestamptz;`,
-    ...(forUsers ? [`grant update (${stage}_status) on ${table} to authenticated;`] : []),
     '',
   ].join('\n');
 }
 
-function withdrawStatuses({ pipeline, entity, stages }: DefinitionJson): string {
-  const statuses = stages.map((stage) => `${stage.name}_status`).join(', ');
-  return [
-    `-- From now on only the flag of the cut-over sends rows to ${pipeline}.`,
-    `revoke update (${statuses}) on ${entity.table} from authenticated;`,
-    '',
-  ].join('\n');
+/** Grants the statuses that a role may write now and might not before, and revokes those of a role that may no longer. */
+function startingRights(now: DefinitionJson, before: DefinitionJson | undefined): string[] {
+  const had = statusesByRole(before);
+  const has = statusesByRole(now);
+  const stages = now.stages.map((stage) => stage.name);
+  const lines = [...new Set([...had.keys(), ...has.keys()])].flatMap((role) => {
+    const [old = [], wanted = []] = [had.get(role), has.get(role)];
+    const granted = wanted.filter((stage) => !old.includes(stage));
+    const revoked = old.filter((stage) => stages.includes(stage) && !wanted.includes(stage));
+    return [
+      ...(granted.length > 0 ? [`grant update (${statuses(granted)}) on ${now.entity.table} to ${role};`] : []),
+      ...(revoked.length > 0 ? [`revoke update (${statuses(revoked)}) on ${now.entity.table} from ${role};`] : []),
+    ];
+  });
+  return lines.length > 0 ? [...lines, ''] : [];
+}
+
+/** The stages of a pipeline by the roles that may start them. */
+function statusesByRole(pipeline: DefinitionJson | undefined): Map<string, string[]> {
+  const stages = pipeline?.stages.map((stage) => stage.name) ?? [];
+  return new Map(pipeline?.entity.startable_by?.map((role) => [role, stages]));
+}
+
+function statuses(stages: string[]): string {
+  return stages.map((stage) => `${stage}_status`).join(', ');
 }

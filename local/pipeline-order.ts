@@ -100,6 +100,12 @@ function replacesFaults(
         'both must be over the same rows.',
     );
   }
+  if (old.entity.startable_by) {
+    faults.push(
+      `${subject}, which ${old.entity.startable_by.join(' and ')} could still start, round the flag of the cut-over: ` +
+        `remove entity.startableBy from ${replaces.pipeline}.`,
+    );
+  }
   const others = pipelines.filter((other) => other.replaces && other.pipeline !== pipeline);
   const tied = others.find((other) => [other.pipeline, other.replaces?.pipeline].includes(replaces.pipeline));
   if (tied) {

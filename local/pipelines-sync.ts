@@ -8,6 +8,7 @@ import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, referenceFaults } from './pipeline-order.ts';
+import { grantFaults } from './table-grants.ts';
 
 const usage = `npm run pipelines:sync -- [--check]
   --check  write nothing, fail when a migration is missing`;
@@ -58,7 +59,8 @@ async function sync(check: boolean): Promise<void> {
     .readdirSync(migrationsFolder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  const defined = definitionsIn(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
+  const texts = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
+  const defined = definitionsIn(texts);
   faults.push(...droppedFaults(pipelines, defined));
   const changed = childrenFirst(pipelines).filter(
     (pipeline) => JSON.stringify(defined.get(pipeline.pipeline)) !== JSON.stringify(pipeline),
@@ -71,9 +73,10 @@ async function sync(check: boolean): Promise<void> {
   }
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
+  for (const warning of grantFaults(pipelines, texts)) console.warn(warning);
   for (const pipeline of changed) {
     const name = `${nextTimestamp(existing)}_pipeline_${pipeline.pipeline}.sql`;
-    fs.writeFileSync(path.join(migrationsFolder, name), pipelineMigration(pipeline, { defined, pipelines }));
+    fs.writeFileSync(path.join(migrationsFolder, name), pipelineMigration(pipeline, defined));
     existing.push(name);
     console.log(`Wrote supabase/migrations/${name}.`);
   }

@@ -1,7 +1,7 @@
 -- Leads: the first pipeline (scrape → intel → strategy → subject → messaging)
 --
 -- Each stage keeps seven columns on the row. An account sees its own leads alone; its users write the inputs and the
--- statuses (to 'queued'), never a result.
+-- statuses (to 'queued'; the pipeline's definition grants those), never a result.
 
 create table public.leads (
   id uuid constraint leads_pkey primary key default gen_random_uuid(),
@@ -62,7 +62,7 @@ comment on policy leads_of_own_account on public.leads is 'The account is the cl
 
 revoke all on public.leads from anon, authenticated;
 grant select, delete on public.leads to authenticated;
-grant insert (email, company_url, account_id), update (email, company_url, scrape_status, intel_status, strategy_status, subject_status, messaging_status) on public.leads to authenticated;
+grant insert (email, company_url, account_id), update (email, company_url) on public.leads to authenticated;
 grant all on public.leads to service_role;
 
 create view public.lead_pipeline_status with (security_invoker = true) as

@@ -3,7 +3,7 @@
 -- `books` runs over a book and starts `pages` for each of its pages and `toc` for its table of contents. The file lies in the
 -- bucket `books` of Storage, in the folder of its account, and so does the document that comes out of it. A page's text
 -- lies on its row (blend_result). An account sees its own books alone; its users write the inputs and the statuses (to
--- 'queued'), never a result.
+-- 'queued'; the pipelines' definitions grant those), never a result.
 
 create table public.books (
   id uuid constraint books_pkey primary key default gen_random_uuid(),
@@ -144,9 +144,9 @@ comment on policy pages_of_own_books on public.pages is 'Whoever sees the book s
 revoke all on public.books, public.pages from anon, authenticated;
 grant select, delete on public.books to authenticated;
 grant insert (id, account_id, title, source_path, media_type),
-  update (title, source_path, media_type, split_status, metadata_status, toc_status, page_numbers_status, headings_status, structure_status, review_status, assemble_status)
+  update (title, source_path, media_type)
   on public.books to authenticated;
-grant select, update (ocr_status, blend_status, label_status) on public.pages to authenticated;
+grant select on public.pages to authenticated;
 grant all on public.books, public.pages to service_role;
 
 -- People decide about the contents of their own books.

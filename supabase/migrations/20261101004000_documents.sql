@@ -291,7 +291,7 @@ comment on policy kg_entity_mentioned on public.kg_entity is 'What no document n
 
 revoke all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge from anon, authenticated;
 grant select, delete on public.document to authenticated;
-grant insert (id, source_path, metadata), update (source_path, metadata, extraction_status, chunking_status, kg_ingest_status) on public.document to authenticated;
+grant insert (id, source_path, metadata), update (source_path, metadata) on public.document to authenticated;
 grant select on public.chunk, public.kg_entity, public.kg_mention, public.kg_edge to authenticated;
 grant all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge to service_role;
 

@@ -1,12 +1,17 @@
 -- The pipeline leads, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit it: change the definition there and run the command again, which adds another migration.
 
+grant update (scrape_status, intel_status, strategy_status, subject_status, messaging_status) on public.leads to authenticated;
+
 select pipeline.define($pipeline${
   "pipeline": "leads",
   "entity": {
     "table": "public.leads",
     "key": "id",
-    "projection": "columns"
+    "projection": "columns",
+    "startable_by": [
+      "authenticated"
+    ]
   },
   "stages": [
     {

@@ -1,12 +1,17 @@
 -- The pipeline pages, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
+grant update (ocr_status, blend_status, label_status) on public.pages to authenticated;
+
 select pipeline.define($pipeline${
   "pipeline": "pages",
   "entity": {
     "table": "public.pages",
     "key": "id",
-    "projection": "columns"
+    "projection": "columns",
+    "startable_by": [
+      "authenticated"
+    ]
   },
   "stages": [
     {

@@ -1,12 +1,17 @@
 -- The pipeline books, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
+grant update (split_status, metadata_status, toc_status, page_numbers_status, headings_status, structure_status, review_status, assemble_status) on public.books to authenticated;
+
 select pipeline.define($pipeline${
   "pipeline": "books",
   "entity": {
     "table": "public.books",
     "key": "id",
-    "projection": "columns"
+    "projection": "columns",
+    "startable_by": [
+      "authenticated"
+    ]
   },
   "stages": [
     {

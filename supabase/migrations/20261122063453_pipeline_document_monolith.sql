@@ -9,7 +9,6 @@ alter table public.document
   add column if not exists monolith_retry_count int not null default 0,
   add column if not exists monolith_started_at timestamptz,
   add column if not exists monolith_completed_at timestamptz;
-grant update (monolith_status) on public.document to authenticated;
 
 select pipeline.define($pipeline${
   "pipeline": "document_monolith",

@@ -9,7 +9,6 @@ alter table public.document
   add column if not exists extraction_retry_count int not null default 0,
   add column if not exists extraction_started_at timestamptz,
   add column if not exists extraction_completed_at timestamptz;
-grant update (extraction_status) on public.document to authenticated;
 
 alter table public.document
   add column if not exists chunking_status text not null default 'pending',
@@ -19,7 +18,6 @@ alter table public.document
   add column if not exists chunking_retry_count int not null default 0,
   add column if not exists chunking_started_at timestamptz,
   add column if not exists chunking_completed_at timestamptz;
-grant update (chunking_status) on public.document to authenticated;
 
 alter table public.document
   add column if not exists kg_ingest_status text not null default 'pending',
@@ -29,7 +27,8 @@ alter table public.document
   add column if not exists kg_ingest_retry_count int not null default 0,
   add column if not exists kg_ingest_started_at timestamptz,
   add column if not exists kg_ingest_completed_at timestamptz;
-grant update (kg_ingest_status) on public.document to authenticated;
+
+grant update (extraction_status, chunking_status, kg_ingest_status) on public.document to authenticated;
 
 select pipeline.define($pipeline${
   "pipeline": "documents",
@@ -37,7 +36,10 @@ select pipeline.define($pipeline${
     "table": "public.document",
     "key": "id",
     "projection": "columns",
-    "metadata": "metadata"
+    "metadata": "metadata",
+    "startable_by": [
+      "authenticated"
+    ]
   },
   "replaces": {
     "pipeline": "document_monolith",

@@ -17,39 +17,61 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
+const users = { startable_by: ['authenticated'] };
+
 /** A pipeline over public.receipts whose stages people do. */
-function receipts(pipeline: string, stages: string[], replaces?: string): DefinitionJson {
-  const entity = { table: 'public.receipts', key: 'id', projection: 'columns' };
-  const replacing = replaces === undefined ? {} : { replaces: { pipeline: replaces } };
-  return { pipeline, entity, ...replacing, stages: stages.map((name) => ({ name, kind: 'manual', needs: [] })) };
+function receipts(
+  pipeline: string,
+  stages: string[],
+  entity: Partial<DefinitionJson['entity']> = users,
+): DefinitionJson {
+  const table = { table: 'public.receipts', key: 'id', projection: 'columns' };
+  return {
+    pipeline,
+    entity: { ...table, ...entity },
+    stages: stages.map((name) => ({ name, kind: 'manual', needs: [] })),
+  };
 }
 
 /** Writes the migrations of one sync, those before it being known, and applies them. */
 async function sync(...pipelines: DefinitionJson[]) {
-  const texts = pipelines.map((pipeline) => pipelineMigration(pipeline, { defined, pipelines }));
+  const texts = pipelines.map((pipeline) => pipelineMigration(pipeline, defined));
   for (const text of texts) await client.query(text);
   for (const pipeline of pipelines) defined.set(pipeline.pipeline, pipeline);
 }
 
-/** The statuses that signed-in users may write. */
-async function writable(): Promise<string[]> {
+/** The columns that a role may write. */
+async function writable(role = 'authenticated'): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select a.attname as name from pg_attribute a where a.attrelid = 'public.receipts'::regclass and a.attnum > 0
-       and has_column_privilege('authenticated', a.attrelid, a.attnum, 'update') order by a.attnum`,
+       and has_column_privilege($1, a.attrelid, a.attnum, 'update') order by a.attnum`,
+    [role],
   );
   return rows.map(({ name }) => name);
 }
 
-it('lets users write the statuses of a pipeline, but not of one that another replaces', async () => {
-  await sync(receipts('whole', ['everything']), receipts('phases', ['read', 'book'], 'whole'));
-  expect(await writable()).toEqual(['read_status', 'book_status']);
-});
-
-it('takes the old statuses from users when a pipeline comes to be replaced, and grants them no later one', async () => {
+it('lets nobody write a status unless the definition says who starts stages', async () => {
+  await sync(receipts('whole', ['everything'], {}));
+  expect(await writable()).toEqual([]);
   await sync(receipts('whole', ['everything', 'after']));
   expect(await writable()).toEqual(['everything_status', 'after_status']);
-  await sync(receipts('whole', ['everything', 'after', 'late']), receipts('phases', ['read'], 'whole'));
-  expect(await writable()).toEqual(['read_status']);
-  await sync(receipts('whole', ['everything', 'after', 'late', 'last']), receipts('phases', ['read', 'book'], 'whole'));
-  expect(await writable()).toEqual(['read_status', 'book_status']);
+  expect(await writable('anon')).toEqual([]);
+});
+
+it('grants the statuses of stages that come later, and takes them from a role that is named no more', async () => {
+  await sync(receipts('whole', ['everything']));
+  await sync(receipts('whole', ['everything', 'late'], { startable_by: ['authenticated', 'anon'] }));
+  for (const role of ['authenticated', 'anon'])
+    expect(await writable(role)).toEqual(['everything_status', 'late_status']);
+  await sync(receipts('whole', ['everything', 'late', 'last'], { startable_by: ['anon'] }));
+  expect(await writable()).toEqual([]);
+  expect(await writable('anon')).toEqual(['everything_status', 'late_status', 'last_status']);
+  await sync(receipts('whole', ['late', 'last'], {}));
+  expect(await writable('anon')).toEqual(['everything_status']);
+});
+
+it('writes nothing about rights where they stay as they are', async () => {
+  await sync(receipts('whole', ['everything']));
+  const text = pipelineMigration(receipts('whole', ['everything']), defined);
+  expect(text).not.toMatch(/grant|revoke/);
 });

@@ -213,6 +213,7 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
     ['mover', ask, undefined, "replaces: { pipeline: 'there' }"],
     ['there', ask, 'public.items'],
     ['usurper', ask, undefined, "replaces: { pipeline: 'mover' }"],
+    ['follower', ask, undefined, "replaces: { pipeline: 'leads' }"],
     ['parent', childRun('born')],
     ['born', ask],
     ['reborn', ask, undefined, "replaces: { pipeline: 'born' }"],
@@ -233,6 +234,8 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
     'Pipeline heir replaces gone, which no file of _pipelines exports: correct replaces.pipeline.',
     'Pipeline mover replaces there, which is over public.items.id and not public.leads.id: both must be over the same rows.',
     'Pipeline usurper replaces mover, but that is tied to mover as well: end one of the two replacements first.',
+    'Pipeline follower replaces leads, which authenticated could still start, round the flag of the cut-over: ' +
+      'remove entity.startableBy from leads.',
     'Pipeline reborn replaces born, but pipeline parent starts runs of born: only what is started by itself can be replaced.',
     'Pipelines first → second → first need one another, so that none can be defined first: remove one of these references.',
   ]) {
@@ -273,6 +276,32 @@ it('asks for two steps when a stage is to go that a parent counted so far', asyn
   } finally {
     await database.drop();
   }
+});
+
+it('warns of grants on a whole table that shows stages, with the statements that leave users their own columns', async () => {
+  const migration = (name: string, text: string) =>
+    fs.writeFileSync(path.join(copy, 'supabase', 'migrations', `${name}.sql`), text);
+  migration(
+    '20261101002001_grants',
+    `-- it's not "grant all on public.books to anon";
+    grant select, update on table public.leads to authenticated, service_role;
+    grant insert (email), update (email) on public.leads to anon;
+    grant all on public.books to anon; revoke insert, update on books from anon;
+    do $$ begin execute 'grant all on public.pages to anon'; end $$;
+    GRANT ALL ON ALL TABLES IN SCHEMA "public" TO reporters WITH GRANT OPTION;
+    revoke all on public.books, public.pages, public.document from reporters;`,
+  );
+  const { code, stderr } = await sync('--check');
+  expect(code).toBe(0);
+  expect(stderr).toBe(
+    `authenticated may update all columns of public.leads, and so write results such as scrape_result, which only the engine should. In a new migration, with your own columns for …:
+  revoke update on public.leads from authenticated;
+  grant update (…, scrape_status, intel_status, strategy_status, subject_status, messaging_status) on public.leads to authenticated;
+reporters may insert and update all columns of public.leads, and so write results such as scrape_result, which only the engine should. In a new migration, with your own columns for …:
+  revoke insert, update on public.leads from reporters;
+  grant insert (…), update (…) on public.leads to reporters;
+`,
+  );
 });
 
 it('says what is wrong with a definition in one sentence that names its file', async () => {

@@ -11,6 +11,7 @@ const amiss = (engine: Engine) =>
 async function healthy(engine: Engine): Promise<void> {
   await engine.configureDoorbell();
   await engine.pipeline([{ name: 'only' }]);
+  await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select pipeline.sweep()');
   expect(await amiss(engine)).toEqual([]);
 }
@@ -68,6 +69,7 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only');
   await engine.configureDoorbell();
+  await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select pipeline.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'no errors in the last hour', detail: 'The doorbell cannot ring: project_url or secret_key is not set' },

@@ -75,10 +75,15 @@ describe('what a pipeline says of its rows and of the one it replaces', () => {
     });
   });
 
+  test('tells who starts stages', () => {
+    const json = define({ a: stage }, { entity: { ...entity, startableBy: ['authenticated'] } }).toJson();
+    expect(json.entity).toEqual({ ...entity, startable_by: ['authenticated'] });
+  });
+
   test('is left out where nothing is said', () => {
     const json = define({ a: stage }).toJson();
     expect(Object.keys(json)).toEqual(['pipeline', 'entity', 'stages']);
-    expect(JSON.stringify(json.entity)).not.toContain('metadata');
+    expect(JSON.stringify(json.entity)).not.toMatch(/metadata|startable/);
   });
 });
 
@@ -91,6 +96,24 @@ describe('a bad definition is refused with the field named', () => {
     ['unknown need', () => define({ a: { ...stage, needs: ['b'] } }), /stages\.a\.needs names b/],
     ['bad table', () => define({ a: stage }, { entity: { table: 'things', key: 'id', projection: 'none' } }), /table/],
     ['no stages', () => define({}), /at least one stage/],
+    [
+      'statuses to be written where there are none',
+      () =>
+        define(
+          { a: stage },
+          { entity: { table: 'public.things', key: 'id', projection: 'none', startableBy: ['authenticated'] } },
+        ),
+      /entity\.startableBy: belongs to the projection columns.*leave it out/,
+    ],
+    [
+      'a role that is none',
+      () =>
+        define(
+          { a: stage },
+          { entity: { table: 'public.things', key: 'id', projection: 'columns', startableBy: ['a; drop'] } },
+        ),
+      /entity\.startableBy\.0: must be the name of a database role/,
+    ],
     [
       'replacing itself',
       () => define({ a: stage }, { replaces: { pipeline: 'p' } }),

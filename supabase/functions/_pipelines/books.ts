@@ -13,7 +13,7 @@ const allLabelled = [{ map: 'split', stage: 'label', all: true as const }];
 /** From a book's file to one document with its structure. After a change run `npm run pipelines:sync`. */
 export const books = definePipeline({
   name: 'books',
-  entity: { table: 'public.books', key: 'id', projection: 'columns' },
+  entity: { table: 'public.books', key: 'id', projection: 'columns', startableBy: ['authenticated'] },
   stages: {
     split: {
       ...ownWork,

@@ -6,7 +6,13 @@ const work = throughOutages(ownWork);
 /** From a file to its text, its chunks and the facts in them. After a change run `npm run pipelines:sync`. */
 export const documents = definePipeline({
   name: 'documents',
-  entity: { table: 'public.document', key: 'id', projection: 'columns', metadata: 'metadata' },
+  entity: {
+    table: 'public.document',
+    key: 'id',
+    projection: 'columns',
+    metadata: 'metadata',
+    startableBy: ['authenticated'],
+  },
   replaces: { pipeline: 'document_monolith', groupBy: 'clerk_org_id' },
   stages: {
     // Opening a file takes most of what a function has of CPU and memory, which workers share that are in one isolate: few of

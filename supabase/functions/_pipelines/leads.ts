@@ -27,7 +27,7 @@ const modelStage: Omit<FunctionStageInput, 'function'> = {
 /** From a company's web site to an outreach message. After a change run `npm run pipelines:sync`. */
 export const leads = definePipeline({
   name: 'leads',
-  entity: { table: 'public.leads', key: 'id', projection: 'columns' },
+  entity: { table: 'public.leads', key: 'id', projection: 'columns', startableBy: ['authenticated'] },
   stages: {
     scrape: {
       kind: 'external',

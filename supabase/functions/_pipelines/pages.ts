@@ -4,7 +4,7 @@ import { completion, modelWork, ownWork } from './stage-defaults.ts';
 /** From a page of a book's file to its text, and what is what on it. After a change run `npm run pipelines:sync`. */
 export const pages = definePipeline({
   name: 'pages',
-  entity: { table: 'public.pages', key: 'id', projection: 'columns' },
+  entity: { table: 'public.pages', key: 'id', projection: 'columns', startableBy: ['authenticated'] },
   stages: {
     // A worker opens its book's file once. A page that needs no OCR is done in the call. Batches are small, so that the
     // first pages' scans come first to the OCR service: the book's first thresholds wait for them.

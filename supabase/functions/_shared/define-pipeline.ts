@@ -38,7 +38,7 @@ export function definePipeline<Input extends PipelineInput>(
     },
     toJson: () => ({
       pipeline,
-      entity,
+      entity: snakeKeys(entity),
       ...(replaces && { replaces: snakeKeys(replaces) }),
       stages: Object.entries(stages).map(([stage, options]) => ({ name: stage, ...snakeKeys(options) })),
     }),

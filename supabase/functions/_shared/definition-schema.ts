@@ -6,6 +6,7 @@ import { decisionSchema } from './decision-schema.ts';
 export const name = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,40}$/, 'must be lower case letters, digits and _, a letter first');
+const role = z.string().regex(/^[a-z_][a-z0-9_]*$/, 'must be the name of a database role');
 const whole = z.number().int().positive();
 const seconds = z.number().positive();
 const qualified = (what: string) => z.string().regex(/^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/, `must be ${what}`);
@@ -178,13 +179,20 @@ export const stageSchema = z.discriminatedUnion('kind', kinds, {
 
 export const pipelineSchema = z.strictObject({
   name,
-  entity: z.strictObject({
-    table: qualified('schema.table'),
-    key: z.string().min(1),
-    projection: z.enum(['columns', 'none']),
-    /** A jsonb column, which a run copies when it starts. */
-    metadata: z.string().min(1).optional(),
-  }),
+  entity: z
+    .strictObject({
+      table: qualified('schema.table'),
+      key: z.string().min(1),
+      projection: z.enum(['columns', 'none']),
+      /** A jsonb column, which a run copies when it starts. */
+      metadata: z.string().min(1).optional(),
+      /** Database roles that start stages by writing their statuses, such as authenticated. Left out, only yours do. */
+      startableBy: z.array(role).min(1).optional(),
+    })
+    .refine(({ projection, startableBy }) => projection === 'columns' || startableBy === undefined, {
+      path: ['startableBy'],
+      error: 'belongs to the projection columns, since there are no statuses to write without: leave it out',
+    }),
   /** An old pipeline over the same rows, which goes on beside this one: a flag in the database says which way a row goes. */
   replaces: z
     .strictObject({

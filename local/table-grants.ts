@@ -1,0 +1,70 @@
+// Which grants the migrations give on whole tables. Whoever may update a whole entity table may write the engine's columns too.
+import type { DefinitionJson } from './pipeline-migration.ts';
+
+/** Roles that hold the keys of the project anyway. */
+const trusted = ['service_role', 'postgres'];
+const grant = /^(grant|revoke)\s+(.+?)\s+on\s+(?:table\s+)?(.+?)\s+(?:to|from)\s+(.+)$/is;
+
+/**
+ * One sentence, with the statements that help, for each role to which the migrations' texts, given in order, grant insert or
+ * update on the whole table of a pipeline that shows its stages there. What a project grants by default is not in its
+ * migrations: `pipeline.doctor()` sees that.
+ */
+export function grantFaults(pipelines: DefinitionJson[], migrations: string[]): string[] {
+  const shown = pipelines.filter(({ entity }) => entity.projection === 'columns');
+  const statements = migrations.flatMap(statementsOf);
+  return [...new Set(shown.map(({ entity }) => entity.table))].flatMap((table) => {
+    const over = shown.filter(({ entity }) => entity.table === table);
+    return [...wholeTableGrants(table, statements)].map(([role, rights]) => sentence(table, role, [...rights], over));
+  });
+}
+
+function sentence(table: string, role: string, rights: string[], over: DefinitionJson[]): string {
+  const result = `${over[0]?.stages[0]?.name}_result`;
+  const startable = over.filter(({ entity }) => entity.startable_by?.includes(role));
+  const statuses = startable.flatMap(({ stages }) => stages.map(({ name }) => `${name}_status`));
+  const granted = rights.map((right) => `${right} (${['…', ...(right === 'update' ? statuses : [])].join(', ')})`);
+  return (
+    `${role} may ${rights.join(' and ')} all columns of ${table}, and so write results such as ${result}, which only the ` +
+    'engine should. In a new migration, with your own columns for …:\n' +
+    `  revoke ${rights.join(', ')} on ${table} from ${role};\n` +
+    `  grant ${granted.join(', ')} on ${table} to ${role};`
+  );
+}
+
+/** What the statements leave each role that is not trusted: insert, update or both, by role. */
+function wholeTableGrants(table: string, statements: string[]): Map<string, Set<string>> {
+  const held = new Map<string, Set<string>>();
+  for (const statement of statements) {
+    const [, verb, rights = '', objects = '', roles = ''] = statement.match(grant) ?? [];
+    if (!verb || !names(objects).some((name) => isTable(name, table))) continue;
+    for (const role of names(roles.replace(/\s+(with|granted|cascade|restrict)\b.*$/is, ''))) {
+      const of = held.get(role) ?? new Set();
+      for (const right of wholeRights(rights)) verb.toLowerCase() === 'grant' ? of.add(right) : of.delete(right);
+      held.set(role, of);
+    }
+  }
+  return new Map([...held].filter(([role, rights]) => rights.size > 0 && !trusted.includes(role)));
+}
+
+/** Those of insert and update that a list of privileges names without columns. */
+function wholeRights(list: string): string[] {
+  const whole = names(list.replaceAll(/\w+\s*\([^)]*\)/g, ''));
+  if (whole.some((right) => /^all\b/.test(right))) return ['insert', 'update'];
+  return ['insert', 'update'].filter((right) => whole.includes(right));
+}
+
+function isTable(name: string, table: string): boolean {
+  const [schema] = table.split('.');
+  return name === table || `public.${name}` === table || name === `all tables in schema ${schema}`;
+}
+
+function names(list: string): string[] {
+  return list.split(',').map((name) => name.replaceAll('"', '').replaceAll(/\s+/g, ' ').trim().toLowerCase());
+}
+
+/** The statements of a migration, without comments and what stands in quotes. */
+function statementsOf(text: string): string[] {
+  const bare = text.replaceAll(/--.*|\/\*[\s\S]*?\*\/|\$(\w*)\$[\s\S]*?\$\1\$|'[^']*'/g, ' ');
+  return bare.split(';').map((statement) => statement.trim());
+}

@@ -1,0 +1,79 @@
+// Whoever may write a whole table may write the engine's columns too: doctor() says so, with what helps.
+import { expect } from 'vitest';
+import { chain, type Engine, test } from '../support/engine.ts';
+import { completed, Worker } from '../support/worker.ts';
+
+/** A pipeline over public.items, whose rows users may see and change by a policy. */
+async function define(engine: Engine): Promise<string> {
+  await engine.pipeline(chain(['one', 'two']));
+  await engine.sql.query(`
+    alter table public.items enable row level security;
+    create policy everybody on public.items to authenticated using (true) with check (true);
+    revoke all on public.items from anon, authenticated`);
+  const [id] = await engine.queued('one');
+  return id as string;
+}
+
+const found = async (engine: Engine) =>
+  (
+    await engine.rows<{ ok: boolean; detail: string }>(
+      `select ok, detail from pipeline.doctor() where what = 'only the engine can write results'`,
+    )
+  )[0] as { ok: boolean; detail: string };
+const cure = ({ detail }: { detail: string }) => detail.slice(detail.indexOf('revoke'));
+
+test('a grant on the whole table lets an owner forge results: doctor() gives the statements that end it', async ({
+  engine,
+}) => {
+  const id = await define(engine);
+  await engine.sql.query(`
+    grant all on public.items to authenticated;
+    grant update (one_status) on public.items to authenticated`);
+  const owner = await engine.database.connect('authenticated');
+  const forge = `update public.items set one_result = '{"paid": true}' where id = $1`;
+  expect((await owner.query(forge, [id])).rowCount).toBe(1);
+  const ill = await found(engine);
+  expect(ill).toEqual({
+    ok: false,
+    detail:
+      'authenticated may insert and update results in public.items: revoke insert, update on public.items from authenticated; ' +
+      'grant insert (id, label), update (id, label, one_status) on public.items to authenticated;',
+  });
+  await engine.sql.query(cure(ill));
+  expect(await found(engine)).toEqual({ ok: true, detail: 'no role of the Data API can' });
+  expect(await engine.refusal(forge, [id], owner)).toMatchObject({ code: '42501' });
+  const insert = `insert into public.items (label, two_result) values ('x', '{}')`;
+  expect(await engine.refusal(insert, [], owner)).toMatchObject({ code: '42501' });
+  expect((await owner.query(`update public.items set label = 'mine', one_status = 'queued'`)).rowCount).toBe(1);
+  // The engine itself goes on as before.
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(completed(await worker.takeOne()));
+  expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
+});
+
+test('what everybody was granted is taken from everybody', async ({ engine }) => {
+  await define(engine);
+  await engine.sql.query('grant update on public.items to public');
+  const ill = await found(engine);
+  expect(cure(ill)).toContain('revoke update on public.items from public, authenticated;');
+  await engine.sql.query(cure(ill));
+  expect(await found(engine)).toMatchObject({ ok: true });
+});
+
+test('a role that no policy lets write, or that holds columns of its own alone, is no forger', async ({ engine }) => {
+  await define(engine);
+  await engine.sql.query(`
+    drop policy everybody on public.items;
+    create policy readers on public.items for select to authenticated using (true);
+    grant all on public.items to anon, authenticated`);
+  expect(await found(engine)).toMatchObject({ ok: true });
+  await engine.sql.query(`
+    revoke all on public.items from anon, authenticated;
+    alter table public.items disable row level security;
+    grant select, insert (label), update (label, one_status, two_status) on public.items to authenticated`);
+  expect(await found(engine)).toMatchObject({ ok: true });
+});
+
+test('nobody can forge the results of the examples', async ({ engine }) => {
+  expect(await found(engine)).toMatchObject({ ok: true });
+});
