@@ -28,7 +28,7 @@ export function refuseKeptByNpm(
   options: string[],
   environment: NodeJS.ProcessEnv = process.env,
 ): void {
-  const kept = options.find((option) => environment[`npm_config_${option}`]);
+  const kept = options.find((option) => environment[`npm_config_${option.replaceAll('-', '_')}`]);
   if (kept)
     throw new Error(`npm kept --${kept} for itself: write "npm run ${command} -- --${kept}", with "--" before it.`);
 }

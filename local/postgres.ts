@@ -162,7 +162,11 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     });
     child.once('error', reject);
     child.once('exit', (code) => {
-      if (!ready) reject(new Error(`Postgres did not start (exit code ${code}):\n${log}`));
+      if (ready) return;
+      // Whoever was killed with it leaves it running for some moments.
+      const still = log.includes('lock file "postmaster.pid" already exists');
+      const why = still ? `The Postgres of ${dataDir} still runs: wait until it has ended.` : undefined;
+      reject(new Error(why ?? `Postgres did not start (exit code ${code}):\n${log}`));
     });
   });
 }

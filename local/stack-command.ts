@@ -1,18 +1,41 @@
 // npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
-import { argumentsOrExit } from './command-arguments.ts';
+import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { readSettings, settingWarnings } from './settings.ts';
 import { type Stack, startStack } from './stack.ts';
 
-const usage = `npm run stack -- [--json] [--data DIR]
-  --json      print one line of JSON when ready, nothing else on standard output
-  --data DIR  keep the data in DIR and find it there at the next start`;
+const usage = `npm run stack -- [--json] [--data DIR] [--port N] [--db-port N]
+  --json       print one line of JSON when ready, nothing else on standard output
+  --data DIR   keep the data in DIR and find it there at the next start
+  --port N     serve the API on port N of 127.0.0.1 (default: a free port)
+  --db-port N  the same for the database`;
 
-const { json = false, data } = argumentsOrExit(usage, () => {
-  const options = { json: { type: 'boolean' }, data: { type: 'string' }, help: { type: 'boolean' } } as const;
-  return parseArgs({ options }).values;
+const {
+  json = false,
+  data,
+  port,
+  dbPort,
+} = argumentsOrExit(usage, () => {
+  refuseKeptByNpm('stack', ['json', 'data', 'port', 'db-port']);
+  const options = {
+    json: { type: 'boolean' },
+    data: { type: 'string' },
+    port: { type: 'string' },
+    'db-port': { type: 'string' },
+    help: { type: 'boolean' },
+  } as const;
+  const { values } = parseArgs({ options });
+  if (values.data === '') throw new Error('--data is empty: name a folder.');
+  return { ...values, port: readPort('--port', values.port), dbPort: readPort('--db-port', values['db-port']) };
 });
+
+function readPort(option: string, given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const port = /^\d{1,5}$/.test(given) ? Number(given) : 0;
+  if (port < 1 || port > 65_535) throw new Error(`${option} is "${given}", but must be a port from 1 to 65535.`);
+  return port;
+}
 
 let stack: Stack | undefined;
 let ending = false;
@@ -57,7 +80,9 @@ try {
   const started = Date.now();
   const ready = await startStack({
     env: readSettings(),
-    ...(data ? { dataDir: data } : {}),
+    ...(data && { dataDir: data }),
+    ...(port && { port }),
+    ...(dbPort && { dbPort }),
     progress: (message) => console.error(pc.dim(message)),
     log: (source, line) => console.error(`${pc.cyan(source)} ${line}`),
   });

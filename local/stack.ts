@@ -2,8 +2,10 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { type DataFolder, takeDataFolder } from './data-folder.ts';
 import { readUseNewPipeline, setProjectSecrets } from './database/project-secrets.ts';
 import { createDataDirectory } from './database/template.ts';
+import { requireFreePorts } from './free-port.ts';
 import { functionEnvironment } from './functions/environment.ts';
 import { createFunctionsHost, type FunctionsHost } from './functions/host.ts';
 import { type FunctionLimits, hostedLimits } from './functions/limits.ts';
@@ -36,6 +38,10 @@ export interface StackOptions {
   functionsDir?: string;
   /** Keeps database, objects and keys in this folder over restarts. Default: a temporary folder. */
   dataDir?: string;
+  /** Port of the API on 127.0.0.1 (default: a free one). */
+  port?: number;
+  /** Port of the database on 127.0.0.1 (default: a free one). */
+  dbPort?: number;
   /** Default true: a commit is on disk when it is answered. */
   fsync?: boolean;
   /** Limits of each function's process; those of hosted Supabase unless set. */
@@ -89,11 +95,10 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     const useNewPipeline = readUseNewPipeline(options.env ?? {});
     const watchdog = startWatchdog();
     steps.push(() => watchdog.dismiss());
-    const dataDir = prepareFolder(options.dataDir);
-    if (!options.dataDir) {
-      watchdog.removeLater(dataDir);
-      steps.push(() => fs.rmSync(dataDir, { recursive: true, force: true }));
-    }
+    await requireFreePorts({ '--port': options.port, '--db-port': options.dbPort });
+    const { folder: dataDir, release } = options.dataDir ? takeDataFolder(options.dataDir) : temporaryFolder();
+    steps.push(release);
+    if (!options.dataDir) watchdog.removeLater(dataDir);
     const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
 
     const migrations = options.migrations ?? path.join(projectFolder, 'supabase', 'migrations');
@@ -101,11 +106,16 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     const known = fs.existsSync(clusterDir);
     progress(known ? 'database: opening' : 'database: preparing');
     if (!known) await createDataDirectory(clusterDir, dataDir, migrations !== false && { folder: migrations });
-    const postgres = await startPostgres({ dataDir: clusterDir, fsync: options.fsync ?? true, watchdog });
+    const postgres = await startPostgres({
+      dataDir: clusterDir,
+      ...(options.dbPort && { port: options.dbPort }),
+      fsync: options.fsync ?? true,
+      watchdog,
+    });
     steps.push(() => postgres.stop());
     if (known && migrations !== false) await applyMigrations(postgres.url('postgres'), { folder: migrations });
 
-    const gateway = await startGateway(createKeyCheck(keys));
+    const gateway = await startGateway(createKeyCheck(keys), options.port);
     steps.push(() => gateway.stop());
     await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, keys.secretKey, useNewPipeline);
 
@@ -175,15 +185,11 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 }
 
-function prepareFolder(given: string | undefined): string {
-  if (given) {
-    fs.mkdirSync(given, { recursive: true });
-    return path.resolve(given);
-  }
+function temporaryFolder(): DataFolder {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(folder, 0o711);
-  return folder;
+  return { folder, release: () => fs.rmSync(folder, { recursive: true, force: true }) };
 }
 
 async function readOrCreateKeys(file: string): Promise<Keys> {

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { childProcesses, isRunning } from '../../local/child-processes.ts';
+import { freePort } from '../../local/free-port.ts';
 import { until } from '../support/until.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
@@ -53,6 +55,31 @@ async function startCommand([program = '', ...args]: string[] = asNpmDoes): Prom
   return { child, lines, addresses: JSON.parse(lines[0] as string) };
 }
 
+/** Runs the command until it ends by itself. */
+async function runCommand(...options: string[]): Promise<{ code: number | null; lines: string[] }> {
+  const [program = '', ...args] = [...asNpmDoes, ...options];
+  const child = spawn(program, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      written += text;
+    });
+  }
+  await until(() => child.exitCode !== null, 20_000);
+  return { code: child.exitCode, lines: written.trimEnd().split('\n') };
+}
+
+async function rowsOf(dbUrl: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: dbUrl });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
 /** The ids of the processes that keep this data folder or its parts open, by their command lines. */
 function processesOf(dataDir: string): number[] {
   const ids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -95,6 +122,60 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     await until(() => child.exitCode !== null);
     expect(child.exitCode).toBe(0);
     expect(processesOf(addresses.dataDir)).toEqual([]);
+  });
+
+  it('keeps data and addresses between runs, for one stack at a time', async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+    fs.chmodSync(folder, 0o711);
+    const [port, dbPort] = [await freePort(), await freePort()];
+    const options = ['--data', path.join(folder, 'a', 'b'), '--port', `${port}`, '--db-port', `${dbPort}`];
+    const command = [...asNpmDoes, ...options];
+    try {
+      const first = await startCommand(command);
+      expect(first.addresses).toMatchObject({
+        apiUrl: `http://127.0.0.1:${port}`,
+        dbUrl: expect.stringContaining(`@127.0.0.1:${dbPort}/`),
+      });
+      await rowsOf(first.addresses.dbUrl, 'create table public.kept (id int)');
+      const refused = [
+        ['--data', path.join(folder, 'a', 'b')],
+        ['--port', `${port}`],
+        ['--db-port', `${dbPort}`],
+      ];
+      const answers = await Promise.all(refused.map((given) => runCommand(...given)));
+      expect(answers.map(({ code }) => code)).toEqual([1, 1, 1]);
+      expect(answers.map(({ lines }) => lines)).toEqual([
+        [expect.stringMatching(/^The data folder .*b is in use by another stack, process \d+: stop that one/)],
+        [`Port ${port} of 127.0.0.1 is in use: give --port another one, or leave it out for a free one.`],
+        [`Port ${dbPort} of 127.0.0.1 is in use: give --db-port another one, or leave it out for a free one.`],
+      ]);
+      first.child.kill('SIGTERM');
+      await until(() => first.child.exitCode !== null);
+
+      const second = await startCommand(command);
+      // The local services' addresses are for the functions alone, which are told anew.
+      const lasting = (['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'anonKey', 'dataDir'] as const).map((name) => [
+        name,
+        first.addresses[name],
+      ]);
+      expect(second.addresses).toMatchObject(Object.fromEntries(lasting));
+      expect(await rowsOf(second.addresses.dbUrl, 'select * from public.kept')).toEqual([]);
+      second.child.kill('SIGTERM');
+      await until(() => second.child.exitCode !== null);
+    } finally {
+      fs.rmSync(folder, { recursive: true, force: true });
+    }
+  }, 60_000);
+
+  it('says in one line what is wrong with a folder or a port', async () => {
+    expect(await runCommand('--data', import.meta.filename)).toEqual({
+      code: 1,
+      lines: [expect.stringMatching(/^The data folder .* is a file/)],
+    });
+    for (const wrong of ['abc', '65536']) {
+      const { code, lines } = await runCommand('--db-port', wrong);
+      expect([code, lines[0]]).toEqual([2, `--db-port is "${wrong}", but must be a port from 1 to 65535.`]);
+    }
   });
 
   it('runs beside another one, and leaves nothing behind when whoever started it is killed', async () => {
