@@ -9,6 +9,7 @@ export function bookSteps(links: string[]): NextSteps {
       ['select * from book_pipeline_status;', 'where each book stands, pages by stage'],
       ["select number, blend_result ->> 'text' from pages order by 1;", 'the pages’ text'],
       ['select * from pipeline.timeline(1);', 'the book’s attempts: what began when'],
+      ['select * from book_costs;', 'what each account’s books have cost'],
       ['select * from pipeline.fan_outs;', 'children spawned, completed, failed'],
       ['select * from pipeline.agent_log;', 'what the agent asked and was told'],
       ['select * from pipeline.stage_health;', 'what is ready, in work and failed'],

@@ -9,6 +9,8 @@ export function leadSteps(sitesUrl: string): NextSteps {
       ['select * from lead_pipeline_status;', 'where each lead stands'],
       ['select * from pipeline.stage_health;', 'what is ready, in work and failed'],
       ['select * from pipeline.timeline(1);', 'attempts of a run, tokens, errors'],
+      ['select * from lead_costs;', 'what each account’s leads have cost'],
+      ['select * from pipeline.stage_costs(1);', 'what each stage of a run has cost'],
       ['select * from pipeline.doctor();', 'is it configured, is it healthy'],
       ["update leads set intel_status = 'queued' where scrape_status = 'completed';", 'once more from there'],
     ],

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import pc from 'picocolors';
 import { documents as pipeline } from '../../supabase/functions/_pipelines/documents.ts';
+import { dollars } from './print-costs.ts';
 import { printTable } from './print-table.ts';
 import { shorten } from './shorten.ts';
 import { wrapText } from './wrap-text.ts';
@@ -168,33 +169,6 @@ async function readFactsOf(entityId: string, client: pg.Client): Promise<{ fact:
   return rows;
 }
 
-/** Prints what was spent for whom and from where, as the view document_costs has it; `isFree` where only stand-ins were asked. */
-export async function printCosts(client: pg.Client, isFree: boolean, print: Print): Promise<void> {
-  const { rows } = await client.query<{
-    clerk_org_id: string;
-    source_platform: string;
-    documents: string;
-    completed: string;
-    cost_usd: number | null;
-  }>(
-    `select clerk_org_id, source_platform, documents, completed, cost_usd::float
-     from public.document_costs order by clerk_org_id, source_platform`,
-  );
-  printTable(
-    [['clerk_org_id'], ['source_platform'], ['documents', 'right'], ['completed', 'right'], ['cost_usd', 'right']],
-    rows.map((row) => [row.clerk_org_id, row.source_platform, row.documents, row.completed, dollars(row.cost_usd)]),
-    print,
-  );
-  if (isFree && rows.every(({ cost_usd: cost }) => !cost)) {
-    print(
-      pc.dim(
-        '  The stand-ins are free. LLM_PRICE_INPUT, LLM_PRICE_OUTPUT and DEEPGRAM_PRICE_MINUTE show what others would',
-      ),
-    );
-    print(pc.dim('  ask for as much: set them, here or in .env.'));
-  }
-}
-
 /** Prints the first rows of pipeline_job as they are. */
 export async function printJobs(client: pg.Client, print: Print): Promise<void> {
   const { rows } = await client.query<Record<string, string> & { all: string }>(
@@ -210,9 +184,4 @@ export async function printJobs(client: pg.Client, print: Print): Promise<void> 
   );
   const all = Number(rows[0]?.all ?? 0);
   if (all > rows.length) print(pc.dim(`  the first ${rows.length} of ${all}`));
-}
-
-function dollars(cost: number | null): string {
-  if (cost === null) return '–';
-  return cost === 0 ? '$0' : `$${cost.toFixed(4)}`;
 }

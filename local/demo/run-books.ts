@@ -5,12 +5,19 @@ import { readSettings } from '../settings.ts';
 import { addBook, documentLink, readBookSource } from './book-source.ts';
 import { bookSteps } from './next-steps-books.ts';
 import { heading, onAStack, print } from './on-a-stack.ts';
+import { printCosts } from './print-costs.ts';
 import { type FinishedBook, printMetadata, printOutline, readFinishedBook } from './report-book.ts';
 import { demoSettings } from './settings.ts';
 import { bookWatcher } from './watch-book.ts';
 import { wrapText } from './wrap-text.ts';
 
 const startStatement = "update books set split_status = 'queued';";
+const costs = {
+  view: 'book_costs',
+  by: ['account_id'],
+  entities: 'books',
+  prices: ['LLM_PRICE_INPUT', 'LLM_PRICE_OUTPUT'],
+};
 
 /** Runs the books pipelines on one book. Resolves to the exit code. */
 export async function runBooks(
@@ -45,6 +52,8 @@ export async function runBooks(
     }
     const links = book.assembled ? [await documentLink(book.assembled.markdown_path, stack)] : [];
     printDocument(book);
+    heading(`${book.assembled ? '6. ' : ''}What it cost, its pages and contents included, by account`);
+    await printCosts(client, costs, settings.isFree, print);
     return {
       subject: {
         name: 'Runs',

@@ -4,9 +4,9 @@ import { readSettings } from '../settings.ts';
 import { addDocuments, readDocumentSources } from './document-source.ts';
 import { documentSteps } from './next-steps-documents.ts';
 import { heading, onAStack, print } from './on-a-stack.ts';
+import { printCosts } from './print-costs.ts';
 import {
   type FinishedDocument,
-  printCosts,
   printDocuments,
   printEntities,
   printFailedDocuments,
@@ -17,6 +17,12 @@ import { demoSettings } from './settings.ts';
 import { watchDocuments } from './watch-documents.ts';
 
 const startStatement = "update document set extraction_status = 'queued';";
+const costs = {
+  view: 'document_costs',
+  by: ['clerk_org_id', 'source_platform'],
+  entities: 'documents',
+  prices: ['LLM_PRICE_INPUT', 'LLM_PRICE_OUTPUT', 'DEEPGRAM_PRICE_MINUTE'],
+};
 
 /** Runs the documents pipelines on the named files, or on the samples. Resolves to the exit code. */
 export async function runDocuments(
@@ -51,7 +57,7 @@ export async function runDocuments(
     heading('4. Who and what most documents name, with facts and where they stand');
     await printEntities(client, print);
     heading('5. What it cost, by organisation and platform');
-    await printCosts(client, settings.isFree, print);
+    await printCosts(client, costs, settings.isFree, print);
     heading('6. The documents’ jobs, as pipeline_job shows them');
     await printJobs(client, print);
     return {

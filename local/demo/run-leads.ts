@@ -6,11 +6,18 @@ import { startSites } from '../sites/server.ts';
 import { allowHosts, insertLeads, leadsFor, sampleLeads, startStatement } from './leads.ts';
 import { leadSteps } from './next-steps-leads.ts';
 import { heading, onAStack, print } from './on-a-stack.ts';
+import { printCosts } from './print-costs.ts';
 import { printFailures, printMessages, readFailures } from './report.ts';
 import { demoSettings } from './settings.ts';
 import { watchLeads } from './watch.ts';
 
 const stages = Object.keys(pipeline.stages);
+const costs = {
+  view: 'lead_costs',
+  by: ['account_id'],
+  entities: 'leads',
+  prices: ['LLM_PRICE_INPUT', 'LLM_PRICE_OUTPUT'],
+};
 
 /** Runs the leads pipeline from one SQL update to the written messages. Resolves to the exit code. */
 export async function runLeads({ keep, urls }: { keep: boolean; urls: URL[] }, ending: AbortSignal): Promise<number> {
@@ -38,6 +45,8 @@ export async function runLeads({ keep, urls }: { keep: boolean; urls: URL[] }, e
         heading('4. The leads that have none');
         printFailures(failures, broken, print);
       }
+      heading(`${failures.length > 0 ? 5 : 4}. What it cost, by account`);
+      await printCosts(client, costs, settings.isFree, print);
       return {
         subject: {
           name: 'Leads',

@@ -47,7 +47,7 @@ const ignored: Record<Demo, [setting: string, local: string][]> = {
 /**
  * The settings of a demo from the user's own: it always reads with the local scraper, OCR service and transcriber, which
  * alone reach the sample sites and this machine's Storage, and asks the local model unless LLM_URL and LLM_MODEL both
- * name another.
+ * name another. What is asked has a cost where the user names prices.
  */
 export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'): DemoSettings {
   const { LLM_URL: url, LLM_MODEL: model } = given;
@@ -57,8 +57,9 @@ export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'
     : /^((SCRAPER|OCR|DEEPGRAM)_(?!ALLOW)|JOB_|LLM_)/;
   const env = Object.fromEntries(Object.entries(given).filter(([name]) => !replaced.test(name)));
   const free: Record<string, string> = isReal ? {} : { LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' };
+  const priced = Object.fromEntries(Object.entries(given).filter(([name]) => name.includes('_PRICE_')));
   return {
-    env: demo === 'documents' ? { ...env, ...free, ...documentSettings(given) } : { ...env, ...free },
+    env: { ...env, ...free, ...(demo === 'documents' ? documentSettings(given) : {}), ...priced },
     modelNote: [
       ...(isReal ? [`The model ${model} at ${url} writes.`] : localModelNotes[demo]),
       ...(demo === 'documents' ? [...transcriberNote, wayNote(given)] : []),
@@ -70,11 +71,9 @@ export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'
   };
 }
 
-/** Documents go the new way unless the user says otherwise, and have a cost where the user names prices. */
-function documentSettings(given: Record<string, string>): Record<string, string> {
-  const wanted = { USE_NEW_PIPELINE: 'true', DEEPGRAM_PRICE_MINUTE: '0' };
-  const priced = Object.entries(given).filter(([name]) => name.includes('_PRICE_') || name === 'USE_NEW_PIPELINE');
-  return { ...wanted, ...Object.fromEntries(priced) };
+/** Documents go the new way unless the user says otherwise. */
+function documentSettings({ USE_NEW_PIPELINE = 'true' }: Record<string, string>): Record<string, string> {
+  return { USE_NEW_PIPELINE, DEEPGRAM_PRICE_MINUTE: '0' };
 }
 
 function wayNote({ USE_NEW_PIPELINE: value = 'true' }: Record<string, string>): string {

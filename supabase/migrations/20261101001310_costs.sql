@@ -79,6 +79,31 @@ end
 $$;
 comment on function pipeline.stage_costs(bigint) is 'What each stage of a run has cost so far in US dollars, its children counted to it, and how many attempts of its own it has.';
 
+create schema evidence;
+comment on schema evidence is
+  'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
+revoke all on schema evidence from public;
+grant usage on schema evidence to authenticated, service_role;
+
+-- With its owner's rights, since the engine's schema stays closed: a view calls it for those rows alone that row-level security
+-- shows to the caller.
+create function evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select sum(c.cost_usd)
+  from pipeline.attempt_costs(array(
+    select r.id
+    from pipeline.runs r
+    join pipeline.pipelines p on p.id = r.pipeline_id
+    where p.name = p_pipeline
+      and r.entity_id = any (p_entity_ids))) c
+$$;
+comment on function evidence.entity_costs(text, text[]) is
+  'What all runs of these rows through a pipeline have cost in US dollars, their descendants included. '
+  'Null where nobody named a price.';
+revoke all on function evidence.entity_costs(text, text[]) from public, anon;
+grant execute on function evidence.entity_costs(text, text[]) to authenticated, service_role;
+
 create view pipeline.cut_over_report as
 with run as materialized (
   select n.name as pipeline, w.way, w.place, r.id, r.status, extract(epoch from r.finished_at - r.created_at) as seconds

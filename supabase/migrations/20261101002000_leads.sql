@@ -79,3 +79,16 @@ cross join lateral (
 comment on view public.lead_pipeline_status is 'Where each lead stands: current_stage is the first stage that is neither completed nor skipped, or completed. Whether a message was written is in messaging_status.';
 revoke all on public.lead_pipeline_status from anon, authenticated;
 grant select on public.lead_pipeline_status to authenticated, service_role;
+
+create view public.lead_costs with (security_invoker = true) as
+select e.account_id,
+  count(*) as leads,
+  count(*) filter (where e.messaging_status = 'completed') as completed,
+  evidence.entity_costs('leads', array_agg(e.id::text)) as cost_usd
+from public.leads e
+group by e.account_id;
+comment on view public.lead_costs is
+  'What leads have cost, all their runs together, for each account. '
+  'Null where nobody named a price: LLM_PRICE_INPUT, LLM_PRICE_OUTPUT.';
+revoke all on public.lead_costs from anon, authenticated;
+grant select on public.lead_costs to authenticated, service_role;

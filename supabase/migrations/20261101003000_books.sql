@@ -192,3 +192,16 @@ cross join lateral (
 comment on view public.book_pipeline_status is 'Where each book stands: its pages by stage, the book''s own stages under way (several at once), the first failure.';
 revoke all on public.book_pipeline_status from anon, authenticated;
 grant select on public.book_pipeline_status to authenticated, service_role;
+
+create view public.book_costs with (security_invoker = true) as
+select e.account_id,
+  count(*) as books,
+  count(*) filter (where e.assemble_status = 'completed') as completed,
+  evidence.entity_costs('books', array_agg(e.id::text)) as cost_usd
+from public.books e
+group by e.account_id;
+comment on view public.book_costs is
+  'What books have cost, all their runs together, their pages and tables of contents counted to them, for each account. '
+  'Null where nobody named a price: LLM_PRICE_INPUT, LLM_PRICE_OUTPUT.';
+revoke all on public.book_costs from anon, authenticated;
+grant select on public.book_costs to authenticated, service_role;

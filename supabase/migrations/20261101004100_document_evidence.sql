@@ -4,12 +4,8 @@
 -- own rows, so that there is one source of truth: an attempt, its run and the document's columns change in one transaction,
 -- evidence and summary together. Whoever sees a document sees its job and its phases.
 --
--- The engine's schema stays closed. The two functions in the schema `evidence`, which the Data API does not expose, read it
--- for one document with their owner's rights; the views call them for those documents alone that row-level security shows
--- to the caller.
-
-create schema evidence;
-comment on schema evidence is 'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
+-- The engine's schema stays closed. Two functions in the schema `evidence`, which the Data API does not expose, read it for one
+-- document with their owner's rights; the views call them for those documents alone that row-level security shows to the caller.
 
 create function evidence.document_job(p_document_id uuid)
 returns table (run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamptz, started_at timestamptz, completed_at timestamptz, updated_at timestamptz)
@@ -63,7 +59,6 @@ $$;
 comment on function evidence.document_phases(uuid) is 'Every attempt at a document''s phases, of all its runs. The metadata is what the attempt used up; cost counts that of its chunks.';
 
 revoke all on function evidence.document_job(uuid), evidence.document_phases(uuid) from public;
-grant usage on schema evidence to authenticated, service_role;
 grant execute on function evidence.document_job(uuid), evidence.document_phases(uuid) to authenticated, service_role;
 
 create view public.pipeline_job with (security_invoker = true) as

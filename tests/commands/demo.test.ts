@@ -55,6 +55,9 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     expect(stdout).toMatch(/faults\/404.*\n.*scrape failed: [\s\S]*?status\s+404/);
     expect(stdout).toMatch(/Leads +9, 7 with a message/);
     expect(stdout).toMatch(/Tokens +[1-9][\d,]* in, [1-9][\d,]* out/);
+    expect(stdout).toMatch(
+      /5\. What it cost, by account\n\n? *account_id +leads +completed +cost_usd\n +[-0-9a-f]{36} +9 +7 +\$0\n/,
+    );
     expect(stdout).toContain('pipeline.check_invariants(): no violation');
     expect(stdout).not.toContain('\x1b[');
     expect(leftovers()).toEqual([]);
@@ -128,6 +131,13 @@ describe('the settings', () => {
     expect(warnings).toEqual([
       `${set} is set but ${missing} is not, so the local model writes: set both to use a real one.`,
     ]);
+  });
+
+  it.each(['leads', 'books'] as const)('give the model of the demo %s the prices that the user names', (demo) => {
+    expect(demoSettings({}, demo).env).toEqual({ LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' });
+    const prices = { LLM_PRICE_INPUT: '0.25', LLM_PRICE_OUTPUT: '2' };
+    expect(demoSettings(prices, demo).env).toEqual(prices);
+    expect(demoSettings({ ...real, ...prices }, demo).env).toEqual({ ...real, ...prices });
   });
 
   it('of a real model are used, without a warning', () => {

@@ -301,3 +301,46 @@ test('the report of ten thousand runs takes seconds', { timeout: 120_000 }, asyn
   await engine.sql.query('reset statement_timeout');
   await engine.sql.query('truncate public.items');
 });
+
+test('an account sees what its leads have cost, and nothing of another’s', async ({ engine }) => {
+  const [own, other] = ['a11ce000-0000-4000-8000-000000000001', 'b0b00000-0000-4000-8000-000000000002'];
+  await engine.sql.query(
+    `insert into public.leads (email, company_url, account_id)
+     select 'a@b.test', 'http://b.test', a::uuid from unnest(array[$1, $1, $2]) a`,
+    [own, other],
+  );
+  const user = await engine.database.connect('authenticated', { app_metadata: { account_id: own } });
+  const costs = async () => (await user.query('select *, cost_usd::float8 from public.lead_costs')).rows;
+  expect(await costs()).toEqual([{ account_id: own, leads: '2', completed: '0', cost_usd: null }]);
+  await engine.sql.query(`update public.leads set scrape_status = 'queued'`);
+  for (const [place, stage] of ['scrape', 'intel', 'strategy', 'subject', 'messaging'].entries()) {
+    await work(engine, stage, place === 0 ? undefined : 0.25, 'leads');
+  }
+  // A second passage is paid for as well; what it takes over is not paid for twice.
+  await engine.sql.query(`update public.leads set messaging_status = 'queued' where account_id = $1`, [own]);
+  await work(engine, 'messaging', 0.5, 'leads');
+  expect(await costs()).toEqual([{ account_id: own, leads: '2', completed: '2', cost_usd: 3 }]);
+  const [all] = await engine.rows('select sum(cost_usd)::float8 as cost from public.lead_costs');
+  expect(all).toEqual({ cost: 4 });
+});
+
+test('a book costs what its pages and its table of contents cost as well', async ({ engine }) => {
+  const account = 'a11ce000-0000-4000-8000-000000000001';
+  const book = await engine.value(
+    `insert into public.books (account_id, title, source_path) values ($1::uuid, 'b', $1::text || '/b.txt') returning id`,
+    [account],
+  );
+  await engine.sql.query(`select pipeline.start('books', $1)`, [book]);
+  await spawnAll(
+    engine,
+    [1, 2].map((key) => ({ key: `${key}`, of: 2 })),
+    'split',
+    'books',
+  );
+  await work(engine, 'ocr', 0.5, 'pages');
+  await work(engine, 'blend', undefined, 'pages');
+  await work(engine, 'label', 0.25, 'pages');
+  expect(await engine.rows('select *, cost_usd::float8 from public.book_costs')).toEqual([
+    { account_id: account, books: '1', completed: '0', cost_usd: 1.5 },
+  ]);
+});

@@ -838,6 +838,16 @@ export type Database = {
       };
     };
     Views: {
+      book_costs: {
+        Row: {
+          account_id: string;
+          books: number | null;
+          completed: number | null;
+          cost_usd: number | null;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
       book_pipeline_status: {
         Row: {
           account_id: string;
@@ -873,6 +883,16 @@ export type Database = {
           cost_usd: number | null;
           documents: number | null;
           source_platform: string | null;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
+      lead_costs: {
+        Row: {
+          account_id: string;
+          completed: number | null;
+          cost_usd: number | null;
+          leads: number | null;
         };
         ComputedFields: never;
         Relationships: [];
