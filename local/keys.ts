@@ -8,6 +8,8 @@ const tenYears = '3650d';
 export interface Keys {
   publishableKey: string;
   secretKey: string;
+  /** Opens the functions' doorbells and nothing else. */
+  ringSecret: string;
   anonKey: string;
   serviceRoleKey: string;
   jwtSecret: string;
@@ -28,6 +30,7 @@ export async function createKeys(): Promise<Keys> {
   return {
     publishableKey: `sb_publishable_${token()}`,
     secretKey: `sb_secret_${token()}`,
+    ringSecret: token(),
     anonKey: await legacyKey('anon', jwtSecret),
     serviceRoleKey: await legacyKey('service_role', jwtSecret),
     jwtSecret,

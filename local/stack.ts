@@ -100,6 +100,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     steps.push(release);
     if (!options.dataDir) watchdog.removeLater(dataDir);
     const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
+    const ringSecret = options.env?.PIPELINE_RING_SECRET || keys.ringSecret;
 
     const migrations = options.migrations ?? path.join(projectFolder, 'supabase', 'migrations');
     const clusterDir = path.join(dataDir, 'postgres');
@@ -117,7 +118,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
     const gateway = await startGateway(createKeyCheck(keys), options.port);
     steps.push(() => gateway.stop());
-    await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, keys.secretKey, useNewPipeline);
+    await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, ringSecret, useNewPipeline);
 
     progress('data API and workers: starting');
     const postgrest = await startPostgrest({
@@ -142,7 +143,10 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
     const functions = createFunctionsHost({
       folder: functionsDir,
-      env: functionEnvironment(gateway.url, postgres.url('postgres'), keys, services.env),
+      env: functionEnvironment(gateway.url, postgres.url('postgres'), keys, {
+        ...services.env,
+        PIPELINE_RING_SECRET: ringSecret,
+      }),
       limits: { ...hostedLimits, ...options.limits },
       watchdog,
       log,

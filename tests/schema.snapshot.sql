@@ -209,12 +209,6 @@ table pipeline.fan_progress with (fillfactor=50)
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON pipeline.fan_progress USING btree (fan_out_id, stage_id)
-view pipeline.forgers
-  column entity_table regclass
-  column remedy text
-  column role text
-  column verbs text
-  as  WITH role AS ( SELECT r.oid, r.rolname AS name FROM pg_roles a JOIN pg_roles r ON pg_has_role(a.oid, r.oid, 'member'::text) WHERE a.rolname = 'authenticator'::name AND r.oid <> a.oid AND NOT r.rolbypassrls AND NOT r.rolsuper ), entity AS ( SELECT c.oid, c.relrowsecurity AS guarded, array_agg(n.name) AS columns FROM pipeline.pipelines p JOIN pg_class c ON c.oid = p.entity_table::oid JOIN pipeline.stages s ON s.pipeline_id = p.id CROSS JOIN LATERAL unnest(pipeline.stage_columns(s.name)) n(name) WHERE p.projection = 'columns'::text GROUP BY c.oid, c.relrowsecurity ), forged AS ( SELECT e.oid AS table_id, r.oid AS role_id, r.name AS role, k.name AS verb, e.columns FROM entity e CROSS JOIN role r CROSS JOIN ( VALUES ('insert'::text,'a'::text), ('update'::text,'w'::text)) k(name, policy) WHERE (EXISTS ( SELECT FROM pg_attribute a WHERE a.attrelid = e.oid AND (a.attname = ANY (e.columns)) AND a.attname !~~ '%\_status'::text AND has_column_privilege(r.oid, e.oid, a.attnum, k.name))) AND (NOT e.guarded OR (EXISTS ( SELECT FROM pg_policy y WHERE y.polrelid = e.oid AND y.polpermissive AND (y.polcmd = '*'::"char" OR y.polcmd::text = k.policy) AND (EXISTS ( SELECT FROM unnest(y.polroles) o(o) WHERE o.o = 0::oid OR pg_has_role(r.oid, o.o, 'usage'::text)))))) ), allowed AS ( SELECT f.table_id, f.role, f.verb, has_any_column_privilege('public'::name, f.table_id, f.verb) AS by_all, string_agg(quote_ident(a.attname::text), ', '::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = ''::"char" AND a.attidentity <> 'a'::"char" AND has_column_privilege(f.role_id, f.table_id, a.attnum, f.verb) AND ((a.attname <> ALL (f.columns)) OR a.attname ~~ '%\_status'::text AND (EXISTS ( SELECT FROM aclexplode(a.attacl) x(grantor, grantee, privilege_type, is_grantable) WHERE x.grantee = f.role_id AND x.privilege_type = upper(f.verb))))) AS columns FROM forged f JOIN pg_attribute a ON a.attrelid = f.table_id AND a.attnum > 0 AND NOT a.attisdropped GROUP BY f.table_id, f.role_id, f.role, f.verb ) SELECT table_id::regclass AS entity_table, role::text AS role, string_agg(verb, ', '::text ORDER BY verb) AS verbs, format('revoke %s on %s from %s;'::text, string_agg(verb, ', '::text ORDER BY verb), table_id::regclass, CASE WHEN bool_or(by_all) THEN 'public, '::text ELSE ''::text END || quote_ident(role::text)) || COALESCE(format(' grant %s on %s to %I;'::text, string_agg(((verb || ' ('::text) || columns) || ')'::text, ', '::text ORDER BY verb), table_id::regclass, role), ''::text) AS remedy FROM allowed w GROUP BY table_id, role ORDER BY (table_id::regclass), (role::text);
 table pipeline.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
@@ -280,11 +274,6 @@ view pipeline.operations
   column stage text
   column state text
   as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.error, o.lane, o.output, o.usage FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
-view pipeline.paused
-  column pipeline text
-  column remedy text
-  column stage text
-  as  SELECT p.name AS pipeline, s.name AS stage, format('select pipeline.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM pipeline.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM pipeline.version_stages vs JOIN pipeline.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
 table pipeline.pipelines
   column created_at timestamp with time zone not null default pipeline.now()
   column current_version_id integer
@@ -504,14 +493,6 @@ type pipeline.written
   column dirty boolean
   column entity_id text
   column status text
-view public.book_costs with (security_invoker=true)
-  column account_id uuid
-  column books bigint
-  column completed bigint
-  column cost_usd numeric
-  as  SELECT account_id, count(*) AS books, count(*) FILTER (WHERE assemble_status = 'completed'::text) AS completed, evidence.entity_costs('books'::text, array_agg(id::text)) AS cost_usd FROM books e GROUP BY account_id;
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
-  grant select to authenticated
 view public.book_pipeline_status with (security_invoker=true)
   column account_id uuid
   column assemble_status text
@@ -535,7 +516,7 @@ view public.book_pipeline_status with (security_invoker=true)
   column structure_status text
   column title text
   column toc_status text
-  as  SELECT b.id, b.title, b.account_id, c.status, c.stages AS current_stages, c.error AS current_error, p.pages, p.read AS pages_read, p.blended AS pages_blended, p.labelled AS pages_labelled, p.failed AS pages_failed, b.split_status, b.metadata_status, b.toc_status, b.page_numbers_status, b.headings_status, b.structure_status, b.review_status, b.assemble_status, b.assemble_result ->> 'path'::text AS document_path, b.created_at, b.assemble_completed_at AS completed_at FROM books b CROSS JOIN LATERAL ( SELECT count(*)::integer AS pages, count(*) FILTER (WHERE g.ocr_status = 'completed'::text)::integer AS read, count(*) FILTER (WHERE g.blend_status = 'completed'::text)::integer AS blended, count(*) FILTER (WHERE g.label_status = 'completed'::text)::integer AS labelled, count(*) FILTER (WHERE 'failed'::text = g.ocr_status OR 'failed'::text = g.blend_status OR 'failed'::text = g.label_status)::integer AS failed FROM pages g WHERE g.book_id = b.id) p CROSS JOIN LATERAL ( SELECT CASE WHEN b.assemble_status = ANY (ARRAY['completed'::text, 'skipped'::text]) THEN 'completed'::text WHEN b.review_status = 'started'::text THEN 'waiting for a person'::text WHEN bool_or(s.status = ANY (ARRAY['queued'::text, 'started'::text])) THEN 'running'::text WHEN bool_or(s.status = 'failed'::text) THEN 'failed'::text ELSE 'pending'::text END AS status, COALESCE(array_agg(s.stage ORDER BY s.place) FILTER (WHERE s.status = ANY (ARRAY['queued'::text, 'started'::text])), '{}'::text[]) AS stages, (array_agg((s.stage || ': '::text) || s.error ORDER BY (s.error = 'cancelled'::text), s.place) FILTER (WHERE s.status = 'failed'::text))[1] AS error FROM ( VALUES (1,'split'::text,b.split_status,b.split_error), (2,'metadata'::text,b.metadata_status,b.metadata_error), (3,'toc'::text,b.toc_status,b.toc_error), (4,'page_numbers'::text,b.page_numbers_status,b.page_numbers_error), (5,'headings'::text,b.headings_status,b.headings_error), (6,'structure'::text,b.structure_status,b.structure_error), (7,'review'::text,b.review_status,b.review_error), (8,'assemble'::text,b.assemble_status,b.assemble_error)) s(place, stage, status, error)) c;
+  as  SELECT b.id, b.title, b.account_id, c.status, c.stages AS current_stages, c.error AS current_error, p.pages, p.read AS pages_read, p.blended AS pages_blended, p.labelled AS pages_labelled, p.failed AS pages_failed, b.split_status, b.metadata_status, b.toc_status, b.page_numbers_status, b.headings_status, b.structure_status, b.review_status, b.assemble_status, b.assemble_result ->> 'path'::text AS document_path, b.created_at, b.assemble_completed_at AS completed_at FROM books b CROSS JOIN LATERAL ( SELECT count(*)::integer AS pages, count(*) FILTER (WHERE g.ocr_status = 'completed'::text)::integer AS read, count(*) FILTER (WHERE g.blend_status = 'completed'::text)::integer AS blended, count(*) FILTER (WHERE g.label_status = 'completed'::text)::integer AS labelled, count(*) FILTER (WHERE 'failed'::text = g.ocr_status OR 'failed'::text = g.blend_status OR 'failed'::text = g.label_status)::integer AS failed FROM pages g WHERE g.book_id = b.id) p CROSS JOIN LATERAL ( SELECT CASE WHEN b.assemble_status = 'completed'::text THEN 'completed'::text WHEN b.review_status = 'started'::text THEN 'waiting for a person'::text WHEN bool_or(s.status = ANY (ARRAY['queued'::text, 'started'::text])) THEN 'running'::text WHEN bool_or(s.status = 'failed'::text) THEN 'failed'::text ELSE 'pending'::text END AS status, COALESCE(array_agg(s.stage ORDER BY s.place) FILTER (WHERE s.status = ANY (ARRAY['queued'::text, 'started'::text])), '{}'::text[]) AS stages, (array_agg((s.stage || ': '::text) || s.error ORDER BY (s.error = 'cancelled'::text), s.place) FILTER (WHERE s.status = 'failed'::text))[1] AS error FROM ( VALUES (1,'split'::text,b.split_status,b.split_error), (2,'metadata'::text,b.metadata_status,b.metadata_error), (3,'toc'::text,b.toc_status,b.toc_error), (4,'page_numbers'::text,b.page_numbers_status,b.page_numbers_error), (5,'headings'::text,b.headings_status,b.headings_error), (6,'structure'::text,b.structure_status,b.structure_error), (7,'review'::text,b.review_status,b.review_error), (8,'assemble'::text,b.assemble_status,b.assemble_error)) s(place, stage, status, error)) c;
   grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
 table public.books with (fillfactor=50) row level security
@@ -799,14 +780,6 @@ table public.kg_mention row level security
   WHERE (c.id = kg_mention.chunk_id)))
   grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
-view public.lead_costs with (security_invoker=true)
-  column account_id uuid
-  column completed bigint
-  column cost_usd numeric
-  column leads bigint
-  as  SELECT account_id, count(*) AS leads, count(*) FILTER (WHERE messaging_status = 'completed'::text) AS completed, evidence.entity_costs('leads'::text, array_agg(id::text)) AS cost_usd FROM leads e GROUP BY account_id;
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
-  grant select to authenticated
 view public.lead_pipeline_status with (security_invoker=true)
   column account_id uuid
   column company_url text
@@ -822,7 +795,7 @@ view public.lead_pipeline_status with (security_invoker=true)
   column scrape_status text
   column strategy_status text
   column subject_status text
-  as  SELECT l.id, l.email, l.company_url, l.account_id, c.stage AS current_stage, c.status AS current_status, c.error AS current_error, l.scrape_status, l.intel_status, l.strategy_status, l.subject_status, l.messaging_status, l.created_at, l.messaging_completed_at AS completed_at FROM leads l CROSS JOIN LATERAL ( SELECT s.stage, s.status, s.error FROM ( VALUES (1,'scrape'::text,l.scrape_status,l.scrape_error), (2,'intel'::text,l.intel_status,l.intel_error), (3,'strategy'::text,l.strategy_status,l.strategy_error), (4,'subject'::text,l.subject_status,l.subject_error), (5,'messaging'::text,l.messaging_status,l.messaging_error), (6,'completed'::text,'completed'::text,NULL::text)) s(place, stage, status, error) WHERE s.place = 6 OR (s.status <> ALL (ARRAY['completed'::text, 'skipped'::text])) ORDER BY s.place LIMIT 1) c;
+  as  SELECT l.id, l.email, l.company_url, l.account_id, c.stage AS current_stage, c.status AS current_status, c.error AS current_error, l.scrape_status, l.intel_status, l.strategy_status, l.subject_status, l.messaging_status, l.created_at, l.messaging_completed_at AS completed_at FROM leads l CROSS JOIN LATERAL ( SELECT s.stage, s.status, s.error FROM ( VALUES (1,'scrape'::text,l.scrape_status,l.scrape_error), (2,'intel'::text,l.intel_status,l.intel_error), (3,'strategy'::text,l.strategy_status,l.strategy_error), (4,'subject'::text,l.subject_status,l.subject_error), (5,'messaging'::text,l.messaging_status,l.messaging_error), (6,'completed'::text,'completed'::text,NULL::text)) s(place, stage, status, error) WHERE s.place = 6 OR s.status <> 'completed'::text ORDER BY s.place LIMIT 1) c;
   grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
 table public.leads with (fillfactor=50) row level security
@@ -1043,7 +1016,7 @@ function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void langu
 function pipeline.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4412a41e65cc415d233cf7b62571e0d0
 function pipeline.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a2228748035fb9eeb2e9c5259b221bfb
 function pipeline.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1d33a7bc7bab2b02ffa4c9c5a4b46665
-function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ec4313d1600182f6cd38ac7ed3acde9
+function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2de5591e8dea50f3f5c54ccaeef69836
 function pipeline.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e82c6ef3f9d162bca70eb97943bb036a
 function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body abdedbd87ac5ffe3c93ff358ff83927c
 function pipeline.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eeee456a0834f357df2b94af8ce19b77
@@ -1082,7 +1055,6 @@ function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void
 function pipeline.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b06b3f2ac87eacadd8f575567b2d0aa5
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
 function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77c282244f65c21532dae66b6fe3fe69
-function pipeline.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
 function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
 function pipeline.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
 function pipeline.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e6567b33afa79ae9fdd788c469a3cd7b
@@ -1112,7 +1084,7 @@ function pipeline.define(p_definition jsonb) returns integer language plpgsql vo
 function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5030e1c4ec45daa599dc8432b67d2009
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
-function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c9fcb48fa3b6895e8d13420aa82c6b06
+function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body a6b5fe02a1dd4b22e2e46dcb62469635
 function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
 function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2c8ce6cc5827edbcc625dcee27869466
 function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1244,7 +1216,7 @@ function pipeline.passage_began(p_run_id bigint, p_stage_id integer, p_passage i
 function pipeline.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
 function pipeline.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 662cdc99ccaf63e3f15fdb56ed045c63
 function pipeline.place_attempts(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29fa6ef3487d5396446df60310bb61e2
-function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 194d1aa5de92ea0007218866d0ca428f
+function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 79ac9318bab523216832e3ff1c93f2c6
 function pipeline.pressing_stage(p_stage pipeline.stages) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 736d6b5bfe0b4cdb75a5c74810b5a9b8
 function pipeline.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f716e0f9713436bebf0905ebfa24677b
 function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bec7ad4143a3175eac70aaf31153cf68
@@ -1285,13 +1257,14 @@ function pipeline.retry_failed_children(p_fan_out pipeline.fan_outs) returns int
 function pipeline.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f18f9d7c5266a4e716d5b60ace183167
 function pipeline.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f9f5069189de5e794eeb8077e4d5d35
 function pipeline.ring(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 87f5a3baf233845224e47e6c197e2384
+function pipeline.ring_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 715fd8da9dd5579a39545833dd6f8bf0
 function pipeline.ring_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 666abae1e071baa30dc8c054c4f5f2fc
 function pipeline.ring_polls() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 658b1874b5ac202b081d142dec18aa19
+function pipeline.ring_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body a51259a40dc2d6fb8bc086b40b7252a0
 function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f970a1b063003ea95869d526d7595d86
 function pipeline.room_at(p_stage pipeline.stages, p_gate pipeline.gates, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body dc4c8a048cc94f8cbc69d79f26a4c119
 function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
 function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 46aa28d16e752a8707202058f5457a0b
-function pipeline.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 98813c58f28ade5c134be86ac1230f8a
 function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd38f571661a8175f540ce4b3f1ba232
 function pipeline.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f950876a3f010387fb14fde31c043371
 function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 9f73e46e854732dcf393bd63539e5880
@@ -1311,7 +1284,7 @@ function pipeline.short_json(p_value jsonb) returns text language plpgsql immuta
 function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0e22ec41bc1bac4460dad1ff86a8b2a
 function pipeline.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11e2f038de6f82e12bb819bc2d225440
 function pipeline.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 216b246bd3b890169b04ff281f7cb155
-function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bd460fdef1e671083a1d86067fe608
+function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 68536c1f2b1794482d60b2e420da5e80
 function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, OUT fan_out pipeline.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02afae2b59eb8c47142af6d538b6dd53
 function pipeline.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function pipeline.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
@@ -1320,7 +1293,7 @@ function pipeline.stage_named(p_pipeline text, p_stage text) returns pipeline.st
 function pipeline.stage_open(p_stage pipeline.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 144da1a2477e7b80dcbac43acc97cef8
 function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body a2c8f69b1ebf62861c6c6d62b51ad5b0
 function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
-function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 02a68643a3c70e3702220fc5b24d6c06
+function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5156e73c21b626dc7e2fbb6b0ffd28bd
 function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d85d35eb0c490f6b037fedf0c637fe9f
 function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea0e16b2eb311686c37f1f249dd9f672
 function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
@@ -1338,7 +1311,7 @@ function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) retur
 function pipeline.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
 function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
-function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5f6f2c6ad9d2894c92c1ab3b169895a4
+function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6437091a927ea4cc11d3cd2abd7e3976
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
 function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ca79b3cc2f2b777643f2f6e5f7fdcf8
 function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 911a4a6da32cecd778a789781603af54
@@ -1353,7 +1326,7 @@ function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double 
 function pipeline.unbegun_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c4b9725a335dbdb9097342134b38072
 function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c73c8106839fdb1892399e77e49eda32
 function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c51bcd862df1b0b800aa525696f54637
-function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b5a2b56758429b315ffddeb382d3bd3
+function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51129998e69a04b4ae652f7229eec2b
 function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 695ea5d446f788f5f1020ac086b7297c
 function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body fbb13550a29927db2fbb6744d888e0c1
 function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 88890aac739e9dc0535acb8d1f7cc8a7

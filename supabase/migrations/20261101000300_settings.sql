@@ -2,7 +2,7 @@
 --
 -- A setting is read from Vault under the name `pipeline_<name>` first, then from this table. Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'pipeline_project_url');
---   select vault.create_secret('sb_secret_…', 'pipeline_secret_key');
+--   select vault.create_secret('…', 'pipeline_ring_secret');
 
 create table pipeline.settings (
   name text constraint settings_pkey primary key,

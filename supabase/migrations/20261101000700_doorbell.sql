@@ -43,25 +43,58 @@ end
 $$;
 comment on function pipeline.ring_list(int[]) is 'Rings as the functions read them: pipeline, stage, function.';
 
+-- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the doorbell shows a secret
+-- that rings and does nothing else; the project's secret key rings only where no such secret is set.
+create function pipeline.ring_headers() returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ring_secret text := pipeline.setting('ring_secret');
+  v_secret_key text;
+begin
+  if v_ring_secret is not null then
+    return jsonb_build_object('x-pipeline-ring-secret', v_ring_secret);
+  end if;
+  v_secret_key := pipeline.setting('secret_key');
+  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
+end
+$$;
+comment on function pipeline.ring_headers() is
+  'What the doorbell shows the functions: ring_secret, else secret_key, else null.';
+
+create function pipeline.ring_secret_remedy() returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select 'set the function secret PIPELINE_RING_SECRET to a random text, then '
+    || 'select vault.create_secret(''the same text'', ''pipeline_ring_secret'')'
+$$;
+comment on function pipeline.ring_secret_remedy() is 'How an operator sets the ring secret on both sides.';
+
 -- The one place that calls pg_net. A setting that is missing or wrong is reported, never raised: the user's own write goes on.
 create function pipeline.post(p_function text, p_body jsonb) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_url text;
-  v_key text;
+  v_headers jsonb;
 begin
   -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
   v_url := pipeline.setting('project_url');
-  v_key := pipeline.setting('secret_key');
-  if v_url is null or v_key is null then
-    perform pipeline.report('error', 'doorbell_not_configured', 'The doorbell cannot ring: project_url or secret_key is not set',
-      jsonb_build_object('hint', 'select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url''); select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'');'));
+  v_headers := pipeline.ring_headers();
+  if v_url is null or v_headers is null then
+    perform pipeline.report(
+      'error',
+      'doorbell_not_configured',
+      'The doorbell cannot ring: project_url or ring_secret is not set',
+      jsonb_build_object('hint',
+        'select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url''); '
+        || pipeline.ring_secret_remedy()));
     return false;
   end if;
   perform net.http_post(
     url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
-    headers := jsonb_build_object('Content-Type', 'application/json', 'apikey', v_key), timeout_milliseconds := 5000);
+    headers := v_headers || '{"Content-Type": "application/json"}',
+    timeout_milliseconds := 5000);
   return true;
 exception
   when query_canceled or deadlock_detected or serialization_failure then raise;

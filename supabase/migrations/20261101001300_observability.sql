@@ -258,20 +258,25 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_url text;
-  v_key text;
+  v_ring_headers jsonb;
   v_flag text;
   v_fault text := 'missing';
   v_swept timestamptz := (select s.value::timestamptz from pipeline.settings s where s.name = 'last_sweep_at');
 begin
   begin
     v_url := pipeline.setting('project_url');
-    v_key := pipeline.setting('secret_key');
+    v_ring_headers := pipeline.ring_headers();
     v_flag := coalesce(pipeline.setting('use_new_pipeline'), 'false');
   exception when others then
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''pipeline_project_url'')');
-  return query select 'secret_key is set', v_key is not null, case when v_key is null then v_fault || ': select vault.create_secret(''sb_secret_…'', ''pipeline_secret_key'')' else 'present' end;
+  return query
+    select 'ring_secret is set', coalesce(v_ring_headers ? 'x-pipeline-ring-secret', false), case
+      when v_ring_headers ? 'x-pipeline-ring-secret' then 'present'
+      when v_ring_headers is null then v_fault || ': ' || pipeline.ring_secret_remedy()
+      else 'the doorbell shows secret_key instead, which every SQL role can read in '
+        || 'net.http_request_queue: ' || pipeline.ring_secret_remedy() end;
   return query select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false), coalesce(v_flag, v_fault);
   return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
     from unnest(array['millrace-sweep', 'millrace-prune']) j;

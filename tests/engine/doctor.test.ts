@@ -24,7 +24,7 @@ test('doctor tells of settings that are missing, with the statements that set th
   await engine.sql.query('select pipeline.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'project_url is set', detail: expect.stringContaining('vault.create_secret') },
-    { what: 'secret_key is set', detail: expect.stringContaining('vault.create_secret') },
+    { what: 'ring_secret is set', detail: expect.stringContaining('PIPELINE_RING_SECRET') },
   ]);
 });
 
@@ -34,8 +34,19 @@ test('doctor tells of a project URL that is none', async ({ engine }) => {
   expect(await amiss(engine)).toEqual([{ what: 'project_url is set', detail: 'localhost:8000' }]);
 });
 
-test('doctor never shows the secret key', async ({ engine }) => {
-  await engine.configureDoorbell('http://project.test', 'sb_secret_hush');
+test('doctor tells of a doorbell that rings with the secret key, which any SQL role can read', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await engine.sql.query(`delete from vault.secrets where name = 'pipeline_ring_secret'`);
+  await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'pipeline_secret_key')`);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toEqual([
+    { what: 'ring_secret is set', detail: expect.stringMatching(/^the doorbell shows secret_key.*create_secret/) },
+  ]);
+  expect(JSON.stringify(await engine.rows('select * from pipeline.doctor()'))).not.toContain('hush');
+});
+
+test('doctor never shows the ring secret', async ({ engine }) => {
+  await engine.configureDoorbell('http://project.test', 'ring_hush');
   expect(JSON.stringify(await engine.rows('select * from pipeline.doctor()'))).not.toContain('hush');
 });
 
@@ -72,7 +83,7 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select pipeline.sweep()');
   expect(await amiss(engine)).toEqual([
-    { what: 'no errors in the last hour', detail: 'The doorbell cannot ring: project_url or secret_key is not set' },
+    { what: 'no errors in the last hour', detail: 'The doorbell cannot ring: project_url or ring_secret is not set' },
   ]);
   await engine.advance('61 minutes');
   await engine.sql.query('select pipeline.sweep()');

@@ -4,13 +4,13 @@ import { completed, runStage, Worker } from '../support/worker.ts';
 
 test('a bulk update of many rows is one ring, which carries no work', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
-  await engine.configureDoorbell('http://project.test/', 'sb_secret_test');
+  await engine.configureDoorbell('http://project.test/', 'ring_secret_test');
   await engine.queued('one', 2000);
   expect(await engine.rings()).toEqual([
     {
       url: 'http://project.test/functions/v1/flow-one',
       body: { pipeline: 'flow', stage: 'one' },
-      headers: expect.objectContaining({ apikey: 'sb_secret_test' }),
+      headers: { 'Content-Type': 'application/json', 'x-pipeline-ring-secret': 'ring_secret_test' },
     },
   ]);
   expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(2000);
@@ -61,7 +61,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
     {
       level: 'error',
       code: 'doorbell_not_configured',
-      message: expect.stringMatching(/project_url or secret_key is not set/),
+      message: expect.stringMatching(/project_url or ring_secret is not set/),
       detail: { hint: expect.stringMatching(/vault\.create_secret/) },
     },
   ]);
@@ -69,9 +69,24 @@ test('a missing secret never fails a user’s write: it is reported once a minut
   await engine.queued('one');
   expect(await log()).toHaveLength(2);
   const ill = await engine.rows(`select what, detail from pipeline.doctor() where not ok and what like '% is set'`);
-  expect(ill.map((line) => line.what)).toEqual(['project_url is set', 'secret_key is set']);
+  expect(ill.map((line) => line.what)).toEqual(['project_url is set', 'ring_secret is set']);
   expect(ill[0]?.detail).toMatch(/create_secret/);
   expect(await runStage(engine, 'one')).toHaveLength(5);
+});
+
+test('the secret key rings until a ring secret is set, and is never sent from then on', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.sql.query(`select vault.create_secret('http://project.test', 'pipeline_project_url')`);
+  await engine.sql.query(`select vault.create_secret('sb_secret_whole', 'pipeline_secret_key')`);
+  await engine.queued('one');
+  await engine.sql.query(`select vault.create_secret('ring', 'pipeline_ring_secret')`);
+  await engine.advance('3 seconds');
+  await engine.queued('one');
+  expect((await engine.rings()).map(({ headers }) => headers)).toEqual([
+    { 'Content-Type': 'application/json', apikey: 'sb_secret_whole' },
+    { 'Content-Type': 'application/json', 'x-pipeline-ring-secret': 'ring' },
+  ]);
+  expect(await engine.rows('select * from pipeline.log')).toEqual([]);
 });
 
 test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
@@ -103,13 +118,13 @@ test('a secret in Vault goes before the row in pipeline.settings, which serves w
 }) => {
   await engine.pipeline(chain(['one']));
   await engine.sql.query(
-    `insert into pipeline.settings (name, value) values ('project_url', 'http://table.test'), ('secret_key', 'table')`,
+    `insert into pipeline.settings (name, value) values ('project_url', 'http://table.test'), ('ring_secret', 'table')`,
   );
   await engine.queued('one');
   await engine.configureDoorbell('http://vault.test', 'vault');
   await engine.advance('3 seconds');
   await engine.queued('one');
-  expect((await engine.rings()).map((ring) => [ring.url, ring.headers.apikey])).toEqual([
+  expect((await engine.rings()).map((ring) => [ring.url, ring.headers['x-pipeline-ring-secret']])).toEqual([
     ['http://table.test/functions/v1/flow-one', 'table'],
     ['http://vault.test/functions/v1/flow-one', 'vault'],
   ]);

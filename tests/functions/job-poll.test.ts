@@ -139,7 +139,7 @@ describe('the poller', () => {
   });
 });
 
-async function ring(rpc: Rpc, apikey: string, more: Record<string, string> = {}) {
+async function ring(rpc: Rpc, headers: Record<string, string>, more: Record<string, string> = {}) {
   const server = await startServer(() => job('completed', { result: samples.scrape }));
   const { env, settled } = await serveFunctions({ stages: [scrape], rpc, env: { SCRAPER_URL: server.url, ...more } });
   const started: Promise<void>[] = [];
@@ -148,7 +148,7 @@ async function ring(rpc: Rpc, apikey: string, more: Record<string, string> = {})
     (work) => started.push(work),
     () => rpc,
   );
-  const { status } = await answer(new Request('http://f', { method: 'POST', headers: { apikey } }));
+  const { status } = await answer(new Request('http://f', { method: 'POST', headers }));
   await Promise.all(started);
   await settled();
   return { status, started: started.length };
@@ -156,18 +156,21 @@ async function ring(rpc: Rpc, apikey: string, more: Record<string, string> = {})
 
 test('what children reported by their jobs is folded before the stage’s function ends', async () => {
   const { rpc, folded } = jobEngine({ due: [due(1)], fold: [6] });
-  await ring(rpc, 'k');
+  await ring(rpc, { apikey: 'k' });
   expect(folded).toEqual([[6]]);
 });
 
 test('COMPLETION_POLL_INTERVAL is passed on to the engine', async () => {
   const { rpc, polled } = jobEngine();
-  await ring(rpc, 'k', { COMPLETION_POLL_INTERVAL: '1500' });
+  await ring(rpc, { apikey: 'k' }, { COMPLETION_POLL_INTERVAL: '1500' });
   expect(polled).toEqual([{ p_limit: 20, p_poll_ms: 1_500 }]);
 });
 
-test('its doorbell is answered at once, to callers with the secret key only', async () => {
+test('its doorbell is answered at once, to callers with the ring secret or the secret key only', async () => {
   const { rpc } = jobEngine();
-  expect(await ring(rpc, 'sb_secret_b')).toEqual({ status: 401, started: 0 });
-  expect(await ring(rpc, 'k')).toEqual({ status: 202, started: 1 });
+  expect(await ring(rpc, { apikey: 'sb_secret_b' }, { PIPELINE_RING_SECRET: 'r' })).toEqual({ status: 401, started: 0 });
+  expect(await ring(rpc, { apikey: 'k' })).toEqual({ status: 202, started: 1 });
+  const rung = (shown: string) => ring(rpc, { 'x-pipeline-ring-secret': shown }, { PIPELINE_RING_SECRET: 'r' });
+  expect(await rung('s')).toEqual({ status: 401, started: 0 });
+  expect(await rung('r')).toEqual({ status: 202, started: 1 });
 });

@@ -48,6 +48,32 @@ describe('a doorbell', () => {
     expect(fake.calls).toHaveLength(0);
   });
 
+  test('rung with the ring secret is answered, and that secret opens nothing else', async () => {
+    const { drains, call } = makeFunction({ ...platform, PIPELINE_RING_SECRET: 'ring' });
+    const headers = { 'x-pipeline-ring-secret': 'ring' };
+    expect((await call({ headers })).status).toBe(202);
+    expect((await call({ method: 'GET', headers }, '?health')).status).toBe(401);
+    expect((await call({ headers }, '?health')).status).toBe(401);
+    expect((await call({ headers, body: '{}' }, '?callback=1')).status).toBe(401);
+    expect((await call({ headers, body: '{"jobs":[]}' })).status).toBe(401);
+    expect((await call({ headers: { apikey: 'ring' } })).status).toBe(401);
+    expect((await call()).status).toBe(202);
+    expect(await Promise.all(drains)).toHaveLength(2);
+  });
+
+  test.each([{}, { PIPELINE_RING_SECRET: '' }, { PIPELINE_RING_SECRET: 'ring' }])(
+    'rung with a wrong ring secret is refused with the remedy: %j',
+    async (env) => {
+      const { drains, call } = makeFunction({ ...platform, ...env });
+      for (const shown of ['', 'rin', 'ringring', 'sb_secret_a', 'undefined']) {
+        const answer = await call({ headers: { 'x-pipeline-ring-secret': shown } });
+        expect(answer.status).toBe(401);
+        expect((await answer.json()).error.message).toContain('set the function secret PIPELINE_RING_SECRET');
+      }
+      expect(drains).toHaveLength(0);
+    },
+  );
+
   test('rung with the legacy service-role key works where only that is known, and beside the new keys', async () => {
     const headers = { apikey: 'ey.legacy' };
     const only = makeFunction({ SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SERVICE_ROLE_KEY: 'ey.legacy' });

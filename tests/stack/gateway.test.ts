@@ -98,12 +98,12 @@ describe('functions behind the gateway', () => {
 });
 
 describe('what the database knows of the project', () => {
-  it('is its URL and its secret key, in Vault', async () => {
+  it('is its URL and its ring secret, in Vault', async () => {
     const headers = { apikey: stack.secretKey };
     const answer = await fetch(`${stack.apiUrl}/rest/v1/rpc/project_secrets`, { method: 'POST', headers });
     expect(await answer.json()).toEqual({
       pipeline_project_url: stack.apiUrl,
-      pipeline_secret_key: stack.secretKey,
+      pipeline_ring_secret: stack.ringSecret,
     });
   });
 });

@@ -174,9 +174,9 @@ export class Engine {
   }
 
   /** Sets the secrets that the doorbell needs. */
-  async configureDoorbell(url = 'http://project.test', key = 'sb_secret_test'): Promise<void> {
+  async configureDoorbell(url = 'http://project.test', secret = 'ring_secret_test'): Promise<void> {
     await this.sql.query(`select vault.create_secret($1, 'pipeline_project_url')`, [url]);
-    await this.sql.query(`select vault.create_secret($1, 'pipeline_secret_key')`, [key]);
+    await this.sql.query(`select vault.create_secret($1, 'pipeline_ring_secret')`, [secret]);
   }
 
   /** What pg_net has been asked to send so far. */

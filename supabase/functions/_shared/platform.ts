@@ -1,4 +1,4 @@
-import { verifyAuth } from '@supabase/server/core';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { MisconfiguredError } from './errors.ts';
 import type { Env } from './settings.ts';
 
@@ -7,11 +7,19 @@ export interface Platform {
   url: string;
   secretKey: string;
   secretKeys: Record<string, string>;
+  /** Opens nothing but the doorbells. Without it the secret key rings. */
+  ringSecret?: string | undefined;
 }
 
+/** Who calls: whoever knows the ring secret may ring and do nothing else, whoever knows a secret key is the project. */
+export type Caller = 'ringer' | 'project';
+
+/** The header that carries the ring secret. The secret key goes into `apikey`, which gateways check. */
+const RING_HEADER = 'x-pipeline-ring-secret';
+
 /**
- * Reads what Supabase puts into every function's environment: the secret keys, or only the legacy service-role key.
- * Throws a MisconfiguredError that names what is missing.
+ * Reads what Supabase puts into every function's environment: the secret keys, or only the legacy service-role key; and
+ * PIPELINE_RING_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
  */
 export function readPlatform(env: Env): Platform {
   const url = env.SUPABASE_URL?.replace(/\/+$/, '');
@@ -27,23 +35,52 @@ export function readPlatform(env: Env): Platform {
         'set SUPABASE_SECRET_KEYS to {"default":"sb_secret_…"} with a secret key of the project.',
     );
   }
-  return { url, secretKey, secretKeys };
+  return { url, secretKey, secretKeys, ringSecret: env.PIPELINE_RING_SECRET?.trim() || undefined };
+}
+
+/** The headers with which one function rings another. */
+export function ringHeaders({ ringSecret, secretKey }: Platform): Record<string, string> {
+  return ringSecret ? { [RING_HEADER]: ringSecret } : { apikey: secretKey };
 }
 
 /**
- * Checks that a request shows one of the project's secret keys in its `apikey` header.
- * Returns null when it does, else the answer to give.
+ * Tells who calls: the project, when `apikey` holds one of its secret keys; a ringer, when the request shows the ring
+ * secret; null for anybody else. How long it takes tells nothing about a key.
  */
-export async function refuseStranger(request: Request, platform: Platform): Promise<Response | null> {
-  const { error } = await verifyAuth(request, {
-    auth: 'secret:*',
-    env: { url: platform.url, secretKeys: platform.secretKeys, publishableKeys: {}, jwks: null },
-  });
-  if (!error) return null;
-  return Response.json(
-    { error: { code: 'unauthorized', message: 'Send a secret key of this project in the header "apikey".' } },
-    { status: 401 },
+export function callerOf(request: Request, { secretKeys, ringSecret }: Platform): Caller | null {
+  if (isOneOf(request.headers.get('apikey'), Object.values(secretKeys))) return 'project';
+  if (ringSecret && isOneOf(request.headers.get(RING_HEADER), [ringSecret])) return 'ringer';
+  return null;
+}
+
+/** Checks that a request shows one of the project's secret keys. Returns null when it does, else the answer to give. */
+export function refuseStranger(request: Request, platform: Platform): Response | null {
+  if (callerOf(request, platform) === 'project') return null;
+  return unauthorized('Send a secret key of this project in the header "apikey".');
+}
+
+/** Checks that a request may ring a doorbell. Returns null when it may, else the answer to give. */
+export function refuseRing(request: Request, platform: Platform): Response | null {
+  if (callerOf(request, platform)) return null;
+  return unauthorized(
+    `Ring with the value of PIPELINE_RING_SECRET in the header "${RING_HEADER}", or with a secret key of this project ` +
+      'in "apikey": set the function secret PIPELINE_RING_SECRET and Vault’s pipeline_ring_secret to the same value.',
   );
+}
+
+function unauthorized(message: string): Response {
+  return Response.json({ error: { code: 'unauthorized', message } }, { status: 401 });
+}
+
+function isOneOf(shown: string | null, keys: string[]): boolean {
+  if (!shown) return false;
+  const digest = digestOf(shown);
+  return keys.map((key) => timingSafeEqual(digest, digestOf(key))).includes(true);
+}
+
+/** Digests have one length, which timingSafeEqual() asks for. */
+function digestOf(key: string): Uint8Array {
+  return createHash('sha256').update(key).digest();
 }
 
 function namedKeys(json: string | undefined): Record<string, string> {

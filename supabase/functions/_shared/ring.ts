@@ -2,7 +2,7 @@ import type { Engine } from './engine-client.ts';
 import type { Ring } from './engine-contract.ts';
 import { messageOf } from './errors.ts';
 import type { Log } from './log.ts';
-import type { Platform } from './platform.ts';
+import { type Platform, ringHeaders } from './platform.ts';
 
 const RING_TIMEOUT_MS = 2_000;
 
@@ -25,7 +25,7 @@ export function createRinger(options: { platform: Platform; engine: Pick<Engine,
     try {
       const answer = await fetch(`${platform.url}/functions/v1/${stage.function}`, {
         method: 'POST',
-        headers: { apikey: platform.secretKey, 'content-type': 'application/json' },
+        headers: { ...ringHeaders(platform), 'content-type': 'application/json' },
         body: JSON.stringify({ pipeline: stage.pipeline, stage: stage.stage }),
         signal: AbortSignal.timeout(RING_TIMEOUT_MS),
       });

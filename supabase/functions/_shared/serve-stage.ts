@@ -9,7 +9,7 @@ import { finishCallback } from './finish-callback.ts';
 import { JobRecorder } from './job-recorder.ts';
 import { createLog } from './log.ts';
 import { parseJson } from './parse-json.ts';
-import { type Platform, readPlatform, refuseStranger } from './platform.ts';
+import { type Platform, readPlatform, refuseRing, refuseStranger } from './platform.ts';
 import { pollServices } from './poll-services.ts';
 import { type Env, processEnv, settingsFaults, workerSettings } from './settings.ts';
 import type { Stage } from './stage.ts';
@@ -38,8 +38,9 @@ export function serveStage(stage: Stage): void {
 
 /**
  * What the function answers. To a ring: 202 when it goes to work, 500 with the faults of its settings. To a callback that
- * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, 409 when
- * it is meant for a stage that is not its own. A GET with `?health` tells the state of the settings and starts nothing.
+ * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, in whose
+ * stead the ring secret will do for a ring, 409 when it is meant for a stage that is not its own. A GET with `?health` tells
+ * the state of the settings and starts nothing.
  */
 export function answerRequests(
   stage: Stage,
@@ -55,9 +56,11 @@ export function answerRequests(
       console.error(messageOf(error));
       return misconfigured([messageOf(error)]);
     }
-    const refusal = await refuseStranger(request, platform);
-    if (refusal) return refusal;
     const { searchParams } = new URL(request.url);
+    const stranger = refuseStranger(request, platform);
+    const mayRing = request.method === 'POST' && searchParams.size === 0;
+    const refusal = mayRing ? refuseRing(request, platform) : stranger;
+    if (refusal) return refusal;
     if (searchParams.has('health')) {
       const faults = faultsOf(stage, env);
       return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'ok' });
@@ -68,16 +71,17 @@ export function answerRequests(
     const serving = { stage, env, platform, rpc: rpcFor(platform), background };
     const body = await request.text();
     if (searchParams.has('callback')) return answerCallback(serving, readOrigin(searchParams), body);
-    return answerBody(serving, body);
+    return answerBody(serving, body, stranger);
   };
 }
 
-/** Answers a ring, or job-poll's question after jobs. */
-async function answerBody(serving: Serving, text: string): Promise<Response> {
+/** Answers a ring, or job-poll's question after jobs; `stranger` is the answer to the latter unless the project asks. */
+async function answerBody(serving: Serving, text: string, stranger: Response | null): Promise<Response> {
   const { data: asked } = request.safeParse(parseJson(text));
   const wrong = wrongStage(serving.stage, { pipeline: asked?.pipeline, stage: asked?.stage });
   if (wrong) return wrong;
-  return asked?.jobs ? answerPoll(serving, asked.jobs) : answerRing(serving);
+  if (!asked?.jobs) return answerRing(serving);
+  return stranger ?? answerPoll(serving, asked.jobs);
 }
 
 function answerRing({ stage, env, platform, rpc, background }: Serving): Response {

@@ -3,7 +3,7 @@ import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engi
 import type { JobFault, WaitingJob } from '../_shared/engine-contract.ts';
 import { classify, messageOf } from '../_shared/errors.ts';
 import { createLog } from '../_shared/log.ts';
-import { type Platform, readPlatform, refuseStranger } from '../_shared/platform.ts';
+import { type Platform, readPlatform, refuseRing } from '../_shared/platform.ts';
 import { type Env, readSettings, workerSettings } from '../_shared/settings.ts';
 
 const JOBS_A_ROUND = 20;
@@ -12,7 +12,7 @@ const ASK_TIME_MS = 15_000;
 
 const log = createLog({ function: 'job-poll' });
 
-/** Answers the poller's doorbell: 202 when it goes to work, 401 without the secret key, 500 for a wrong setting. */
+/** Answers the poller's doorbell: 202 when it goes to work, 401 without the ring secret or a secret key, 500 for a wrong setting. */
 export function answerPollDoorbell(
   env: Env,
   background: (work: Promise<void>) => void,
@@ -21,7 +21,7 @@ export function answerPollDoorbell(
   return async (request) => {
     try {
       const platform = readPlatform(env);
-      const refusal = await refuseStranger(request, platform);
+      const refusal = refuseRing(request, platform);
       if (refusal) return refusal;
       const settings = readSettings(workerSettings, env);
       const budget = createBudget(settings.WORKER_SECONDS);
