@@ -48,7 +48,8 @@ declare
 begin
   if p_schedule ~* '^\s*([1-9]|[1-5][0-9])\s+seconds?\s*$'
      or p_schedule ~* '^\s*@(yearly|annually|monthly|weekly|daily|midnight|hourly)\s*$'
-     or p_schedule ~ format('^\s*%s(\s+%s){4}\s*$', v_field, v_field) then
+     -- Five fields; whatever follows them is not read.
+     or p_schedule ~ format('^\s*%s(\s+%s){4}(\s|$)', v_field, v_field) then
     return;
   end if;
   raise exception 'invalid schedule: %', p_schedule
