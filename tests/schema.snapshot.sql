@@ -297,6 +297,10 @@ table pipeline.pipelines
   CREATE UNIQUE INDEX pipelines_pkey ON pipeline.pipelines USING btree (id)
   CREATE UNIQUE INDEX pipelines_replaces_key ON pipeline.pipelines USING btree (replaces_id)
 sequence pipeline.pipelines_id_seq
+table pipeline.posts unlogged
+  column posted_at timestamp with time zone not null default transaction_timestamp()
+  column request_id bigint not null
+  CREATE INDEX posts_by_time ON pipeline.posts USING btree (posted_at)
 view pipeline.queue_depth
   column in_backoff bigint
   column oldest_due_at timestamp with time zone
@@ -1063,8 +1067,8 @@ function pipeline.chunks__deleted() returns trigger language plpgsql volatile se
 function pipeline.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
 function pipeline.chunks__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64772e7fb94bfc4d0833a4e817a7f2cf
-function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ab4454d5ca40596aca2b7e0b4166ffec
-function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body dcb04ce39a8af0d743917e610004034f
+function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b51d6b637290dccabf45b2cbe8a485eb
+function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 29702e4a94fd2c3ede8f44294ba56532
 function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae2dec46b745342cacac4e728831ba8
 function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7a2df580f3f7d717d0f06e4bd4562587
 function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body f96f5a40a31ae5d4424ff7be0cc7f776
@@ -1084,7 +1088,7 @@ function pipeline.define(p_definition jsonb) returns integer language plpgsql vo
 function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5030e1c4ec45daa599dc8432b67d2009
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
-function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body a6b5fe02a1dd4b22e2e46dcb62469635
+function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body e44606ec6161cae4dc3b01380b8bab74
 function pipeline.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5a422bcd40a2041ddfdff7ca0826e619
 function pipeline.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2c8ce6cc5827edbcc625dcee27869466
 function pipeline.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1131,6 +1135,7 @@ function pipeline.forget(p_pipeline_id integer, p_entity_ids text[]) returns voi
 function pipeline.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 82d7a58a611a578dd0555b54e61d719d
 function pipeline.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e6f4b61a9b4f06387de5cf76abfea8c7
 function pipeline.forget_lanes(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 89c371b4813c9d246162245608e5fb2d
+function pipeline.forget_posts(p_keep integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 55f40f67993882dd29b69afe61c4e588
 function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b04f5cc491925261f08792abf4403d5b
 function pipeline.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c082cfcb19298a1058ac13d2adf6a5e9
 function pipeline.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
@@ -1166,6 +1171,7 @@ function pipeline.lane_key(p_value text, p_part text) returns text language sql 
 function pipeline.lane_keys(p_stage pipeline.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa7f973bf70325be319179873ad32bc3
 function pipeline.lanes_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
 function pipeline.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf05a173d8e613869bb10b4bfe1dd34
+function pipeline.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2a47d66a3f8f855cac654c536f1b2cbe
 function pipeline.late_attempts(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd0f387be9747127462163a81e4da03
 function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 956457b86ecf0f14c05b51abf11f09af
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
@@ -1181,6 +1187,7 @@ function pipeline.limit_faults() returns TABLE(rule text, run_id bigint, attempt
 function pipeline.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 298943072a33e95dd5db25b6233da258
 function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d278fd791318000ab51829f382c8693
 function pipeline.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fb5331fe9dac12133cf06c31e4008c30
+function pipeline.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 637e43fa908fe6bb63494114ae4eea47
 function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9ac6a8c0305491d705d440f945b1b7a7
 function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function pipeline.may_claim(p_stage pipeline.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 67069cc596b60fa765ba9bf19b009966
@@ -1216,7 +1223,7 @@ function pipeline.passage_began(p_run_id bigint, p_stage_id integer, p_passage i
 function pipeline.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
 function pipeline.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 662cdc99ccaf63e3f15fdb56ed045c63
 function pipeline.place_attempts(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29fa6ef3487d5396446df60310bb61e2
-function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 79ac9318bab523216832e3ff1c93f2c6
+function pipeline.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d0a2081bdd7bc55ac3868c992ee9249
 function pipeline.pressing_stage(p_stage pipeline.stages) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 736d6b5bfe0b4cdb75a5c74810b5a9b8
 function pipeline.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f716e0f9713436bebf0905ebfa24677b
 function pipeline.project(p_stage_id integer, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bec7ad4143a3175eac70aaf31153cf68
@@ -1224,8 +1231,8 @@ function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns vo
 function pipeline.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 766f820a1ea1eeafb0aaa83237c45a4e
 function pipeline.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f0f47875d96f32f148be840f12c63b62
 function pipeline.project_started(p_stage pipeline.stages, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aff96e4d3dec5ce17d2ae574f1061b3e
-function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d8187b2ba3892ddf359a68e206e1c8db
-function pipeline.prune_alerts(p_before timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 445fc6f6f1eb4ee0b83a258572ed297a
+function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9187157c2b7fd11e9c125bf7e1332388
+function pipeline.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fc48adfa835f25b612cff60bac30a44b
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
 function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c11e76d204077689f0c8dfc212555536
 function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 418b62748089d04558a5191306c19094
@@ -1271,7 +1278,8 @@ function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns
 function pipeline.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5285f155c0421795f51b1a9993229d88
 function pipeline.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75f4d7117a03b1635bfd0278b0560be6
 function pipeline.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
-function pipeline.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6130abcc6fbe5051fa1aa4f86b779ecb
+function pipeline.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 1c9d2caae0e55985bbbb72fa47879f8c
+function pipeline.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a7ffc6b81ee3522f28426325ce7fa99a
 function pipeline.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ba2a526de65678a39fab1798ad8bbc17
 function pipeline.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b767298ed83fef056d7facfd4245806
 function pipeline.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cd8b66affba8cfc8696cb5363d7a3f93
@@ -1300,10 +1308,11 @@ function pipeline.start_stage(p_run bigint, p_stage text) returns void language 
 function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
 function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd06640a3b786af7891b7f049efd0fca
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
-function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ff56dd356be5e7ea93551a03beaafdf
+function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1f3235d1c2fdb5540864f4f099865892
 function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
 function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 60bcb8c1325b3f7ad21eb720eec5bc2e
 function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
+function pipeline.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 127b0e6b356863744b24ba4ba381f9b9
 function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf0c7bcc03bff09cdc53d6af6738966
 function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e643867fe67695b371eb21914a3a73b4
 function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bf93cebcad255e3e510ad8ca376dc32c
@@ -1330,7 +1339,7 @@ function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) retu
 function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 695ea5d446f788f5f1020ac086b7297c
 function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body fbb13550a29927db2fbb6744d888e0c1
 function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 88890aac739e9dc0535acb8d1f7cc8a7
-function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34daeff9b4578ca83caeec40fd9c447b
+function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75516f98673bb4c03ceaeea450caa15b
 function pipeline.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body afeded5fc8f07e361e113072b3485383
 function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
 function pipeline.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c2e17552b84a58252ca1982aab84f553
@@ -1379,14 +1388,15 @@ function public.pipeline_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::i
   grant execute to service_role
 function public.pipeline_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 755872609008a2afb4f8bc771c850310
   grant execute to service_role
-function public.pipeline_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ee81a13ace3e58f191c05d1f3f0595c9
+function public.pipeline_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 56dcd86ba35ec4a6643241ec7520de73
   grant execute to service_role
 function public.pipeline_ring(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c30f6ca6b6e01d857b2d8959daec1671
   grant execute to service_role
 function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 74bc32a1848f0553333ada006a2b3253
   grant execute to service_role
+function public.pipeline_sweep() returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, statement_timeout=60s body 36cbdb163d0bd61b95827a5a378dad41
+  grant execute to service_role
 function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e350c34d100f6f11418a9c1c142c0d39
   grant execute to service_role
-schedule millrace-poll "2 seconds" select pipeline.ring_polls()
 schedule millrace-prune "17 3 * * *" select pipeline.prune()
 schedule millrace-sweep "10 seconds" select pipeline.sweep()

@@ -16,7 +16,7 @@ export interface PgNet {
 export function startPgNet(url: string, report: (message: string) => void): PgNet {
   const stopping = new AbortController();
   const sender = createSender(stopping.signal);
-  const done = keepSession(url, 'pg_net', stopping.signal, report, async (client) => {
+  const done = keepSession(url, 'pg_net 0.20.0', stopping.signal, report, async (client) => {
     await client.query(`set search_path = ''`);
     const wake = listen(client, stopping.signal);
     await client.query('listen pg_net_wake');

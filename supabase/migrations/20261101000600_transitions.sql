@@ -355,6 +355,9 @@ begin
   )
   select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::pipeline.change) into v_changes from waiting w;
   perform pipeline.project(p_stage_id, v_changes);
+  if (select s.poll_every is not null from pipeline.stages s where s.id = p_stage_id) then
+    perform pipeline.schedule_polls();
+  end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
   insert into pipeline.tallies (fan_out_id)
   select f.id from unnest(p_items) i join pipeline.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';

@@ -70,6 +70,48 @@ as $$
 $$;
 comment on function pipeline.ring_secret_remedy() is 'How an operator sets the ring secret on both sides.';
 
+-- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged as pg_net's are, so that
+-- the crash which starts pg_net's ids over empties it too; and like them it has the server's time, not the engine's.
+create unlogged table pipeline.posts (
+  request_id bigint not null,
+  posted_at timestamptz not null default transaction_timestamp()
+);
+create index posts_by_time on pipeline.posts (posted_at);
+comment on table pipeline.posts is 'The last requests that the engine gave to pg_net.';
+
+create function pipeline.forget_posts(p_keep int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oldest timestamptz := (
+    select p.posted_at from pipeline.posts p order by p.posted_at desc offset p_keep - 1 limit 1);
+begin
+  delete from pipeline.posts p
+  where p.ctid = any (array(
+    select o.ctid from pipeline.posts o where o.posted_at < v_oldest for update skip locked));
+end
+$$;
+comment on function pipeline.forget_posts(int) is 'Deletes all but about this many of the newest posts.';
+
+create function pipeline.last_answers(p_limit int)
+returns table (status_code int, error_msg text, content text)
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_posts pipeline.posts[] := array(
+    select p from pipeline.posts p order by p.posted_at desc limit p_limit);
+begin
+  return query
+    select r.status_code, r.error_msg, r.content
+    from unnest(v_posts) p
+    -- pg_net dates an answer by the start of its own transaction, which may be a moment before ours.
+    join net._http_response r on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+    where r.created > (select min(o.posted_at) from unnest(v_posts) o) - interval '1 minute';
+end
+$$;
+comment on function pipeline.last_answers(int) is
+  'What the functions answered to the last so many posts of the engine, as far as they did.';
+
 -- The one place that calls pg_net. A setting that is missing or wrong is reported, never raised: the user's own write goes on.
 create function pipeline.post(p_function text, p_body jsonb) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -77,6 +119,7 @@ as $$
 declare
   v_url text;
   v_headers jsonb;
+  v_request bigint;
 begin
   -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
   v_url := pipeline.setting('project_url');
@@ -91,10 +134,11 @@ begin
         || pipeline.ring_secret_remedy()));
     return false;
   end if;
-  perform net.http_post(
+  v_request := net.http_post(
     url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
     headers := v_headers || '{"Content-Type": "application/json"}',
     timeout_milliseconds := 5000);
+  insert into pipeline.posts (request_id) values (v_request);
   return true;
 exception
   when query_canceled or deadlock_detected or serialization_failure then raise;

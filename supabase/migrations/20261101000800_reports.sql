@@ -379,7 +379,11 @@ begin
     select f from (select distinct a.stage_id from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join pipeline.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
       unnest(pipeline.followers_with_work(s.stage_id)) f)
     || pipeline.rings_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
-  return jsonb_build_object('items', v_done.verdicts, 'ring', pipeline.ring_list(v_ring), 'fold', pipeline.parents_to_fold('{}'));
+  return jsonb_build_object(
+    'items', v_done.verdicts,
+    'ring', pipeline.ring_list(v_ring),
+    'sweep_due', pipeline.sweep_due(),
+    'fold', pipeline.parents_to_fold('{}'));
 end
 $$;
 comment on function public.pipeline_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';

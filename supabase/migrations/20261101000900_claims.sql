@@ -202,6 +202,19 @@ end
 $$;
 comment on function pipeline.needs_of(bigint, int, int) is 'The results of what a stage of a run needs, by the names of the stages; null when it needs nothing.';
 
+-- pg_cron stalls now and then, so workers and callbacks look after the sweep as well: an answer that says so has its
+-- receiver call pipeline_sweep(), in a transaction of its own.
+create function pipeline.sweep_due() returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select s.value::timestamptz <= pipeline.now() - interval '1 minute'
+    from pipeline.settings s where s.name = 'last_sweep_at');
+end
+$$;
+comment on function pipeline.sweep_due() is 'Whether the last sweep is over a minute old.';
+
 -- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
 -- something to fold.
 create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items json, p_wait_ms int default null) returns json
@@ -212,6 +225,7 @@ begin
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
     'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
+    'sweep_due', pipeline.sweep_due(),
     'fold', case when p_stage.kind = 'map' or (select p.is_child from pipeline.pipelines p where p.id = p_stage.pipeline_id) then pipeline.parents_to_fold('{}') else '{}' end);
 end
 $$;

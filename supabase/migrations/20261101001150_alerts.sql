@@ -216,15 +216,20 @@ end
 $$;
 comment on function pipeline.forget_alerts(bigint[]) is 'Removes the alerts of runs that are being deleted, without waiting for anybody.';
 
-create function pipeline.prune_alerts(p_before timestamptz) returns void
+create function pipeline.prune_alerts(p_before timestamptz) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_pruned int;
 begin
   delete from pipeline.alerts l where l.id in (
     select o.id from pipeline.alerts o
     where o.resolved_at < p_before or not exists (select from pipeline.runs r where r.id = o.run_id) limit 10000 for update skip locked);
+  get diagnostics v_pruned = row_count;
+  return v_pruned;
 end
 $$;
-comment on function pipeline.prune_alerts(timestamptz) is 'Removes alerts that were resolved before this time, and those whose run is gone, at most 10,000.';
+comment on function pipeline.prune_alerts(timestamptz) is
+  'Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000, and says how many.';
 
 revoke all on all functions in schema pipeline from public;

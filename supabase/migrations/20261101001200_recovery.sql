@@ -1,6 +1,6 @@
 -- Chapter 31: recovery
 --
--- pg_cron calls sweep() every ten seconds. It makes good whatever got lost: leases of dead workers, jobs that never
+-- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
 -- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
 
 create function pipeline.sweep_leases(p_pipeline_id int, p_limit int) returns int
@@ -146,12 +146,39 @@ begin
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
       select from pipeline.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
   delete from pipeline.workers w where w.id in (select o.id from pipeline.workers o where o.heartbeat_at < pipeline.now() - interval '1 hour' for update skip locked);
+  perform pipeline.forget_posts(100);
+  perform pipeline.schedule_polls();
+  if exists (
+    select from pipeline.attempts a where a.poll_at <= pipeline.now() - interval '1 minute') then
+    perform pipeline.ring_polls();
+  end if;
   update pipeline.settings s set value = pipeline.now()::text
   where s.name in (select o.name from pipeline.settings o where o.name = 'last_sweep_at' for update skip locked);
   return v_done;
 end
 $$;
 comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings; raises alerts. Harmless at any time.';
+
+-- The API's own eight seconds are not enough for all that may have piled up.
+create function public.pipeline_sweep() returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set statement_timeout = '60s'
+as $$
+begin
+  if not pg_try_advisory_xact_lock(hashtext('pipeline.sweep')) then
+    return jsonb_build_object('swept', false);
+  end if;
+  -- In a statement after the lock: whoever held it may just have swept.
+  if not pipeline.sweep_due() then
+    return jsonb_build_object('swept', false);
+  end if;
+  perform pipeline.sweep();
+  return jsonb_build_object('swept', true);
+end
+$$;
+comment on function public.pipeline_sweep() is
+  'Sweeps if the last sweep is over a minute old and nobody else does so now.';
 
 create function pipeline.ring_polls() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -167,28 +194,57 @@ end
 $$;
 comment on function pipeline.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
+create function pipeline.lock_prunable(p_before timestamptz, p_after bigint, p_limit int) returns bigint[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id
+    from pipeline.runs r
+    where r.id > coalesce(p_after, 0) and r.status <> 'running' and r.finished_at < p_before
+      -- A parent that still waits counts its children, and one that is over may have late ones.
+      and not exists (
+        select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
+      and not exists (
+        select from pipeline.fan_outs f
+        join pipeline.runs c on c.fan_out_id = f.id and c.status = 'running'
+        where f.run_id = r.id)
+    order by r.id limit p_limit for update of r skip locked);
+end
+$$;
+comment on function pipeline.lock_prunable(timestamptz, bigint, int) is
+  'Locks and returns the next so many runs, by id, that ended before this time and that nobody needs.';
+
 create function pipeline.prune() returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_before timestamptz := pipeline.now() - make_interval(days => pipeline.setting('retention_days')::int);
-  v_runs bigint[];
+  v_ends timestamptz := pipeline.now() + interval '2 seconds';
+  v_batch bigint[];
+  v_runs int := 0;
+  v_more boolean;
 begin
-  v_runs := array(
-    select r.id from (
-      select r.id from pipeline.runs r where r.status <> 'running' and r.finished_at < v_before
-        -- A parent that still waits counts its children, and one that is over may have late ones.
-        and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
-        and not exists (select from pipeline.fan_outs f join pipeline.runs c on c.fan_out_id = f.id and c.status = 'running' where f.run_id = r.id)
-      order by r.id limit 10000 for update skip locked) r);
-  perform pipeline.delete_runs(v_runs);
+  loop
+    v_batch := pipeline.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
+    perform pipeline.delete_runs(v_batch);
+    v_runs := v_runs + cardinality(v_batch);
+    v_more := cardinality(v_batch) = 1000;
+    exit when not v_more or pipeline.now() >= v_ends;
+  end loop;
   perform pipeline.prune_decisions();
-  perform pipeline.prune_alerts(v_before);
+  v_more := pipeline.prune_alerts(v_before) = 10000 or v_more;
   delete from pipeline.log l where l.at < v_before;
-  delete from cron.job_run_details d using cron.job j where j.jobid = d.jobid and j.jobname like 'millrace-%' and d.end_time < pipeline.now() - interval '1 day';
-  return jsonb_build_object('runs', cardinality(v_runs));
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select pipeline\.(sweep|ring_polls|prune)\(\)$'
+    and d.end_time < pipeline.now() - interval '1 day';
+  perform pipeline.schedule_pruning(v_more);
+  return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;
-comment on function pipeline.prune() is 'Deletes finished runs older than retention_days (10,000 a call), old log lines and alerts, and the engine''s own rows of cron.job_run_details.';
+comment on function pipeline.prune() is
+  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines and alerts, '
+  'and the engine''s own rows of cron.job_run_details. When there is more, pg_cron goes on until it is done.';
 
 revoke all on all functions in schema pipeline from public;

@@ -283,7 +283,15 @@ begin
   return query select 'the sweep has run in the last minute', coalesce(v_swept > pipeline.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
   return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
     coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no rings yet')
-    from (select h.status_code, h.error_msg, h.content from net._http_response h order by h.id desc limit 20) n;
+    from pipeline.last_answers(20) n;
+  return query
+    select 'pg_net''s worker runs', w.pid is not null,
+      coalesce('process ' || w.pid, 'it is not in pg_stat_activity: select net.worker_restart()')
+    from (
+      select min(a.pid) as pid
+      from pg_stat_activity a
+      where a.datname = current_database()
+        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
   -- But for those that wait for their limits.
   return query select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format('stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name, to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id), 'nothing waits')

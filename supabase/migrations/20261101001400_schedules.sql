@@ -1,21 +1,59 @@
 -- Chapter 34: schedules, and the doors
 --
--- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval in use.
+-- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval of any stage, and
+-- is scheduled only while a job waits to be polled: a job that runs every two seconds costs a session each time, and rows
+-- of history. Whoever begins to wait schedules it; the sweep takes it off, and makes good where the two crossed.
 
 create function pipeline.schedule_polls() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
 as $$
 declare
-  v_seconds int := (select ceil(extract(epoch from min(s.poll_every))) from pipeline.stages s where s.poll_every is not null);
+  v_every interval := (
+    select least(min(s.poll_every), interval '59 seconds')
+    from pipeline.stages s
+    where s.poll_every is not null
+      and exists (select from pipeline.attempts a where a.poll_at is not null)
+    having count(*) > 0);
+  v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
 begin
-  if v_seconds is not null then
-    perform cron.schedule('millrace-poll', least(v_seconds, 59) || ' seconds', 'select pipeline.ring_polls()');
+  if v_wanted is not distinct from (
+    select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
+    return;
+  end if;
+  -- Nobody waits for another's row of cron.job: who is too late leaves it to the next sweep.
+  if not pg_try_advisory_xact_lock(hashtext('pipeline.schedule_polls')) then
+    return;
+  end if;
+  if v_wanted is not null then
+    perform cron.schedule('millrace-poll', v_wanted, 'select pipeline.ring_polls()');
   elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
     perform cron.unschedule('millrace-poll');
   end if;
+exception
+  when query_canceled or deadlock_detected or serialization_failure then raise;
+  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep tries again.
+  when others then
+    perform pipeline.report('error', 'polls_not_scheduled', 'The poller could not be scheduled: ' || sqlerrm);
 end
 $$;
-comment on function pipeline.schedule_polls() is 'Schedules the completion poller at the shortest poll interval of any stage, or not at all.';
+comment on function pipeline.schedule_polls() is
+  'Schedules the completion poller at the shortest poll interval of any stage while a job waits, else not at all.';
+
+create function pipeline.schedule_pruning(p_more boolean) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scheduled boolean := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select pipeline.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+comment on function pipeline.schedule_pruning(boolean) is
+  'Has pg_cron call prune() every five seconds as long as there is more to prune.';
 
 select cron.schedule('millrace-sweep', '10 seconds', 'select pipeline.sweep()');
 select cron.schedule('millrace-prune', '17 3 * * *', 'select pipeline.prune()');

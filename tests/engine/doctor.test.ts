@@ -8,7 +8,14 @@ import { resume, Worker, waiting } from '../support/worker.ts';
 const amiss = (engine: Engine) =>
   engine.rows<{ what: string; detail: string }>('select what, detail from pipeline.doctor() where not ok');
 
+/** What pg_net's worker looks like to others. */
+async function showNetWorker(engine: Engine): Promise<void> {
+  const worker = await engine.database.connect('supabase_admin');
+  await worker.query(`set application_name = 'pg_net 0.20.0'`);
+}
+
 async function healthy(engine: Engine): Promise<void> {
+  await showNetWorker(engine);
   await engine.configureDoorbell();
   await engine.pipeline([{ name: 'only' }]);
   await engine.sql.query('revoke all on public.items from anon, authenticated');
@@ -21,6 +28,7 @@ test('doctor finds nothing amiss in a configured project whose sweep runs', asyn
 });
 
 test('doctor tells of settings that are missing, with the statements that set them', async ({ engine }) => {
+  await showNetWorker(engine);
   await engine.sql.query('select pipeline.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'project_url is set', detail: expect.stringContaining('vault.create_secret') },
@@ -29,12 +37,14 @@ test('doctor tells of settings that are missing, with the statements that set th
 });
 
 test('doctor tells of a project URL that is none', async ({ engine }) => {
+  await showNetWorker(engine);
   await engine.configureDoorbell('localhost:8000');
   await engine.sql.query('select pipeline.sweep()');
   expect(await amiss(engine)).toEqual([{ what: 'project_url is set', detail: 'localhost:8000' }]);
 });
 
 test('doctor tells of a doorbell that rings with the secret key, which any SQL role can read', async ({ engine }) => {
+  await showNetWorker(engine);
   await engine.configureDoorbell();
   await engine.sql.query(`delete from vault.secrets where name = 'pipeline_ring_secret'`);
   await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'pipeline_secret_key')`);
@@ -63,10 +73,12 @@ test('doctor tells of a sweep that stopped, and of schedules that are gone', asy
 test('doctor tells of rings that the functions did not answer', async ({ engine }) => {
   await healthy(engine);
   const owner = await engine.database.connect('supabase_admin');
+  await engine.queued('only');
   const content = '{"error":{"code":"wrong_stage","message":"This function was rung for \\"two\\"."}}';
-  await owner.query('insert into net._http_response (id, status_code, content) values (1, 202, null), (2, 401, $1)', [
-    content,
-  ]);
+  await owner.query(
+    'insert into net._http_response (id, status_code, content) select id, 401, $1 from net.http_request_queue',
+    [content],
+  );
   const found = await amiss(engine);
   expect(found).toMatchObject([
     {
@@ -76,7 +88,48 @@ test('doctor tells of rings that the functions did not answer', async ({ engine 
   ]);
 });
 
+test('doctor judges no request of the project’s own, nor an answer of before a crash that started the ids over', async ({
+  engine,
+}) => {
+  await healthy(engine);
+  const owner = await engine.database.connect('supabase_admin');
+  await engine.sql.query(`select net.http_post(url => 'http://elsewhere.test')`);
+  await engine.queued('only');
+  const answer = `insert into net._http_response (id, status_code, created)`;
+  await owner.query(`${answer} select id, 500, now() from net.http_request_queue where url like '%elsewhere%'`);
+  await owner.query(`${answer} select id, 500, now() - interval '5 minutes' from net.http_request_queue`);
+  const judged = `select ok, detail from pipeline.doctor() where what = 'the functions answered the last rings'`;
+  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no rings yet' }]);
+  await owner.query(`${answer} select id, 202, now() from net.http_request_queue where url like '%flow-only'`);
+  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: '202' }]);
+});
+
+test('what doctor remembers of rings is bounded, and goes with pg_net’s own rows in a crash', async ({ engine }) => {
+  await healthy(engine);
+  await engine.sql.query(
+    `insert into pipeline.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
+  );
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.value('select array[count(*), max(request_id)]::int[] from pipeline.posts')).toEqual([100, 100]);
+  expect(
+    await engine.rows(
+      `select distinct relpersistence from pg_class where oid in ('pipeline.posts'::regclass, 'net._http_response'::regclass)`,
+    ),
+  ).toEqual([{ relpersistence: 'u' }]);
+});
+
+test('doctor tells when pg_net’s worker is gone, which sends the rings', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await amiss(engine)).toEqual([
+    { what: "pg_net's worker runs", detail: expect.stringContaining('net.worker_restart()') },
+  ]);
+  await showNetWorker(engine);
+  expect(await amiss(engine)).toEqual([]);
+});
+
 test('doctor tells of errors in the log for an hour', async ({ engine }) => {
+  await showNetWorker(engine);
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only');
   await engine.configureDoorbell();

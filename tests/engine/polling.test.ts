@@ -124,20 +124,73 @@ test('the poller is rung only while a job is due', async ({ engine }) => {
   expect(urls.at(-1)).toBe('http://project.test/functions/v1/job-poll');
 });
 
-test('the poller is scheduled at the shortest interval of any stage, and not at all without one', async ({
+const schedule = (engine: Engine) => engine.value(`select schedule from cron.job where jobname = 'millrace-poll'`);
+
+test('the poller is scheduled while a job waits, at the shortest interval of any stage, and by nobody else', async ({
   engine,
 }) => {
-  const schedule = () => engine.value(`select schedule from cron.job where jobname = 'millrace-poll'`);
+  await engine.sql.query('update pipeline.stages set poll_every = null');
   const stage = (seconds?: number) => [
     { name: 'only', kind: 'external', completion: { callback: true, poll_seconds: seconds } },
   ];
-  await engine.sql.query('update pipeline.stages set poll_every = null');
   await engine.pipeline(stage(7));
-  expect(await schedule()).toBe('7 seconds');
+  expect(await schedule(engine)).toBeUndefined();
+  await engine.queued('only');
+  const worker = await Worker.of(engine, 'only');
+  const item = await worker.takeOne();
+  await worker.report(waiting(item, 'job-0'));
+  expect(await schedule(engine)).toBe('7 seconds');
   await engine.pipeline(stage(1));
-  expect(await schedule()).toBe('1 seconds');
-  await engine.pipeline(stage());
-  expect(await schedule()).toBeUndefined();
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await schedule(engine)).toBe('1 seconds');
+  await resume(engine, [jobEnd(item, 'job-0')]);
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await schedule(engine)).toBeUndefined();
+});
+
+test('nobody waits for whoever schedules the poller at the same time', async ({ engine }) => {
+  await engine.sql.query('update pipeline.stages set poll_every = null');
+  await engine.pipeline([{ name: 'only', kind: 'external', completion: { poll_seconds: 5 } }]);
+  await engine.queued('only', 2);
+  const [one, two] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
+  const [first, second] = [await one.takeOne(), await two.takeOne()];
+  await one.client.query('begin');
+  await one.report(waiting(first, 'job-0'));
+  await two.client.query(`set lock_timeout = '5s'`);
+  expect(await two.report(waiting(second, 'job-1'))).toEqual(['accepted']);
+  await one.client.query('rollback');
+  expect(await schedule(engine)).toBeUndefined();
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await schedule(engine)).toBe('5 seconds');
+});
+
+test('a poller that cannot be scheduled fails no job: it is reported, and the sweep tries again', async ({
+  engine,
+}) => {
+  await engine.configureDoorbell();
+  const owner = await engine.database.connect('supabase_admin');
+  await owner.query('alter table cron.job add constraint broken check (jobname <> $$millrace-poll$$)');
+  const [attempt] = await waitingJobs(engine, 1);
+  expect(await engine.rows('select code from pipeline.log')).toEqual([{ code: 'polls_not_scheduled' }]);
+  await owner.query('alter table cron.job drop constraint broken');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await schedule(engine)).toBe('2 seconds');
+  expect(await resume(engine, [jobEnd({ submission: attempt as number }, 'job-0')])).toMatchObject({
+    items: [{ verdict: 'accepted' }],
+  });
+});
+
+test('jobs that are long due although nobody polls are rung for by the sweep', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await waitingJobs(engine, 1);
+  const polls = async () => (await engine.rings()).filter((ring) => ring.url.endsWith('/job-poll')).length;
+  await engine.advance('59 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await polls()).toBe(0);
+  await engine.sql.query(`update pipeline.attempts set deadline_at = deadline_at + interval '1 hour'`);
+  await engine.advance('6 seconds');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await polls()).toBe(1);
 });
 
 test('a limit or an interval out of bounds is refused', async ({ engine }) => {

@@ -99,6 +99,7 @@ describe('the public functions', () => {
       'pipeline_resume',
       'pipeline_ring',
       'pipeline_spawn',
+      'pipeline_sweep',
       'pipeline_turns',
     ]);
   });

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -135,4 +136,48 @@ test('an idle sweep reads no more when there are fifty times as many finished ru
   const few = await cost();
   await addFinished(101, 5_000);
   expect(await cost()).toBeLessThan(few * 1.5 + 20);
+});
+
+/** An item that a dead worker holds, its lease expired, while pg_cron stands still; and one that is queued. */
+async function stalled(engine: Engine): Promise<string> {
+  await engine.pipeline([{ name: 'only', retry: { max_attempts: 2, ...atOnce } }]);
+  await sweep(engine);
+  const [lost] = await engine.queued('only');
+  await (await Worker.of(engine, 'only')).takeOne();
+  await engine.advance('59 seconds');
+  await engine.queued('only');
+  return lost as string;
+}
+
+const pipelineSweep = async (client: pg.Client) =>
+  (await client.query('select public.pipeline_sweep() as a')).rows[0].a;
+
+test('when pg_cron stands still, whoever claims or reports next learns that the sweep is due, and makes up for it', async ({
+  engine,
+}) => {
+  const lost = await stalled(engine);
+  const worker = await Worker.of(engine, 'only');
+  expect(await worker.claim()).toMatchObject({ sweep_due: false });
+  await engine.advance('1 second');
+  const answer = await worker.claim();
+  expect(answer).toMatchObject({ sweep_due: true });
+  expect(await engine.value(`select public.pipeline_resume('[]') -> 'sweep_due'`)).toBe(true);
+  expect(await pipelineSweep(worker.client)).toEqual({ swept: true });
+  expect(await engine.attempts(lost)).toEqual(['only 1 failed', 'only 2 queued']);
+  expect(await worker.complete(answer.batch.map((item) => completed(item)))).toMatchObject({ sweep_due: false });
+});
+
+test('of two that make up for a late sweep at once one sweeps, and nobody sweeps again before a minute is over', async ({
+  engine,
+}) => {
+  await stalled(engine);
+  await engine.advance('1 second');
+  const [one, two] = [await engine.database.connect('service_role'), await engine.database.connect('service_role')];
+  await one.query('begin');
+  expect(await pipelineSweep(one)).toEqual({ swept: true });
+  expect(await pipelineSweep(two)).toEqual({ swept: false });
+  await one.query('commit');
+  expect(await pipelineSweep(two)).toEqual({ swept: false });
+  await engine.advance('1 minute');
+  expect(await pipelineSweep(two)).toEqual({ swept: true });
 });

@@ -148,6 +148,31 @@ test('prune deletes finished runs older than the retention with all that hangs o
   expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(1);
 });
 
+test('prune goes on until it is done: pg_cron calls it again while there is more than one call may take', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'only', ...options }]);
+  await engine.queued('only', 2600);
+  const worker = await Worker.of(engine, 'only');
+  for (let batch = await worker.take(500); batch.length > 0; ) {
+    ({ batch } = await worker.complete(
+      batch.map((item) => completed(item)),
+      500,
+    ));
+  }
+  await engine.advance('91 days');
+  const more = () => engine.rows(`select schedule, command from cron.job where jobname = 'millrace-prune-more'`);
+  // Each look at the clock takes a second, so that the third is over the two seconds of one call.
+  await engine.sql.query(`create or replace function pipeline.now() returns timestamptz
+    language plpgsql volatile set search_path = pg_catalog, pg_temp
+    as $$ declare v_at timestamptz; begin update public.test_clock set at = at + interval '1 second' returning at into v_at; return v_at; end $$`);
+  expect(await engine.value('select pipeline.prune()')).toEqual({ runs: 2000, more: true });
+  expect(await more()).toEqual([{ schedule: '5 seconds', command: 'select pipeline.prune()' }]);
+  expect(await engine.value('select pipeline.prune()')).toEqual({ runs: 600, more: false });
+  expect(await more()).toEqual([]);
+  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(0);
+});
+
 test("prune deletes old log lines and the engine's own rows of pg_cron's history alone", async ({ engine }) => {
   await engine.sql.query(`select pipeline.report('error', 'old', 'an old line')`);
   await engine.advance('91 days');
@@ -155,7 +180,8 @@ test("prune deletes old log lines and the engine's own rows of pg_cron's history
   await engine.sql.query(`select cron.schedule('mine', '* * * * *', 'select 1')`);
   const owner = await engine.database.connect('supabase_admin');
   await owner.query(
-    `insert into cron.job_run_details (jobid, end_time) select jobid, pipeline.now() - interval '2 days' from cron.job`,
+    `insert into cron.job_run_details (jobid, command, end_time)
+     select jobid, command, pipeline.now() - interval '2 days' from cron.job`,
   );
   await engine.sql.query('select pipeline.prune()');
   expect(await engine.rows('select code from pipeline.log')).toEqual([{ code: 'new' }]);

@@ -90,3 +90,22 @@ test('a handler that is still at work when its lease is lost ends without a word
     leads.stack.functions.logs('leads-intel').some((line) => /an outcome was not taken|leases were lost/.test(line)),
   );
 });
+
+test('pg_cron stands still: the next worker to come makes up for the sweep, and a dead worker’s lead goes on', async () => {
+  await leads.stack.pgCron.stop();
+  await leads.sweep();
+  const [lost = '', other = ''] = await leads.insert([
+    leads.site.add(['Sails and rigging']),
+    leads.site.add(['Masts and spars']),
+  ]);
+  const session = await leads.session();
+  await session.query(
+    `begin; update public.leads set scrape_status = 'queued' where id = '${lost}'; delete from net.http_request_queue; commit`,
+  );
+  await new TestWorker().claim('scrape');
+  await leads.advance('2 minutes');
+  await leads.queue([other]);
+  await leads.finished([lost, other]);
+  await leads.expectCompleted([lost, other]);
+  expect((await leads.attempts(lost)).slice(0, 2)).toEqual(['scrape 1 failed lost_lease', 'scrape 2 completed']);
+});

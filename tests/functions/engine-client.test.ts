@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   createEngine,
   EngineRefusal,
@@ -66,4 +66,40 @@ test('the interval between polls is sent only where it is set', async () => {
   await engine.poll(5);
   await engine.poll(5, 1_500);
   expect(rpc.mock.calls.map((call) => call[1])).toEqual([{ p_limit: 5 }, { p_limit: 5, p_poll_ms: 1_500 }]);
+});
+
+describe('an answer that says that the sweep is late', () => {
+  const late = { items: [], ring: [], sweep_due: true };
+
+  test('has it called once at a time, and holds up nobody', async () => {
+    let endSweep = (_: RpcAnswer) => {};
+    const sweeping = new Promise<RpcAnswer>((resolve) => {
+      endSweep = resolve;
+    });
+    const rpc = vi.fn(async (name: string) => (name === 'pipeline_sweep' ? sweeping : ok(late)));
+    const engine = createEngine({ rpc, retryUntil: () => Date.now() + 5_000, log: keepLog() });
+    await engine.resume([]);
+    await engine.resume([]);
+    const sweeps = () => rpc.mock.calls.filter(([name]) => name === 'pipeline_sweep').length;
+    expect(sweeps()).toBe(1);
+    endSweep(ok({ swept: true }));
+    await vi.waitFor(async () => {
+      await engine.resume([]);
+      expect(sweeps()).toBe(2);
+    });
+  });
+
+  test('fails no call when the sweep fails, which is told', async () => {
+    const log = keepLog();
+    const rpc = async (name: string) => (name === 'pipeline_sweep' ? failedAnswer(503) : ok(late));
+    const engine = createEngine({ rpc, retryUntil: () => Date.now() + 5_000, log });
+    await engine.resume([]);
+    await vi.waitFor(() => expect(log.lines.join()).toContain('the sweep is late'));
+  });
+
+  test('on time has nothing called', async () => {
+    const { rpc, engine } = engineThatAnswers([ok({ ...late, sweep_due: false })]);
+    await engine.resume([]);
+    expect(rpc).toHaveBeenCalledTimes(1);
+  });
 });

@@ -70,6 +70,14 @@ describe('pg_net', () => {
     expect(new URL(request?.url ?? '', web.url).searchParams.get('q')).toBe('x y&z');
   });
 
+  it('shows its worker to a role that sees all sessions and is no superuser', async () => {
+    const { rows } = await client.query(
+      `select current_setting('is_superuser') as super, count(*)::int as workers from pg_stat_activity
+       where datname = current_database() and (backend_type ilike '%pg_net%' or application_name ilike 'pg_net %')`,
+    );
+    expect(rows).toEqual([{ super: 'off', workers: 1 }]);
+  });
+
   it('gets and deletes', async () => {
     await client.query('select net.http_get(url => $1), net.http_delete(url => $1)', [`${web.url}/it`]);
     await until(() => web.received.length === 2);

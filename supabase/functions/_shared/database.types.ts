@@ -1006,6 +1006,7 @@ export type Database = {
         Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
         Returns: Json;
       };
+      pipeline_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
       pipeline_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
     };
     Enums: {

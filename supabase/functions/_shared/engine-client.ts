@@ -5,6 +5,7 @@ import * as contract from './engine-contract.ts';
 import type { Log } from './log.ts';
 import type { Platform } from './platform.ts';
 import type { ChildItem } from './spawn-children.ts';
+import { createSweeper } from './sweep.ts';
 
 /** What one call of a database function came to: the shape supabase-js answers with. */
 export interface RpcAnswer {
@@ -98,7 +99,7 @@ const LONGEST_PAUSE_MS = 2_000;
 /**
  * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated unchanged until `retryUntil`
  * (epoch milliseconds): every function takes a repeat as the same call. `renew` is tried once, its timer repeats it,
- * and so is `fold`, which the sweep repeats.
+ * and so is `fold`, which the sweep repeats. When an answer says that the sweep itself is late, it is called in the background.
  */
 export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
   const { rpc, retryUntil, log } = options;
@@ -122,6 +123,12 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     }
   }
 
+  const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'pipeline_sweep', {}, true), log);
+  const seen = <A extends { sweep_due: boolean }>(answer: A): A => {
+    sweepWhenDue(answer);
+    return answer;
+  };
+
   return {
     claim: (c) =>
       call(contract.claimAnswer, 'pipeline_claim', {
@@ -131,14 +138,14 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
         p_host: c.host,
         p_seq: c.seq,
         p_limit: c.limit,
-      }),
+      }).then(seen),
     complete: (c) =>
       call(contract.completeAnswer, 'pipeline_complete', {
         p_worker: c.worker,
         p_seq: c.seq,
         p_items: c.items,
         p_limit: c.limit,
-      }),
+      }).then(seen),
     renew: (worker, attempts) =>
       call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker, p_attempts: attempts }, true),
     leave: (worker, handOver) =>
@@ -170,7 +177,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     noteJobs: (jobs) => call(contract.noteJobsAnswer, 'pipeline_note_jobs', { p_jobs: jobs }, true),
     noteFaults: (faults) => call(contract.noteFaultsAnswer, 'pipeline_note_faults', { p_faults: faults }, true),
     jobOwner: (job) => call(contract.jobOwnerAnswer, 'pipeline_job_owner', { p_job: job }),
-    resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }),
+    resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }).then(seen),
   };
 }
 

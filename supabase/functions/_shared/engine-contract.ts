@@ -30,6 +30,9 @@ const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), r
 /** Fan-outs whose children have reported something. */
 const fold = z.array(z.number()).default([]);
 
+/** Whether the last sweep is over a minute old, so that whoever reads this calls pipeline_sweep. */
+const sweep_due = z.boolean().default(false);
+
 const admitted = z.object({
   status: z.enum(['working', 'empty']),
   reason: z.string().nullish(),
@@ -40,12 +43,14 @@ const admitted = z.object({
   /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
   wait_ms: z.number().nullish(),
   fold,
+  sweep_due,
 });
 const refused = z.object({
   status: z.literal('refused'),
   reason: z.string().nullish(),
   ring: z.array(ring).default([]),
   fold,
+  sweep_due,
 });
 const verdicts = { items: z.array(verdict) };
 
@@ -54,7 +59,8 @@ export const completeAnswer = z.discriminatedUnion('status', [admitted.extend(ve
 export const renewAnswer = z.object({ renewed: z.number(), lost: z.array(z.number()) });
 export const leaveAnswer = z.object({ left: z.boolean(), ring: z.array(ring) });
 export const ringAnswer = z.object({ rung: z.number() });
-export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring), fold });
+export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring), fold, sweep_due });
+export const sweepAnswer = z.object({ swept: z.boolean() });
 export const foldAnswer = z.object({ ring: z.array(ring), busy: z.array(z.number()), fold });
 /** A job whose poll is due. */
 export const waitingJob = z.object({
