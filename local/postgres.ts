@@ -8,6 +8,7 @@ import { postgresFolder } from './binaries.ts';
 import { childProcesses, waitUntilGone } from './child-processes.ts';
 import { freePort } from './free-port.ts';
 import { linkLibraries, postgresUser, reachableByOthers, reachablePostgres } from './postgres-user.ts';
+import { installVault } from './vault/install.ts';
 import type { Watchdog } from './watchdog.ts';
 
 const run = promisify(execFile);
@@ -41,6 +42,7 @@ function programs() {
   const original = postgresFolder();
   linkLibraries(original);
   const folder = reachablePostgres(original, user);
+  installVault(folder);
   const env = { PATH: '/usr/bin:/bin', TZ: 'UTC', LC_ALL: 'C', LD_LIBRARY_PATH: path.join(folder, 'lib') };
   return { folder, spawnOptions: { ...user, cwd: '/', env } };
 }

@@ -9,6 +9,7 @@ import { postgresFolder, supabaseBinary } from '../binaries.ts';
 import { applyMigrations, type Migrations, migrationFiles } from '../migrate.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
 import { postgresUser } from '../postgres-user.ts';
+import { vaultFiles } from '../vault/install.ts';
 
 const run = promisify(execFile);
 const projectFolder = path.join(import.meta.dirname, '..', '..');
@@ -18,7 +19,6 @@ const keptTemplates = 6;
 const standIns = [
   { extension: 'pg_net', file: path.join(import.meta.dirname, '..', 'pg-net', 'pg-net.sql') },
   { extension: 'pg_cron', file: path.join(import.meta.dirname, '..', 'pg-cron', 'pg-cron.sql') },
-  { extension: 'supabase_vault', file: path.join(import.meta.dirname, '..', 'vault', 'vault.sql') },
 ];
 const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
 const [rolesFile, schemasFile] = ['roles.sql', 'schemas.sql'].map((name) => path.join(import.meta.dirname, name)) as [
@@ -114,6 +114,7 @@ export async function setUpDatabase(url: string): Promise<void> {
       const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
       await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
     }
+    await client.query('create extension supabase_vault');
     await client.query(fs.readFileSync(storageFile, 'utf8'));
   } finally {
     await client.end();
@@ -145,7 +146,7 @@ async function withServer(dataDir: string, work: (server: Postgres) => Promise<v
 }
 
 function baseKey(): string {
-  const files = [rolesFile, schemasFile, ...standIns.map(({ file }) => file), storageFile, ...makers];
+  const files = [rolesFile, schemasFile, ...standIns.map(({ file }) => file), ...vaultFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
 }

@@ -16,7 +16,8 @@ begin
   -- Vault is optional: without it pipeline.settings holds the same values.
   if to_regnamespace('vault') is null
      and exists (select from pg_available_extensions where name = 'supabase_vault') then
-    create extension if not exists supabase_vault with schema vault cascade;
+    -- It makes its schema itself: `with schema vault` asks for one that is there already, and always raises.
+    create extension supabase_vault cascade;
   end if;
 end
 $$;
