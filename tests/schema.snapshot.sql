@@ -521,8 +521,8 @@ view public.book_pipeline_status with (security_invoker=true)
   column title text
   column toc_status text
   as  SELECT b.id, b.title, b.account_id, c.status, c.stages AS current_stages, c.error AS current_error, p.pages, p.read AS pages_read, p.blended AS pages_blended, p.labelled AS pages_labelled, p.failed AS pages_failed, b.split_status, b.metadata_status, b.toc_status, b.page_numbers_status, b.headings_status, b.structure_status, b.review_status, b.assemble_status, b.assemble_result ->> 'path'::text AS document_path, b.created_at, b.assemble_completed_at AS completed_at FROM books b CROSS JOIN LATERAL ( SELECT count(*)::integer AS pages, count(*) FILTER (WHERE g.ocr_status = 'completed'::text)::integer AS read, count(*) FILTER (WHERE g.blend_status = 'completed'::text)::integer AS blended, count(*) FILTER (WHERE g.label_status = 'completed'::text)::integer AS labelled, count(*) FILTER (WHERE 'failed'::text = g.ocr_status OR 'failed'::text = g.blend_status OR 'failed'::text = g.label_status)::integer AS failed FROM pages g WHERE g.book_id = b.id) p CROSS JOIN LATERAL ( SELECT CASE WHEN b.assemble_status = 'completed'::text THEN 'completed'::text WHEN b.review_status = 'started'::text THEN 'waiting for a person'::text WHEN bool_or(s.status = ANY (ARRAY['queued'::text, 'started'::text])) THEN 'running'::text WHEN bool_or(s.status = 'failed'::text) THEN 'failed'::text ELSE 'pending'::text END AS status, COALESCE(array_agg(s.stage ORDER BY s.place) FILTER (WHERE s.status = ANY (ARRAY['queued'::text, 'started'::text])), '{}'::text[]) AS stages, (array_agg((s.stage || ': '::text) || s.error ORDER BY (s.error = 'cancelled'::text), s.place) FILTER (WHERE s.status = 'failed'::text))[1] AS error FROM ( VALUES (1,'split'::text,b.split_status,b.split_error), (2,'metadata'::text,b.metadata_status,b.metadata_error), (3,'toc'::text,b.toc_status,b.toc_error), (4,'page_numbers'::text,b.page_numbers_status,b.page_numbers_error), (5,'headings'::text,b.headings_status,b.headings_error), (6,'structure'::text,b.structure_status,b.structure_error), (7,'review'::text,b.review_status,b.review_error), (8,'assemble'::text,b.assemble_status,b.assemble_error)) s(place, stage, status, error)) c;
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
+  grant select to service_role
 table public.books with (fillfactor=50) row level security
   column account_id uuid not null
   column assemble_completed_at timestamp with time zone
@@ -600,7 +600,7 @@ table public.books with (fillfactor=50) row level security
   CREATE TRIGGER millrace_toc_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.toc__key()
   CREATE TRIGGER millrace_toc_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION pipeline.toc__deleted()
   policy books_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant delete, select to authenticated
   grant insert (account_id) to authenticated
   grant insert (id) to authenticated
@@ -639,7 +639,7 @@ table public.chunk row level security
   policy chunk_of_own_document permissive select to authenticated using (EXISTS ( SELECT
    FROM document d
   WHERE (d.id = chunk.document_id)))
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant select to authenticated
 table public.chunk_draft row level security
   column attempt_id bigint not null
@@ -656,7 +656,7 @@ table public.chunk_draft row level security
   constraint chunk_draft_pkey PRIMARY KEY (attempt_id, document_id, id)
   CREATE INDEX chunk_draft_by_document ON public.chunk_draft USING btree (document_id)
   CREATE UNIQUE INDEX chunk_draft_pkey ON public.chunk_draft USING btree (attempt_id, document_id, id)
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
 table public.document with (fillfactor=50) row level security
   column chunking_completed_at timestamp with time zone
   column chunking_error text
@@ -708,7 +708,7 @@ table public.document with (fillfactor=50) row level security
   CREATE TRIGGER millrace_documents_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__deleted()
   CREATE TRIGGER millrace_documents_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__intake()
   policy document_of_own_org permissive all to authenticated using (clerk_org_id = ( SELECT clerk_org_id() AS clerk_org_id)) with check ((metadata ->> 'clerk_org_id'::text) = ( SELECT clerk_org_id() AS clerk_org_id))
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant delete, select to authenticated
   grant insert (id) to authenticated
   grant insert, update (metadata) to authenticated
@@ -723,8 +723,8 @@ view public.document_costs with (security_invoker=true)
   column documents bigint
   column source_platform text
   as  SELECT metadata ->> 'clerk_org_id'::text AS clerk_org_id, metadata ->> 'source_platform'::text AS source_platform, count(*) AS documents, count(*) FILTER (WHERE status = 'completed'::text) AS completed, sum((metadata ->> 'total_cost_usd'::text)::numeric) AS cost_usd FROM pipeline_job j GROUP BY (metadata ->> 'clerk_org_id'::text), (metadata ->> 'source_platform'::text);
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
+  grant select to service_role
 table public.kg_edge row level security
   column chunk_id uuid not null
   column fact text not null
@@ -744,12 +744,9 @@ table public.kg_edge row level security
   policy kg_edge_of_own_chunk permissive select to authenticated using (EXISTS ( SELECT
    FROM chunk c
   WHERE (c.id = kg_edge.chunk_id)))
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant select to authenticated
 sequence public.kg_edge_id_seq
-  grant select, update, usage to anon
-  grant select, update, usage to authenticated
-  grant select, update, usage to service_role
 table public.kg_entity row level security
   column clerk_org_id text not null
   column description text not null default ''::text
@@ -764,12 +761,9 @@ table public.kg_entity row level security
   policy kg_entity_mentioned permissive select to authenticated using ((clerk_org_id = ( SELECT clerk_org_id() AS clerk_org_id)) AND (EXISTS ( SELECT
    FROM kg_mention m
   WHERE (m.entity_id = kg_entity.id))))
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant select to authenticated
 sequence public.kg_entity_id_seq
-  grant select, update, usage to anon
-  grant select, update, usage to authenticated
-  grant select, update, usage to service_role
 table public.kg_mention row level security
   column chunk_id uuid not null
   column entity_id bigint not null
@@ -782,7 +776,7 @@ table public.kg_mention row level security
   policy kg_mention_in_own_chunk permissive select to authenticated using (EXISTS ( SELECT
    FROM chunk c
   WHERE (c.id = kg_mention.chunk_id)))
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant select to authenticated
 view public.lead_pipeline_status with (security_invoker=true)
   column account_id uuid
@@ -800,8 +794,8 @@ view public.lead_pipeline_status with (security_invoker=true)
   column strategy_status text
   column subject_status text
   as  SELECT l.id, l.email, l.company_url, l.account_id, c.stage AS current_stage, c.status AS current_status, c.error AS current_error, l.scrape_status, l.intel_status, l.strategy_status, l.subject_status, l.messaging_status, l.created_at, l.messaging_completed_at AS completed_at FROM leads l CROSS JOIN LATERAL ( SELECT s.stage, s.status, s.error FROM ( VALUES (1,'scrape'::text,l.scrape_status,l.scrape_error), (2,'intel'::text,l.intel_status,l.intel_error), (3,'strategy'::text,l.strategy_status,l.strategy_error), (4,'subject'::text,l.subject_status,l.subject_error), (5,'messaging'::text,l.messaging_status,l.messaging_error), (6,'completed'::text,'completed'::text,NULL::text)) s(place, stage, status, error) WHERE s.place = 6 OR s.status <> 'completed'::text ORDER BY s.place LIMIT 1) c;
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
+  grant select to service_role
 table public.leads with (fillfactor=50) row level security
   column account_id uuid not null
   column company_url text not null
@@ -852,7 +846,7 @@ table public.leads with (fillfactor=50) row level security
   CREATE TRIGGER millrace_leads_truncated AFTER TRUNCATE ON public.leads FOR EACH STATEMENT EXECUTE FUNCTION pipeline.leads__deleted()
   CREATE TRIGGER millrace_leads_updated AFTER UPDATE ON public.leads REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.leads__intake()
   policy leads_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant delete, select to authenticated
   grant insert (account_id) to authenticated
   grant insert, update (company_url) to authenticated
@@ -903,7 +897,7 @@ table public.pages with (fillfactor=50) row level security
   WHERE (b.id = pages.book_id))) with check (EXISTS ( SELECT
    FROM books b
   WHERE (b.id = pages.book_id)))
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
+  grant delete, insert, select, update to service_role
   grant select to authenticated
   grant update (blend_status) to authenticated
   grant update (label_status) to authenticated
@@ -955,8 +949,8 @@ view public.pipeline_job with (security_invoker=true)
   column trace_id uuid
   column updated_at timestamp with time zone
   as  SELECT d.id, d.id AS document_id, j.current_phase, j.status, j.metadata, j.created_at, j.started_at, j.completed_at, j.updated_at, j.run_id, j.trace_id, j.pipeline FROM document d CROSS JOIN LATERAL evidence.document_job(d.id) j(run_id, trace_id, pipeline, current_phase, status, metadata, created_at, started_at, completed_at, updated_at);
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
+  grant select to service_role
 view public.pipeline_phase with (security_invoker=true)
   column completed_at timestamp with time zone
   column error_message text
@@ -975,8 +969,8 @@ view public.pipeline_phase with (security_invoker=true)
   column started_at timestamp with time zone
   column status text
   as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline FROM document d CROSS JOIN LATERAL evidence.document_phases(d.id) f(id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE WHEN f.phase = ANY (ARRAY['extraction'::text, 'monolith'::text]) THEN 'documents/'::text || d.source_path WHEN f.phase = 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN f.phase = 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE NULL::text END AS input_location, CASE WHEN f.phase = 'extraction'::text THEN f.output ->> 'text_location'::text WHEN f.phase = 'chunking'::text THEN f.output ->> 'output_location'::text WHEN f.phase = ANY (ARRAY['kg_ingest'::text, 'monolith'::text]) THEN 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id ELSE NULL::text END AS output_location) l;
-  grant delete, insert, maintain, references, select, trigger, truncate, update to service_role
   grant select to authenticated
+  grant select to service_role
 function pipeline.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59fe02f2b88253952e22563cb1c87af9
 function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bfe5acfe7db62e6b285bab1c59f920
 function pipeline.admit_arrivals(p_stage_id integer, p_gate pipeline.gates, p_room integer) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 6997499a3971a7e99d2ee50232a8d0cc
@@ -1360,10 +1354,6 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 70ea9bcf4054d00cfb904a573e7e8e28
-  grant execute to anon
-  grant execute to authenticated
-  grant execute to public
-  grant execute to service_role
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
   grant execute to service_role

@@ -1,5 +1,6 @@
 -- The schemas, default rights and contrib extensions of a hosted Supabase project's database. Run once, as the
 -- superuser supabase_admin. Auth is only as much as row-level security asks for: who calls, by the token's claims.
+-- The default rights are those of before 30 October 2026; new-objects.sql brings them up to date.
 
 grant usage on schema public to anon, authenticated, service_role;
 

@@ -21,23 +21,25 @@ const standIns = [
   { extension: 'pg_cron', file: path.join(import.meta.dirname, '..', 'pg-cron', 'pg-cron.sql') },
 ];
 const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
-const [rolesFile, schemasFile] = ['roles.sql', 'schemas.sql'].map((name) => path.join(import.meta.dirname, name)) as [
-  string,
-  string,
-];
+const inThisFolder = (name: string) => path.join(import.meta.dirname, name);
+const rolesFile = inThisFolder('roles.sql');
+const schemasFile = inThisFolder('schemas.sql');
+const newObjectsFile = inThisFolder('new-objects.sql');
 // They decide what a cluster is like as well.
 const makers = [import.meta.filename, path.join(import.meta.dirname, '..', 'postgres.ts')];
 
 /**
  * Puts a new cluster at `dataDir`, which must not exist yet: Supabase's roles and schemas, the stand-ins and, unless
- * `migrations` is false, the migrations. `workDir` is a folder for scratch data on the way.
+ * `migrations` is false, the migrations. `workDir` is a folder for scratch data on the way. With `exposeNewObjects` what
+ * postgres makes in public is granted to the API roles, as in projects of before 30 October 2026.
  */
 export async function createDataDirectory(
   dataDir: string,
   workDir: string,
   migrations: Migrations | false,
+  exposeNewObjects = false,
 ): Promise<void> {
-  const base = { key: baseKey(), build: (folder: string) => buildBase(folder) };
+  const base = { key: baseKey(exposeNewObjects), build: (folder: string) => buildBase(folder, exposeNewObjects) };
   if (!migrations) return copyTemplate(base, dataDir, workDir);
   const key = digest([base.key, packageVersion(supabaseBinary()), ...contents(migrationFiles(migrations))]);
   await copyTemplate({ key, build: (folder) => buildMigrated(folder, workDir, migrations) }, dataDir, workDir);
@@ -89,7 +91,7 @@ function removeOldTemplates(): void {
   }
 }
 
-async function buildBase(folder: string): Promise<void> {
+async function buildBase(folder: string, exposeNewObjects: boolean): Promise<void> {
   await initializeCluster(folder);
   await withServer(folder, async (server) => {
     const client = new pg.Client({ connectionString: server.url('supabase_admin') });
@@ -100,16 +102,17 @@ async function buildBase(folder: string): Promise<void> {
     } finally {
       await client.end();
     }
-    await setUpDatabase(server.url('supabase_admin'));
+    await setUpDatabase(server.url('supabase_admin'), exposeNewObjects);
   });
 }
 
 /** Gives an empty database, of a cluster that has the roles, what a project's has before its first migration. */
-export async function setUpDatabase(url: string): Promise<void> {
+export async function setUpDatabase(url: string, exposeNewObjects = false): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     await client.query(fs.readFileSync(schemasFile, 'utf8'));
+    if (!exposeNewObjects) await client.query(fs.readFileSync(newObjectsFile, 'utf8'));
     for (const { extension, file } of standIns) {
       const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
       await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
@@ -145,8 +148,9 @@ async function withServer(dataDir: string, work: (server: Postgres) => Promise<v
   }
 }
 
-function baseKey(): string {
-  const files = [rolesFile, schemasFile, ...standIns.map(({ file }) => file), ...vaultFiles, storageFile, ...makers];
+function baseKey(exposeNewObjects: boolean): string {
+  const setup = [rolesFile, schemasFile, ...(exposeNewObjects ? [] : [newObjectsFile])];
+  const files = [...setup, ...standIns.map(({ file }) => file), ...vaultFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
 }

@@ -217,7 +217,7 @@ end
 $$;
 comment on function public.pipeline_decide(bigint, jsonb) is 'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy for select and update on public.pipeline_decisions.';
 
-revoke all on function public.pipeline_decide(bigint, jsonb) from public, anon;
+revoke all on function public.pipeline_decide(bigint, jsonb) from public, anon, authenticated, service_role;
 grant execute on function public.pipeline_decide(bigint, jsonb) to authenticated, service_role;
 
 -- The sweep looks at some open rows each time, going round and round, since nothing tells it which ended meanwhile.

@@ -60,10 +60,10 @@ create policy leads_of_own_account on public.leads for all to authenticated
   with check (account_id = ((select auth.jwt()) -> 'app_metadata' ->> 'account_id')::uuid);
 comment on policy leads_of_own_account on public.leads is 'The account is the claim app_metadata.account_id of the user''s token, which users cannot write themselves.';
 
-revoke all on public.leads from anon, authenticated;
+revoke all on public.leads from anon, authenticated, service_role;
 grant select, delete on public.leads to authenticated;
 grant insert (email, company_url, account_id), update (email, company_url) on public.leads to authenticated;
-grant all on public.leads to service_role;
+grant select, insert, update, delete on public.leads to service_role;
 
 create view public.lead_pipeline_status with (security_invoker = true) as
 select l.id, l.email, l.company_url, l.account_id, c.stage as current_stage, c.status as current_status, c.error as current_error,
@@ -77,7 +77,7 @@ cross join lateral (
   where s.place = 6 or s.status not in ('completed', 'skipped') order by s.place limit 1
 ) c;
 comment on view public.lead_pipeline_status is 'Where each lead stands: current_stage is the first stage that is neither completed nor skipped, or completed. Whether a message was written is in messaging_status.';
-revoke all on public.lead_pipeline_status from anon, authenticated;
+revoke all on public.lead_pipeline_status from anon, authenticated, service_role;
 grant select on public.lead_pipeline_status to authenticated, service_role;
 
 create view public.lead_costs with (security_invoker = true) as
@@ -90,5 +90,5 @@ group by e.account_id;
 comment on view public.lead_costs is
   'What leads have cost, all their runs together, for each account. '
   'Null where nobody named a price: LLM_PRICE_INPUT, LLM_PRICE_OUTPUT.';
-revoke all on public.lead_costs from anon, authenticated;
+revoke all on public.lead_costs from anon, authenticated, service_role;
 grant select on public.lead_costs to authenticated, service_role;

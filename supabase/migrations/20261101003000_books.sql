@@ -141,13 +141,13 @@ create policy pages_of_own_books on public.pages for all to authenticated
   with check (exists (select from public.books b where b.id = book_id));
 comment on policy pages_of_own_books on public.pages is 'Whoever sees the book sees its pages: the policy of books counts here.';
 
-revoke all on public.books, public.pages from anon, authenticated;
+revoke all on public.books, public.pages from anon, authenticated, service_role;
 grant select, delete on public.books to authenticated;
 grant insert (id, account_id, title, source_path, media_type),
   update (title, source_path, media_type)
   on public.books to authenticated;
 grant select on public.pages to authenticated;
-grant all on public.books, public.pages to service_role;
+grant select, insert, update, delete on public.books, public.pages to service_role;
 
 -- People decide about the contents of their own books.
 create policy decisions_of_own_books on public.pipeline_decisions for select to authenticated
@@ -190,7 +190,7 @@ cross join lateral (
   ) s(place, stage, status, error)
 ) c;
 comment on view public.book_pipeline_status is 'Where each book stands: its pages by stage, the book''s own stages under way (several at once), the first failure.';
-revoke all on public.book_pipeline_status from anon, authenticated;
+revoke all on public.book_pipeline_status from anon, authenticated, service_role;
 grant select on public.book_pipeline_status to authenticated, service_role;
 
 create view public.book_costs with (security_invoker = true) as
@@ -203,5 +203,5 @@ group by e.account_id;
 comment on view public.book_costs is
   'What books have cost, all their runs together, their pages and tables of contents counted to them, for each account. '
   'Null where nobody named a price: LLM_PRICE_INPUT, LLM_PRICE_OUTPUT.';
-revoke all on public.book_costs from anon, authenticated;
+revoke all on public.book_costs from anon, authenticated, service_role;
 grant select on public.book_costs to authenticated, service_role;

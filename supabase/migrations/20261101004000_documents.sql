@@ -13,7 +13,7 @@ as $$
   select coalesce(auth.jwt() ->> 'org_id', auth.jwt() #>> '{o,id}', auth.jwt() #>> '{app_metadata,clerk_org_id}')
 $$;
 comment on function public.clerk_org_id() is 'The organisation of the signed-in user: the claim org_id of a Clerk token (o.id in its second version), else app_metadata.clerk_org_id.';
-revoke all on function public.clerk_org_id() from public, anon;
+revoke all on function public.clerk_org_id() from public, anon, authenticated, service_role;
 grant execute on function public.clerk_org_id() to authenticated, service_role;
 
 create table public.document (
@@ -154,6 +154,7 @@ as $$
   from plain p
 $$;
 comment on function public.kg_key(text) is 'The form in which names are compared: The Acme Company, ACME Inc. and Acmé are one.';
+revoke all on function public.kg_key(text) from public, anon, authenticated, service_role;
 
 -- What stages write together with their completion. Items: [{attempt, run, entity_id, result}].
 
@@ -289,11 +290,16 @@ create policy kg_entity_mentioned on public.kg_entity for select to authenticate
   using (clerk_org_id = (select public.clerk_org_id()) and exists (select from public.kg_mention m where m.entity_id = id));
 comment on policy kg_entity_mentioned on public.kg_entity is 'What no document names any more is not seen either.';
 
-revoke all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge from anon, authenticated;
+revoke all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge
+  from anon, authenticated, service_role;
+revoke all on sequence public.kg_entity_id_seq, public.kg_edge_id_seq
+  from anon, authenticated, service_role;
 grant select, delete on public.document to authenticated;
 grant insert (id, source_path, metadata), update (source_path, metadata) on public.document to authenticated;
 grant select on public.chunk, public.kg_entity, public.kg_mention, public.kg_edge to authenticated;
-grant all on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge to service_role;
+grant select, insert, update, delete
+  on public.document, public.chunk, public.chunk_draft, public.kg_entity, public.kg_mention, public.kg_edge
+  to service_role;
 
 insert into storage.buckets (id, name, public, file_size_limit) values
   ('documents', 'documents', false, 52428800),

@@ -92,5 +92,6 @@ select j.metadata ->> 'clerk_org_id' as clerk_org_id, j.metadata ->> 'source_pla
 from public.pipeline_job j group by 1, 2;
 comment on view public.document_costs is 'What documents have cost, all their runs together, for each organisation and platform.';
 
-revoke all on public.pipeline_job, public.pipeline_phase, public.document_costs from anon, authenticated;
+revoke all on public.pipeline_job, public.pipeline_phase, public.document_costs
+  from anon, authenticated, service_role;
 grant select on public.pipeline_job, public.pipeline_phase, public.document_costs to authenticated, service_role;

@@ -71,11 +71,30 @@ describe('anon and authenticated', () => {
     expect(await refusal(client, 'select * from cron.job')).toBe('42501');
     expect(await refusal(client, `select cron.schedule('a', '* * * * *', 'select 1')`)).toBe('42501');
   });
+});
 
-  it('hold tables and functions that postgres makes in public by default, as in older projects', async () => {
-    await postgres.query('create table public.granted (id int)');
-    const client = await database.connect('authenticated');
-    expect(await refusal(client, 'select * from public.granted')).toBeUndefined();
+describe('what postgres makes in public', () => {
+  it.each(['anon', 'authenticated', 'service_role'])(
+    'is not granted to %s, but for what the Data API has no use for',
+    async (role) => {
+      await postgres.query(`drop table if exists public.made; create table public.made (id serial)`);
+      const { rows } = await postgres.query(
+        `select array(select a.privilege_type from aclexplode(c.relacl) a where a.grantee = $1::regrole order by 1) as rights
+       from pg_class c where c.oid in ('public.made'::regclass, 'public.made_id_seq'::regclass) order by c.relkind`,
+        [role],
+      );
+      expect(rows).toEqual([{ rights: ['UPDATE'] }, { rights: ['MAINTAIN', 'REFERENCES', 'TRIGGER', 'TRUNCATE'] }]);
+      const client = await database.connect(role);
+      expect(await refusal(client, 'select * from public.made')).toBe('42501');
+    },
+  );
+
+  it('can be executed by public, where it is a function, until that is revoked', async () => {
+    await postgres.query(`create function public.made() returns int language sql return 1`);
+    const client = await database.connect('anon');
+    expect(await refusal(client, 'select public.made()')).toBeUndefined();
+    await postgres.query('revoke all on function public.made() from public');
+    expect(await refusal(client, 'select public.made()')).toBe('42501');
   });
 });
 

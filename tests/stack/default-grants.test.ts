@@ -1,0 +1,106 @@
+// Whatever a project grants by default to the API roles, the migrations leave them the same rights.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createDataDirectory } from '../../local/database/template.ts';
+import { startPostgres } from '../../local/postgres.ts';
+import { startWatchdog } from '../../local/watchdog.ts';
+import { createTestDatabase } from '../support/database.ts';
+
+const project = path.join(import.meta.dirname, '..', '..');
+const migrations = path.join(project, 'supabase', 'migrations');
+const ends: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+/** What each API role, and PUBLIC, may do to tables, columns, sequences and functions that are not an extension's. */
+async function rightsIn(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ text: string }>(`
+    with acls as (
+      select c.oid::regclass::text as object, coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner)) as acl
+      from pg_class c where c.relkind in ('r', 'v', 'S') and c.relnamespace in ('public'::regnamespace, 'pipeline'::regnamespace)
+      union all
+      select a.attrelid::regclass || '.' || a.attname, a.attacl from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where c.relnamespace = 'public'::regnamespace
+      union all
+      select p.oid::regprocedure::text, coalesce(p.proacl, acldefault('f', p.proowner))
+      from pg_proc p where p.pronamespace in ('public'::regnamespace, 'pipeline'::regnamespace, 'evidence'::regnamespace)
+    )
+    select format('%s: %s to %s', s.object, a.privilege_type, case a.grantee when 0 then 'public' else a.grantee::regrole::text end) as text
+    from acls s, aclexplode(s.acl) a
+    where a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role') order by 1`);
+  return rows.map(({ text }) => text);
+}
+
+async function databaseOfOlderProject(): Promise<pg.Client> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-grants-'));
+  fs.chmodSync(folder, 0o711);
+  ends.push(() => fs.rmSync(folder, { recursive: true }));
+  const watchdog = startWatchdog();
+  watchdog.removeLater(folder);
+  ends.push(() => watchdog.dismiss());
+  const dataDir = path.join(folder, 'postgres');
+  await createDataDirectory(dataDir, folder, { folder: migrations }, true);
+  const server = await startPostgres({ dataDir, fsync: false, watchdog });
+  ends.push(() => server.stop());
+  const client = new pg.Client({ connectionString: server.url('postgres') });
+  await client.connect();
+  ends.push(() => client.end());
+  return client;
+}
+
+/** The tables and functions of the README and of the pages on patterns, as one has them in a migration. */
+function documentedTables(): string[] {
+  const pages = fs
+    .readdirSync(path.join(project, 'docs', 'patterns'))
+    .map((name) => path.join('docs', 'patterns', name));
+  return ['README.md', ...pages].map((page) => {
+    const text = fs.readFileSync(path.join(project, page), 'utf8');
+    const [, block] = /^```sql\n(create table.*?)^```/ms.exec(text) ?? [];
+    if (!block) throw new Error(`${page} creates no table`);
+    return block;
+  });
+}
+
+let today: pg.Client;
+let older: pg.Client;
+beforeAll(async () => {
+  const database = await createTestDatabase();
+  ends.push(() => database.drop());
+  today = await database.connect();
+  older = await databaseOfOlderProject();
+}, 120_000);
+
+it('the migrations end in the same rights in an older project, which grants all to the API roles, as in one of today', async () => {
+  const rights = await rightsIn(today);
+  expect(rights).toContain('leads: SELECT to service_role');
+  expect(rights.filter((right) => /: (TRUNCATE|TRIGGER|REFERENCES|MAINTAIN) to/.test(right))).toEqual([]);
+  expect(await rightsIn(older)).toEqual(rights);
+  await older.query('begin; create table public.made ()');
+  expect(await rightsIn(older)).toContain('made: SELECT to anon');
+  await older.query('rollback');
+});
+
+it('and so do the tables in the README and on the pages, which the secret key can read and write', async () => {
+  for (const block of documentedTables()) {
+    const found: string[][] = [];
+    for (const client of [today, older]) {
+      const before = new Set(await rightsIn(client));
+      await client.query(`begin; ${block}`);
+      // A sequence of its own opens nothing.
+      found.push((await rightsIn(client)).filter((right) => !before.has(right) && !/_seq: /.test(right)));
+      await client.query('rollback');
+    }
+    expect(found[1]).toEqual(found[0]);
+    const tables = [...block.matchAll(/^create table public\.(\w+)/gm)].map(([, name]) => name);
+    for (const table of tables) {
+      for (const right of ['SELECT', 'INSERT', 'UPDATE', 'DELETE']) {
+        expect(found[0]).toContain(`${table}: ${right} to service_role`);
+      }
+    }
+    expect(found[0]?.filter((right) => / to (anon|public)$/.test(right))).toEqual([]);
+  }
+});
