@@ -40,8 +40,8 @@ function install() {
   console.error('Installing dependencies (once, about 560 MB on disk; this takes a minute or two) …');
   const started = Date.now();
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  // Versions come from the lock file. Not "npm ci": it refuses a lock file that lacks an optional package of some other
-  // platform, which is what npm leaves when a registry does not carry them all.
+  // Versions come from the lock file. Not "npm ci": it begins by removing all that is installed, which after a change of the
+  // lock file is most of what is wanted, and may be in use.
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
   // On standard error, so that what a command prints as its result stays clean.
   const { status, error } = spawnSync(npm, args, { cwd: projectFolder, stdio: ['ignore', 2, 2] });
