@@ -1,11 +1,14 @@
 import { split } from 'llm-splitter';
 import type { Section } from './sections.ts';
-import { tokenPieces } from './tokens.ts';
+import { MOST_BYTES, tokenPieces } from './tokens.ts';
 
 // llm-splitter says where each piece lies and leaves nothing out, with any tokenizer and without dependencies. LangChain's
 // splitters search for a piece by its text, which finds the wrong one of two that are equal, and cut characters in two.
 
-/** What a chunk holds at most, but for the rest of a word at either end. */
+/**
+ * What a chunk holds at most by estimate, but for the rest of a word at either end. By OpenAI's own count that is up to 700 in the
+ * languages where the estimate is lowest.
+ */
 export const CHUNK_TOKENS = 400;
 /** How much of a chunk the next one of the same section begins with. */
 export const OVERLAP_TOKENS = 50;
@@ -18,6 +21,11 @@ const LEAST_BLOCK = 250;
 const LONG_GAP = /\s{256,}/g;
 /** How far a chunk's end may be from the end of a word; not all scripts part words. */
 const LONGEST_WORD = 32;
+/**
+ * What a chunk holds at most in bytes of UTF-8, and so in tokens of any model, since a token has at least one byte: half of
+ * what the models take that read least. A word and the blanks before it, whose pieces are of unlike size, come on top.
+ */
+export const MOST_CHUNK_BYTES = CHUNK_TOKENS * MOST_BYTES + 2 * 3 * (64 + LONGEST_WORD);
 
 /** A piece of a text, in UTF-16 code units. */
 export interface Place {

@@ -1,5 +1,5 @@
-import { createClient } from '@supabase/supabase-js';
 import type { z } from 'zod';
+import { dataApi } from './data-api.ts';
 import type { Database, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
 import type { Log } from './log.ts';
@@ -7,7 +7,7 @@ import type { Platform } from './platform.ts';
 import type { ChildItem } from './spawn-children.ts';
 import { createSweeper } from './sweep.ts';
 
-/** What one call of a database function came to: the shape supabase-js answers with. */
+/** What one call of a database function came to: the shape postgrest-js answers with. */
 export interface RpcAnswer {
   data: unknown;
   error: { message: string; code?: string; details?: string | null; hint?: string | null } | null;
@@ -183,9 +183,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
 
 /** Calls the database's functions through the Data API with the project's secret key. */
 export function dataApiRpc(platform: Platform): Rpc {
-  const client = createClient(platform.url, platform.secretKey, {
-    auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
-  });
+  const client = dataApi(platform);
   return (name, args, signal) => client.rpc(name, args).abortSignal(signal);
 }
 
@@ -207,7 +205,7 @@ function readAnswer<S extends z.ZodType>(schema: S, name: string, data: unknown)
   );
 }
 
-/** supabase-js reports a failed fetch as status 0. */
+/** postgrest-js reports a failed fetch as status 0. */
 function isTransient(answer: RpcAnswer): boolean {
   return answer.status === 0 || answer.status === 408 || answer.status === 429 || answer.status >= 500;
 }

@@ -1,17 +1,15 @@
-import { PostgrestClient } from '@supabase/postgrest-js';
+import type { PostgrestClient } from '@supabase/postgrest-js';
 import { StorageClient } from '@supabase/storage-js';
+import { dataApi, keyHeaders } from './data-api.ts';
 import { errorFromStatus, MisconfiguredError, UnavailableError } from './errors.ts';
 import { readPlatform } from './platform.ts';
 import type { Env } from './settings.ts';
 
 /** The project's rows and its Storage, with the rights of its secret key. Throws a MisconfiguredError. */
 export function projectClient(env: Env): { rows: PostgrestClient; storage: StorageClient } {
-  const { url, secretKey } = readPlatform(env);
-  const headers = { apikey: secretKey, Authorization: `Bearer ${secretKey}` };
-  return {
-    rows: new PostgrestClient(`${url}/rest/v1`, { headers }),
-    storage: new StorageClient(`${url}/storage/v1`, headers),
-  };
+  const platform = readPlatform(env);
+  const storage = new StorageClient(`${platform.url}/storage/v1`, keyHeaders(platform.secretKey));
+  return { rows: dataApi(platform), storage };
 }
 
 /** The status that a failed call of Storage means: its answer's own status is 400 for nearly everything. */
