@@ -11,7 +11,6 @@ import { createFunctionsHost, type FunctionsHost } from './functions/host.ts';
 import { type FunctionLimits, hostedLimits } from './functions/limits.ts';
 import { createKeyCheck } from './gateway/api-keys.ts';
 import { startGateway } from './gateway/server.ts';
-import { readVerifyJwt } from './gateway/verify-jwt.ts';
 import { acceptedKeySet, createKeys, type Keys, signUserToken } from './keys.ts';
 import { applyMigrations } from './migrate.ts';
 import { type PgCron, startPgCron } from './pg-cron/worker.ts';
@@ -157,12 +156,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     steps.push(() => pgCron.stop());
     // Functions end first: what they release must still find the Data API.
     steps.push(() => functions.stop());
-    gateway.open({
-      restPort: postgrest.port,
-      functions,
-      verifyJwt: readVerifyJwt(path.join(functionsDir, '..', 'config.toml')),
-      storage,
-    });
+    gateway.open({ restPort: postgrest.port, functions, storage });
 
     return {
       ...keys,

@@ -19,6 +19,9 @@ export type EndReason = 'wall_clock' | 'cpu' | 'memory' | 'early_drop' | 'termin
 
 export interface FunctionProcess {
   readonly pid: number;
+  /** What it was started from. */
+  readonly entry: string;
+  readonly importMap: string | undefined;
   /** The port its Deno.serve listens on. Rejects when the function does not boot. */
   readonly listening: Promise<number>;
   /** Resolves when the process is gone. */
@@ -29,6 +32,8 @@ export interface FunctionProcess {
   readonly killedBy: EndReason | undefined;
   /** Counts a request in; the answer counts it out. */
   beginRequest(): () => void;
+  /** Takes no new request, and ends once it has finished what it does. */
+  retire(): void;
   /** Tells the function that it ends, gives its background work a moment, then ends it. */
   end(reason: EndReason): Promise<void>;
   kill(): Promise<void>;
@@ -36,6 +41,10 @@ export interface FunctionProcess {
 
 export interface ProcessOptions {
   entry: string;
+  /** Maps what the function imports; without one, package.json of this project does. */
+  importMap: string | undefined;
+  /** The folder of all functions, from which it may import. */
+  folder: string;
   env: Record<string, string>;
   limits: FunctionLimits;
   watchdog?: Watchdog | undefined;
@@ -43,11 +52,14 @@ export interface ProcessOptions {
 }
 
 /** Starts the process. It is not ready before `listening` resolves. */
-export function startFunctionProcess({ entry, env, limits, watchdog, log }: ProcessOptions): FunctionProcess {
+export function startFunctionProcess(options: ProcessOptions): FunctionProcess {
+  const { entry, importMap, folder, env, limits, watchdog, log } = options;
   const token = `${randomUUID()} `;
-  const readable = [projectFolder, path.dirname(entry), os.tmpdir()].join(',');
+  const readable = [projectFolder, folder, path.dirname(entry), os.tmpdir()].join(',');
   const permissions = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${readable}`];
-  const flags = ['--node-modules-dir=manual', '--no-lock', '--cached-only', '--no-prompt', '--quiet'];
+  // Not as --config: a deno.json in a function's own folder would hide this project's package.json and node_modules.
+  const mapped = importMap === undefined ? [] : ['--import-map', importMap];
+  const flags = ['--node-modules-dir=manual', '--no-lock', '--cached-only', '--no-prompt', '--quiet', ...mapped];
   const heap = `--v8-flags=--max-old-space-size=${limits.memoryMb}`;
   const main = path.join(import.meta.dirname, 'worker-main.ts');
   const child = spawn(denoBinary(), ['run', ...flags, heap, ...permissions, `--allow-write=${os.tmpdir()}`, main], {
@@ -169,6 +181,8 @@ export function startFunctionProcess({ entry, env, limits, watchdog, log }: Proc
 
   return {
     pid,
+    entry,
+    importMap,
     listening,
     exited,
     get retired() {
@@ -183,6 +197,10 @@ export function startFunctionProcess({ entry, env, limits, watchdog, log }: Proc
         requests -= 1;
         endIfIdle();
       };
+    },
+    retire() {
+      retired = true;
+      endIfIdle();
     },
     end,
     kill,

@@ -1,8 +1,8 @@
 // The Edge Functions of a folder, each in a Deno process of its own that starts at the first request.
 import fs from 'node:fs';
 import http from 'node:http';
-import path from 'node:path';
 import type { Watchdog } from '../watchdog.ts';
+import { watchFunctionConfigs } from './function-config.ts';
 import { type FunctionProcess, startFunctionProcess } from './function-process.ts';
 import type { FunctionLimits } from './limits.ts';
 
@@ -11,6 +11,8 @@ const answerTimeoutMs = 150_000;
 export interface FunctionsHost {
   /** Whether a function of this name can be called. */
   has(name: string): boolean;
+  /** Whether it takes only callers with a valid token. */
+  verifiesJwt(name: string): boolean;
   /** Hands a request to the function; `url` is what the function sees, beginning with its name. */
   handle(name: string, url: string, request: http.IncomingMessage, response: http.ServerResponse): Promise<void>;
   /** What the function has written, oldest line first. */
@@ -32,14 +34,17 @@ export interface HostOptions {
   log?: ((name: string, line: string) => void) | undefined;
 }
 
-/** Gets ready to run the functions in `folder`; nothing is started yet. */
+/**
+ * Gets ready to run the functions in `folder`; nothing is started yet. Each request goes by config.toml beside the folder as it
+ * is at that moment.
+ */
 export function createFunctionsHost({ folder, env, limits, watchdog, log }: HostOptions): FunctionsHost {
+  const configOf = watchFunctionConfigs(folder, (line) => log?.('functions', line));
   const processes = new Map<string, FunctionProcess[]>();
   const lines = new Map<string, string[]>();
   let stopped = false;
 
-  const entryOf = (name: string) => path.join(folder, name, 'index.ts');
-  const has = (name: string) => /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && fs.existsSync(entryOf(name));
+  const has = (name: string) => /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && fs.existsSync(configOf(name).entry);
   const linesOf = (name: string) => {
     const known = lines.get(name) ?? [];
     lines.set(name, known);
@@ -49,10 +54,16 @@ export function createFunctionsHost({ folder, env, limits, watchdog, log }: Host
   function processFor(name: string): FunctionProcess {
     const all = processes.get(name) ?? [];
     processes.set(name, all);
+    const { entry, importMap } = configOf(name);
     const current = all.at(-1);
-    if (current && !current.retired) return current;
+    const isCurrent = current?.entry === entry && current.importMap === importMap;
+    if (isCurrent && !current.retired) return current;
+    // Deployed anew: what it is doing it may finish.
+    if (!isCurrent) current?.retire();
     const fresh = startFunctionProcess({
-      entry: entryOf(name),
+      entry,
+      importMap,
+      folder,
       env,
       limits,
       watchdog,
@@ -89,6 +100,7 @@ export function createFunctionsHost({ folder, env, limits, watchdog, log }: Host
 
   return {
     has,
+    verifiesJwt: (name) => configOf(name).verifyJwt,
     handle,
     logs: (name) => [...linesOf(name)],
     pids: (name) => (processes.get(name) ?? []).map((worker) => worker.pid),

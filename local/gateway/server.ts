@@ -15,7 +15,6 @@ const corsHeaders = {
 export interface Upstreams {
   restPort: number;
   functions: FunctionsHost;
-  verifyJwt: (name: string) => boolean;
   storage: Storage;
 }
 
@@ -60,7 +59,7 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
   }
 
   async function callFunction(
-    { functions, verifyJwt }: Upstreams,
+    { functions }: Upstreams,
     url: URL,
     [name = '', ...rest]: string[],
     request: http.IncomingMessage,
@@ -70,7 +69,7 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
       return reply(response, 404, { code: 'NOT_FOUND', message: 'Requested function was not found' });
     }
     // A browser's preflight carries no token: the function answers it.
-    if (verifyJwt(name) && request.method !== 'OPTIONS' && !(await keyCheck.claims(request.headers))) {
+    if (functions.verifiesJwt(name) && request.method !== 'OPTIONS' && !(await keyCheck.claims(request.headers))) {
       const message = request.headers.authorization ? 'Invalid JWT' : 'Missing authorization header';
       return reply(response, 401, { code: 401, message });
     }

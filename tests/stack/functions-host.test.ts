@@ -1,5 +1,7 @@
+import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFunctionsHost } from '../../local/functions/host.ts';
@@ -7,10 +9,16 @@ import { hostedLimits } from '../../local/functions/limits.ts';
 import { type Stack, startStack } from '../../local/stack.ts';
 import { until } from '../support/until.ts';
 
-const functionsDir = path.join(import.meta.dirname, 'functions');
+// A copy, in which tests change config.toml and add functions while the stack runs.
+const project = fs.mkdtempSync(path.join(os.tmpdir(), 'functions-host-'));
+const functionsDir = path.join(project, 'functions');
+const written: string[] = [];
 let stack: Stack;
 
 beforeAll(async () => {
+  for (const part of ['functions', 'config.toml']) {
+    fs.cpSync(path.join(import.meta.dirname, part), path.join(project, part), { recursive: true });
+  }
   stack = await startStack({
     services: false,
     migrations: path.join(import.meta.dirname, 'migrations'),
@@ -19,11 +27,33 @@ beforeAll(async () => {
     // Long enough to start under load, short enough to see it end.
     limits: { wallClockMs: 6000, memoryMb: 160 },
     fsync: false,
+    log: (source, line) => written.push(`${source}: ${line}`),
   });
 });
-afterAll(() => stack.stop());
+afterAll(async () => {
+  await stack.stop();
+  fs.rmSync(project, { recursive: true });
+});
 
 const call = (name: string) => fetch(`${stack.functionsUrl}/${name}`);
+const textOf = async (name: string) => (await call(name)).text();
+
+/** Writes files into the folder of functions; JSON where the content is no text. */
+function write(files: Record<string, unknown>) {
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(functionsDir, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  }
+}
+
+/** Adds lines to config.toml as it is in the repository. */
+function configure(lines: string) {
+  const given = fs.readFileSync(path.join(import.meta.dirname, 'config.toml'), 'utf8');
+  fs.writeFileSync(path.join(project, 'config.toml'), `${given}\n${lines}\n`);
+}
+const open = 'verify_jwt = false';
+const saysWords = "import { words } from 'words';\nDeno.serve(() => new Response(words));\n";
 
 describe('the functions host', () => {
   it('gives a function the platform’s environment, the project’s settings and its path from its name on', async () => {
@@ -109,6 +139,56 @@ describe('the functions host', () => {
     await call('hungry/memory/250').catch(() => undefined);
     await until(() => stack.functions.logs('hungry').some((line) => line.includes('limit: memory')));
     expect(await (await call('hungry')).text()).toBe('fed');
+  });
+});
+
+describe('what config.toml and deno.json say of a function', () => {
+  it('is that its imports are mapped by its own deno.json, or by the import map that config.toml names', async () => {
+    write({
+      'own/index.ts': saysWords,
+      'own/deno.json': { imports: { words: './words.ts' } },
+      'own/words.ts': "export const words = 'its own';",
+      'sharing/index.ts': saysWords,
+      'sharing/deno.json': { imports: { words: './absent.ts' } },
+      'shared.json': { imports: { words: './_words.ts', name: 'npm:@supabase/supabase-js@2.109.0' } },
+      '_words.ts': "import { SupabaseClient } from 'name';\nexport const words = SupabaseClient.name;",
+    });
+    configure(`[functions.own]\n${open}\n[functions.sharing]\n${open}\nimport_map = "./functions/shared.json"`);
+    expect(await textOf('own')).toBe('its own');
+    expect(await textOf('sharing')).toBe('SupabaseClient');
+  });
+
+  it('holds from the next request on, for a function that was added as for one that runs', async () => {
+    write({
+      'late/index.ts': saysWords,
+      'late/first.json': { imports: { words: './first.ts' } },
+      'late/first.ts': "export const words = 'first';",
+      'late/second.json': { imports: { words: './second.ts' } },
+      'late/second.ts': "export const words = 'second';",
+      'late/other.ts': "Deno.serve(() => new Response('another entry point'));",
+    });
+    const late = (map: string, more = open) =>
+      configure(`[functions.late]\nimport_map = "./functions/late/${map}.json"\n${more}`);
+    expect((await call('late')).status).toBe(401);
+    late('first');
+    expect(await textOf('late')).toBe('first');
+    const [pid] = stack.functions.pids('late');
+    late('second');
+    expect(await textOf('late')).toBe('second');
+    await until(() => !stack.functions.pids('late').includes(pid as number));
+    late('second', `${open}\nentrypoint = "./functions/late/other.ts"`);
+    expect(await textOf('late')).toBe('another entry point');
+    late('second', 'verify_jwt = true');
+    expect((await call('late')).status).toBe(401);
+  });
+
+  it('stays as it was while config.toml is no TOML, and the stack says so', async () => {
+    configure(`[functions.own]\n${open}`);
+    expect(await textOf('own')).toBe('its own');
+    configure('[functions.own');
+    expect(await textOf('own')).toBe('its own');
+    expect(written.join('\n')).toContain('functions: config.toml is not read, what it said before holds: ');
+    configure(`[functions.own]\n${open}`);
   });
 });
 

@@ -25,6 +25,8 @@ export function functionsFolder(options: {
   const { replace = {}, add = {}, leaveOut = [], projectUrlFrom } = options;
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-functions-'));
   fs.copyFileSync(path.join(supabase, 'config.toml'), path.join(folder, 'config.toml'));
+  fs.mkdirSync(path.join(folder, 'functions'));
+  fs.copyFileSync(path.join(supabase, 'functions', 'deno.json'), path.join(folder, 'functions', 'deno.json'));
   const names = fs.readdirSync(path.join(supabase, 'functions')).filter((name) => /^[a-z][a-z-]*$/.test(name));
   for (const name of Object.keys(add)) {
     fs.appendFileSync(path.join(folder, 'config.toml'), `\n[functions.${name}]\nverify_jwt = false\n`);
