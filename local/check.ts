@@ -2,7 +2,8 @@
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { checkAdvisors } from './check/advisors.ts';
-import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes } from './check/code-checks.ts';
+import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
+import { checkFunctionSizes } from './check/function-sizes.ts';
 import { checkDatabaseTypes, checkSnapshot } from './check/generated-files.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { checkStageCode } from './check/stage-code.ts';
@@ -11,6 +12,7 @@ import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 const usage = `npm run check -- [--write]
   --write  correct the format, and bring the schema snapshot and the generated types up to date`;
 const shownLines = 60;
+const lighter = 'load a lighter library, or do the work in a stage of its own';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
 interface Check {
@@ -31,6 +33,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
+    { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
   ];
 }
 

@@ -1,9 +1,9 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { denoBinary } from '../binaries.ts';
+import { deployedFunctions, readFunctionConfigs } from '../functions/function-config.ts';
 import { projectFolder, runProgram, runScript } from './run-program.ts';
 
-const functionsFolder = path.join('supabase', 'functions');
+export const functionsFolder = path.join(projectFolder, 'supabase', 'functions');
 
 /** Formats and lints every file; with `write` it corrects what it can. Resolves to the findings, empty when none. */
 export async function checkFormat(write: boolean): Promise<string> {
@@ -20,15 +20,21 @@ export async function checkTypes(): Promise<string> {
 
 /** Checks the types of the functions as Deno sees them, with the installed libraries. Resolves to the errors. */
 export async function checkFunctionTypes(): Promise<string> {
-  const folders = fs.readdirSync(path.join(projectFolder, functionsFolder)).sort();
-  const entries = folders
-    .map((name) => path.join(functionsFolder, name, 'index.ts'))
-    .filter((file) => fs.existsSync(path.join(projectFolder, file)));
-  // package.json and deno.json name the same versions; only through the former does Deno find what npm installed.
-  const flags = ['check', '--quiet', '--no-config', '--no-lock', '--cached-only', '--node-modules-dir=manual'];
+  const configOf = readFunctionConfigs(functionsFolder);
+  const entries = new Map<string | undefined, string[]>();
+  for (const { importMap, entry } of deployedFunctions(functionsFolder).map(configOf)) {
+    entries.set(importMap, [...(entries.get(importMap) ?? []), entry]);
+  }
   const env = { DENO_DIR: path.join(projectFolder, '.cache', 'deno'), DENO_NO_UPDATE_CHECK: '1' };
-  const { ok, output } = await runProgram(denoBinary(), [...flags, ...entries], env);
-  return ok ? '' : output;
+  const findings: string[] = [];
+  // One after the other, since each keeps a core busy.
+  for (const [importMap, files] of entries) {
+    const map = importMap === undefined ? [] : ['--import-map', importMap];
+    const flags = ['check', '--quiet', '--no-lock', '--cached-only', '--node-modules-dir=manual', ...map];
+    const { ok, output } = await runProgram(denoBinary(), [...flags, ...files], env);
+    if (!ok) findings.push(output);
+  }
+  return findings.join('\n');
 }
 
 /** Looks whether the pipelines are well defined, migrated, and have their functions. Resolves to what is amiss. */
