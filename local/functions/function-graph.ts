@@ -14,8 +14,8 @@ export interface FunctionGraph {
 
 interface DenoModule {
   specifier: string;
-  local?: string;
-  dependencies?: { code?: { specifier?: string } }[];
+  error?: string;
+  dependencies?: { specifier: string; code?: { specifier?: string; error?: string } }[];
 }
 
 /**
@@ -43,7 +43,12 @@ export async function functionGraph({
     if (folder) return addPackage(folder, packages);
     if (files.has(file)) return;
     files.add(file);
-    for (const { code } of bySpecifier.get(specifier)?.dependencies ?? []) if (code?.specifier) follow(code.specifier);
+    const { dependencies = [], error } = bySpecifier.get(specifier) ?? {};
+    if (error) throw new Error(`${file}: ${error}`);
+    for (const { specifier: named, code } of dependencies) {
+      if (code?.error) throw new Error(`${file} imports ${named}: ${code.error}`);
+      if (code?.specifier) follow(code.specifier);
+    }
   };
   follow(pathToFileURL(fs.realpathSync(entry)).href);
   return { files: [...files].sort(), packages: [...packages].sort() };
