@@ -7,9 +7,9 @@ import path from 'node:path';
 const require = createRequire(import.meta.url);
 const platform = `${process.platform}-${process.arch}`;
 
-function packageFolder(candidates: string[], remedy: string): string {
+function packageFolder(candidates: string[], remedy: string, folders?: string[]): string {
   for (const name of candidates) {
-    for (const folder of require.resolve.paths(name) ?? []) {
+    for (const folder of folders ?? require.resolve.paths(name) ?? []) {
       if (existsSync(path.join(folder, name, 'package.json'))) return path.join(folder, name);
     }
   }
@@ -31,6 +31,12 @@ export function postgrestBinary(): string {
 /** The Deno program. Throws when the platform's package is missing. */
 export function denoBinary(): string {
   return path.join(packageFolder([`@deno/${platform}-glibc`, `@deno/${platform}`], reinstall), 'deno');
+}
+
+/** The Deno program as old as the one in Supabase's Edge Runtime. Throws when the platform's package is missing. */
+export function oldDenoBinary(): string {
+  const nested = path.join(packageFolder(['deno-old'], reinstall), 'node_modules');
+  return path.join(packageFolder([`@deno/${platform}-glibc`, `@deno/${platform}`], reinstall, [nested]), 'deno');
 }
 
 /** The supabase CLI program. Throws when the platform's package is missing. */
