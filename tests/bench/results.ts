@@ -1,9 +1,9 @@
 // What the benchmark measures, one value a line, and how it is shown.
 
 export interface Result {
-  /** Begins with chain, fan-out, hop or intake. */
+  /** Begins with chain, fan-out, hop, intake or cold-start. */
   work: string;
-  /** `millrace`, `floor` or a peer's name. */
+  /** `millrace`, `floor`, a peer's name, or `beside` for another checkout of this project. */
   engine: string;
   variant: string;
   value: number;

@@ -1,8 +1,10 @@
 // `npm run bench`: measures Millrace, a hand-written floor and two other queues on the embedded Postgres with fsync on.
-// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake` measures one kind alone.
+// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake|cold-start` measures one kind alone.
+// `--beside=DIR` measures cold starts of the functions in another checkout too, which needs its node_modules.
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { chain } from './chain/chain.ts';
+import { coldStart } from './cold-start/cold-start.ts';
 import { startBenchDatabase } from './database.ts';
 import { fanOut } from './fan-out/fan-out.ts';
 import { hop } from './hop/hop.ts';
@@ -10,25 +12,27 @@ import { intake } from './intake/intake.ts';
 import { installPeers, workerNode } from './node-program.ts';
 import { type Result, table } from './results.ts';
 
-const kinds = ['chain', 'fan-out', 'hop', 'intake'];
+const kinds = ['chain', 'fan-out', 'hop', 'intake', 'cold-start'];
+const withDatabase = ['chain', 'fan-out', 'intake'];
 
-function readArguments(): { json: boolean; works: string[] } {
-  const { values } = parseArgs({ options: { json: { type: 'boolean' }, work: { type: 'string' } } });
+function readArguments(): { json: boolean; works: string[]; beside: string | undefined } {
+  const options = { json: { type: 'boolean' }, work: { type: 'string' }, beside: { type: 'string' } } as const;
+  const { values } = parseArgs({ options });
   if (values.work !== undefined && !kinds.includes(values.work)) {
     throw new Error(`--work is "${values.work}", but must be one of ${kinds.join(', ')}; leave it out for all.`);
   }
-  return { json: values.json ?? false, works: values.work ? [values.work] : kinds };
+  return { json: values.json ?? false, works: values.work ? [values.work] : kinds, beside: values.beside };
 }
 
 const progress = (message: string) => console.error(`bench: ${message}`);
-const { json, works } = readArguments();
+const { json, works, beside } = readArguments();
 const results: Result[] = [];
 const report = (found: Result[]) => {
   results.push(...found);
   if (json) for (const result of found) console.log(JSON.stringify(result));
 };
 
-if (works.some((work) => work !== 'hop')) {
+if (works.some((work) => withDatabase.includes(work))) {
   const database = await startBenchDatabase();
   try {
     if (works.includes('chain') || works.includes('fan-out')) installPeers(progress);
@@ -41,6 +45,7 @@ if (works.some((work) => work !== 'hop')) {
 }
 
 if (works.includes('hop')) report(await hop(progress));
+if (works.includes('cold-start')) report(await coldStart(beside, progress));
 
 if (!json) {
   const memory = Math.round(os.totalmem() / 2 ** 30);
