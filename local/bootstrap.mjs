@@ -37,7 +37,7 @@ function isInstalled() {
 }
 
 function install() {
-  console.error('Installing dependencies (once, about 560 MB on disk; this takes a minute or two) …');
+  console.error('Installing dependencies (once, about 900 MB on disk; this takes a minute or two) …');
   const started = Date.now();
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   // Versions come from the lock file. Not "npm ci": it begins by removing all that is installed, which after a change of the
