@@ -54,10 +54,12 @@ for (const [place, { optionalDependencies = {} }] of Object.entries(packages)) {
   const present = Object.keys(optionalDependencies).map((name) => placeOf(packages, place, name));
   const sibling = packages[present.find((found) => found && packages[found].os)];
   for (const [name, range] of Object.entries(optionalDependencies)) {
-    if (placeOf(packages, place, name)) continue;
+    const found = placeOf(packages, place, name);
+    // Another version at the top serves somebody else: this package has its own beside it.
+    if (found && (packages[found].version === range || !/^\d/.test(range))) continue;
     if (!sibling) throw new Error(`${place}: not one of its optional packages is in package-lock.json.`);
-    packages[`node_modules/${name}`] = entryFor(name, range, sibling);
-    added.push(name);
+    packages[found ? `${place}/node_modules/${name}` : `node_modules/${name}`] = entryFor(name, range, sibling);
+    added.push(`${name}@${range}`);
   }
 }
 lock.packages = Object.fromEntries(Object.entries(packages).sort(([a], [b]) => a.localeCompare(b, 'en')));
