@@ -179,6 +179,8 @@ end
 $$;
 comment on function public.pipeline_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
+revoke all on function public.pipeline_sweep() from public, anon, authenticated;
+grant execute on function public.pipeline_sweep() to service_role;
 
 create function pipeline.ring_polls() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
