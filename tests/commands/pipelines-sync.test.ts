@@ -33,17 +33,17 @@ function edit(file: string, wanted: string | RegExp, replacement: string) {
   fs.writeFileSync(path.join(copy, file), after);
 }
 
-/** Adds a stage `grade` to the end of the leads pipeline, as a user would, without its function. */
+/** Adds a stage `probe` to the end of the leads pipeline, as a user would, without its function. */
 function addStage(needs = 'messaging') {
-  const stage = `    grade: { ...modelStage, function: 'leads-grade', needs: ['${needs}'] },\n`;
+  const stage = `    probe: { ...modelStage, function: 'leads-probe', needs: ['${needs}'] },\n`;
   edit('supabase/functions/_pipelines/leads.ts', /( +messaging: \{.*\},\n)/, `$1${stage}`);
 }
 
-const configuration = '\n[functions.leads-grade]\nverify_jwt = false\nimport_map = "./functions/deno.json"\n';
+const configuration = '\n[functions.leads-probe]\nverify_jwt = false\nimport_map = "./functions/deno.json"\n';
 const configure = () => fs.appendFileSync(path.join(copy, 'supabase', 'config.toml'), configuration);
 function addFunction() {
-  fs.mkdirSync(path.join(copy, 'supabase', 'functions', 'leads-grade'));
-  fs.writeFileSync(path.join(copy, 'supabase', 'functions', 'leads-grade', 'index.ts'), '');
+  fs.mkdirSync(path.join(copy, 'supabase', 'functions', 'leads-probe'));
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', 'leads-probe', 'index.ts'), '');
 }
 
 it('has nothing to write and passes --check when the migrations define the pipelines', async () => {
@@ -77,10 +77,10 @@ it('answers a new stage with one new migration, the last, that adds its columns 
        values ('office@nets.example', 'https://nets.example', gen_random_uuid())`,
     );
     await client.query(`update public.leads set scrape_status = 'queued'`);
-    const { rows } = await client.query('select grade_status, grade_retry_count, grade_result from public.leads');
-    expect(rows).toEqual([{ grade_status: 'pending', grade_retry_count: 0, grade_result: null }]);
-    const stages = await client.query("select name from pipeline.stages where function_name = 'leads-grade'");
-    expect(stages.rows).toEqual([{ name: 'grade' }]);
+    const { rows } = await client.query('select probe_status, probe_retry_count, probe_result from public.leads');
+    expect(rows).toEqual([{ probe_status: 'pending', probe_retry_count: 0, probe_result: null }]);
+    const stages = await client.query("select name from pipeline.stages where function_name = 'leads-probe'");
+    expect(stages.rows).toEqual([{ name: 'probe' }]);
   } finally {
     await database.drop();
   }
@@ -94,9 +94,9 @@ it('fails, in one sentence and writing nothing, while the function of a stage is
     const { code, stderr } = await sync(...args);
     expect(code).toBe(1);
     expect(stderr).toContain(
-      'Stage grade of pipeline leads runs in function leads-grade, which does not exist: write ',
+      'Stage probe of pipeline leads runs in function leads-probe, which does not exist: write ',
     );
-    expect(stderr).toContain('supabase/functions/leads-grade/index.ts');
+    expect(stderr).toContain('supabase/functions/leads-probe/index.ts');
     expect(stderr).not.toContain('config.toml');
   }
   expect(readMigrations()).toEqual(before);
@@ -104,11 +104,11 @@ it('fails, in one sentence and writing nothing, while the function of a stage is
 
 it('fails while two stages name one function', async () => {
   addStage();
-  edit('supabase/functions/_pipelines/leads.ts', "function: 'leads-grade'", "function: 'leads-messaging'");
+  edit('supabase/functions/_pipelines/leads.ts', "function: 'leads-probe'", "function: 'leads-messaging'");
   const { code, stderr } = await sync('--check');
   expect(code).toBe(1);
   expect(stderr).toContain(
-    'Stage grade of pipeline leads runs in function leads-messaging, as stage messaging of pipeline leads does: ' +
+    'Stage probe of pipeline leads runs in function leads-messaging, as stage messaging of pipeline leads does: ' +
       'give each stage a function of its own.',
   );
 });
@@ -123,7 +123,7 @@ it.each([
   fs.appendFileSync(path.join(copy, 'supabase', 'config.toml'), block);
   const { code, stderr } = await sync('--check');
   expect(code).toBe(1);
-  expect(stderr).toContain('leads-grade, for which supabase/config.toml must say: [functions.leads-grade] with');
+  expect(stderr).toContain('leads-probe, for which supabase/config.toml must say: [functions.leads-probe] with');
   expect(stderr).toContain('verify_jwt = false and import_map = "./functions/deno.json"');
 });
 
@@ -134,7 +134,7 @@ function addPipelines(file: string, pipelines: [name: string, stages: string, ta
     return `export const p${place} = definePipeline({ name: '${name}', entity: ${entity}, stages: { ${stages} }, ${more} });`;
   });
   const imports = "import { definePipeline } from '../_shared/define-pipeline.ts';";
-  const map = `const map = { kind: 'map' as const, function: 'leads-grade', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
+  const map = `const map = { kind: 'map' as const, function: 'leads-probe', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
     timeoutSeconds: 30, retry: { maxAttempts: 1, backoff: { kind: 'list' as const, seconds: [1] } } };`;
   const text = [imports, map, ...source].join('\n');
   fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
@@ -308,7 +308,7 @@ it('says what is wrong with a definition in one sentence that names its file', a
   addStage('stratgy');
   const { code, stdout, stderr } = await sync('--check');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/^supabase\/functions\/_pipelines\/leads\.ts: .*stages\.grade\.needs names stratgy.*\n$/);
+  expect(stderr).toMatch(/^supabase\/functions\/_pipelines\/leads\.ts: .*stages\.probe\.needs names stratgy.*\n$/);
 });
 
 it('refuses arguments it does not know, and shows its usage when asked', async () => {

@@ -164,9 +164,10 @@ export class LeadsStack {
     return run;
   }
 
-  /** The attempts of a lead's newest run, in order. */
+  /** The attempts of a lead's newest run, in order, of the stages that these tests know: others may have been added since. */
   async timeline(id: string | undefined): Promise<Attempt[]> {
-    return this.rows<Attempt>('select * from pipeline.timeline($1)', [(await this.run(id)).id]);
+    const attempts = await this.rows<Attempt>('select * from pipeline.timeline($1)', [(await this.run(id)).id]);
+    return attempts.filter(({ stage }) => stages.includes(stage));
   }
 
   /** Those from a stage on as `stage number state`, with the code of a failure. */
