@@ -1429,7 +1429,7 @@ function public.pipeline_ring(p_stages jsonb) returns jsonb language plpgsql vol
 function public.pipeline_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 74bc32a1848f0553333ada006a2b3253
   grant execute to service_role
 function public.pipeline_sweep() returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, statement_timeout=60s body 36cbdb163d0bd61b95827a5a378dad41
-  grant execute to public
+  grant execute to service_role
 function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e350c34d100f6f11418a9c1c142c0d39
   grant execute to service_role
 schedule millrace-prune "17 3 * * *" select pipeline.prune()
