@@ -157,7 +157,7 @@ test('a late result counts only for the job, stage and trace that the submission
 });
 
 for (const [what, statement] of [
-  ['started over', `select pipeline.start('flow', $1::text)`],
+  ['started over', `select pipeline.start('flow', $1::text, p_restart => true)`],
   ['reset', `select pipeline.reset(r.id, 'only') from pipeline.runs r where r.entity_id = $1 and r.status = 'running'`],
   [
     'cancelled and retried',

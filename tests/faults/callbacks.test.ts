@@ -7,8 +7,8 @@ let leads: LeadsStack;
 let seen: Call[];
 beforeAll(async () => {
   leads = await LeadsStack.start({ detours: true });
-  // Otherwise it could be first.
-  await leads.rows(`select cron.unschedule('millrace-poll')`);
+  // Otherwise the poller could be first.
+  await leads.rows(`update pipeline.stages set poll_every = '1 minute'`);
 });
 beforeEach(() => {
   seen = [];

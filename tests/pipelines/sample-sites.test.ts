@@ -40,15 +40,17 @@ async function services(id: string | undefined): Promise<(string | null)[]> {
   return (await leads.timeline(id)).map(({ service }) => service);
 }
 
-/** Without these nothing but doorbells and callbacks can move a lead on. */
-async function unschedule(...jobs: string[]): Promise<void> {
-  await leads.rows('select cron.unschedule(jobname) from cron.job where jobname = any ($1)', [jobs]);
+/** From now on no job is polled. */
+async function stopPolls(): Promise<void> {
+  await leads.rows('update pipeline.stages set poll_every = null');
 }
 
 describe('a model that answers in the call', () => {
   beforeAll(async () => {
     leads = await LeadsStack.start({ env: prices });
-    await unschedule('millrace-sweep', 'millrace-poll');
+    // Nothing but doorbells and callbacks can move a lead on.
+    await leads.rows(`select cron.unschedule('millrace-sweep')`);
+    await stopPolls();
   });
   afterEach(() => leads.expectSound());
   afterAll(() => leads.stop());
@@ -104,7 +106,7 @@ describe('a model that works in the background', () => {
 
   test('callbacks alone finish every stage of every sample site', async () => {
     leads = await LeadsStack.start({ env });
-    await unschedule('millrace-poll');
+    await stopPolls();
     const [id] = await runSampleSites();
     expect(await services(id)).toEqual(['scraper', 'llm', 'llm', 'llm', 'llm']);
     expect((await leads.timeline(id)).slice(1).every(({ usage }) => Number(usage?.cost_usd) > 0)).toBe(true);
