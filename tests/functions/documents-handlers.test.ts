@@ -38,8 +38,12 @@ async function addDocument(): Promise<string> {
 }
 
 const paragraph = (n: number) =>
-  `## Section ${n}\n\n${`Clock ${n} strikes the hour, and the keeper of the tower listens. `.repeat(8)}`;
+  `## Section ${n}\n\n${`Clock ${n} strikes the hour, and the keeper of the tower listens. `.repeat(16)}`;
 const longText = (sections: number) => Array.from({ length: sections }, (_, n) => paragraph(n + 1)).join('\n\n');
+
+/** Of many tokens in few letters, so that each section is a chunk of its own and all are within the limit. */
+const denseText = (sections: number) =>
+  Array.from({ length: sections }, (_, n) => `## Section ${n}\n\n${`Zq${n % 10} vx, `.repeat(70)}`).join('\n\n');
 
 async function chunk(documentId: string, text: string, attempt = 11) {
   const extraction = await storeText(documentId, text, env);
@@ -92,7 +96,7 @@ describe('chunking', () => {
 
 test('the map starts a child for each chunk, in order, however many there are', async () => {
   const id = await addDocument();
-  const { chunks: count } = await chunk(id, longText(1200));
+  const { chunks: count } = await chunk(id, denseText(1200));
   expect(count).toBe(1200);
   await sql.query('select public.apply_chunks($1)', [
     JSON.stringify([{ attempt: 11, entity_id: id, result: { chunks: count } }]),

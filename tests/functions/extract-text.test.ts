@@ -12,6 +12,7 @@ import { buildSampleDocx } from '../../local/documents/sample-docx.ts';
 import { MAX_DOCX_TEXT_BYTES } from '../../supabase/functions/_documents/docx-text.ts';
 import { type ExtractedText, extractText } from '../../supabase/functions/_documents/extract-text.ts';
 import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES } from '../../supabase/functions/_documents/pdf-text.ts';
+import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
 import { lockedPdf, makePdf, pictureOf, scannedPdf, textPdf } from '../support/documents.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -48,6 +49,7 @@ function docxOf(body: string, parts: Record<string, string> = {}): Uint8Array {
   return zipSync({ ...whole, 'word/document.xml': strToU8(document), ...Object.fromEntries(added) });
 }
 
+const odt = 'application/vnd.oasis.opendocument.text';
 const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`;
 const paragraph = (text: string, properties = '') => `<w:p><w:pPr>${properties}</w:pPr>${run(text)}</w:p>`;
 
@@ -99,6 +101,64 @@ describe('a PDF', () => {
     expect(text).toBe(
       'The repair was paid for by the Harbour Board of Ostrey, which owns the old tow-path.\nWind\nOil',
     );
+  });
+});
+
+test.each([
+  ['a script', '#!/bin/sh\n# copies\n\n# all of it\ncp a b\n'],
+  ['settings', '# where it listens\nport = 80\n\n# whom it answers\nhost = all\nname = x\n'],
+  ['a program', '# Counts\nimport os\n\n# of all\ndef count(a):\n    return len(a)\n'],
+])('%s has comments and no headings', async (_, code) => {
+  const { by, text } = await read(code);
+  expect(by).toBe('plain_text');
+  expect(sectionsOf(text).flatMap(({ path }) => path)).toEqual([]);
+  expect(text).toContain(code.trimEnd());
+});
+
+test('a text with headings and some code is Markdown', async () => {
+  const text = '# Use\nSet the port in the file.\n\n## How\nport = 80\n\nThen start it, and wait until it answers.\n';
+  expect((await read(text)).by).toBe('markdown');
+});
+
+describe('what a PDF says on every page', () => {
+  const page = (number: number, ...text: string[]) => [
+    row('The Keeping of Ferries', 40, 9),
+    ...text.map((line, at) => row(line, 90 + at * 14)),
+    row(number % 2 ? `Chapter 2. Ropes ${number}` : `${number} Chapter 2. Ropes`, 560, 9),
+  ];
+
+  test('is left out, and the text between is not', async () => {
+    const pages = [7, 8, 9, 10].map((number) =>
+      page(number, `Rope number ${number} is worn.`, 'Nobody minds.', 'It holds.'),
+    );
+    const text = await textOf(await textPdf(...pages));
+    expect(text).not.toMatch(/Keeping|Chapter/);
+    expect(text.match(/Rope number \d+ is worn/g)).toHaveLength(4);
+    expect(text.match(/Nobody minds/g)).toHaveLength(4);
+  });
+
+  test('stays where it is a heading, or on two pages only', async () => {
+    const heading = (number: number) => [
+      row('Exercise', 60, 20),
+      row(`Tie knot ${number}.`, 100),
+      row('Again.', 114),
+      row('Rest.', 128),
+    ];
+    expect((await textOf(await textPdf(heading(1), heading(2), heading(3)))).match(/# Exercise/g)).toHaveLength(3);
+    expect(await textOf(await textPdf(page(1, 'One.'), page(2, 'Two.')))).toMatch(/Keeping/);
+  });
+
+  test('and a comment in a program it prints is no heading', async () => {
+    const text = await textOf(
+      await textPdf([
+        row('Ropes', 60, 20),
+        row('Write this:', 90),
+        row('# tie the rope', 120),
+        row('rope = tie()', 134),
+      ]),
+    );
+    expect(sectionsOf(text).map(({ path }) => path)).toEqual([['Ropes']]);
+    expect(text).toContain('\\# tie the rope');
   });
 });
 
@@ -179,9 +239,18 @@ describe('HTML', () => {
       'Laid',
       'out',
       'by a table',
-      'a  b\n  c',
+      '```\na  b\n  c\n```',
       '\\# not a heading',
     ]);
+  });
+
+  test('has no headings in preformatted text, whatever that looks like', async () => {
+    const pre = '  # a comment\n## another\n\nName\n----\n```\n# within';
+    const text = await textOf(
+      `<body><h1>Tools</h1><pre>${pre}</pre><ul><li><pre> # one\nx</pre></li></ul><p>End</p></body>`,
+    );
+    expect(text).toContain(pre);
+    expect(sectionsOf(text).map(({ path }) => path)).toEqual([['Tools']]);
   });
 
   test('has its main part alone where it marks one', async () => {
@@ -321,6 +390,30 @@ describe('a file that cannot be read is refused for good, with what to do about 
       () => Buffer.from('GIF89a\x01\0\x01\0\0\0\0;', 'latin1'),
       'unsupported_type',
       /image\/gif: save it as PNG or JPEG/,
+    ],
+    [
+      'an OpenDocument text',
+      () => zipSync({ mimetype: strToU8(odt), 'content.xml': strToU8('<a/>') }),
+      'unsupported_type',
+      /OpenDocument text \(\.odt\): save it as \.docx/,
+    ],
+    [
+      'one whose name comes late',
+      () => zipSync({ 'content.xml': strToU8('<a/>'), 'META-INF/manifest.xml': strToU8('<a/>') }),
+      'unsupported_type',
+      /OpenDocument text \(\.odt\)/,
+    ],
+    [
+      'an EPUB book',
+      () => zipSync({ mimetype: [strToU8('application/epub+zip'), { level: 0 }], 'a.xhtml': strToU8('<a/>') }),
+      'unsupported_type',
+      /EPUB book \(\.epub\): save it as \.docx/,
+    ],
+    [
+      'one without its name',
+      () => zipSync({ 'META-INF/container.xml': strToU8('<a/>') }),
+      'unsupported_type',
+      /EPUB book \(\.epub\)/,
     ],
     ['rich text', () => bytesOf('{\\rtf1\\ansi Hello}'), 'unsupported_type', /rtf: save it as \.docx/],
     ['XML', () => bytesOf('<?xml version="1.0"?><orders><order/></orders>'), 'unsupported_type', /application\/xml/],

@@ -81,8 +81,8 @@ describe('chunks', () => {
     }
   });
 
-  test('do not cross a heading of level 1 to 3, and know the headings they stand under', () => {
-    const text = `# Book\n\n## One\n\n${prose(0, 8)}\n\n### Deeper\n\n${prose(8, 16)}\n\n#### Deepest\n\n${prose(16, 20)}\n\n## Two\n\n${prose(20, 28)}`;
+  test('do not cross a heading of level 1 to 3 where they are large, and know the headings they stand under', () => {
+    const text = `# Book\n\n## One\n\n${prose(0, 14)}\n\n### Deeper\n\n${prose(14, 28)}\n\n#### Deepest\n\n${prose(28, 32)}\n\n## Two\n\n${prose(32, 46)}`;
     const chunks = splitText(documentId, text);
     expect(chunks.map((chunk) => chunk.heading)).toEqual(['Book > One', 'Book > One > Deeper', 'Book > Two']);
     expect(chunks[0]?.text).toMatch(/^# Book/);
@@ -105,6 +105,28 @@ describe('chunks', () => {
       expect(chunk.page).toBe(text.slice(0, chunk.start_offset).split('\f').length);
     }
     expect(new Set(splitText(documentId, text).map((chunk) => chunk.page))).toEqual(new Set([1, 3]));
+  });
+
+  describe('of a changelog, with many small sections,', () => {
+    const release = (n: number) =>
+      `## 1.${n}.0\n\n- ${sentence(n)}\n- ${sentence(n + 500)}\n\n### Fixed\n\n- ${sentence(n + 900)}\n\n`;
+    const changelog = (to: number) =>
+      `# Changes\n\n${Array.from({ length: to }, (_, at) => release(to - at)).join('')}`;
+
+    test('are nearly as large as they should be', () => {
+      const text = changelog(200);
+      const chunks = splitText(documentId, text);
+      expect(chunks.length).toBeLessThan((1.7 * countTokens(text)) / CHUNK_TOKENS);
+      for (const { tokens } of chunks) expect(tokens).toBeLessThanOrEqual(CHUNK_TOKENS + 10);
+      // Cut where a section begins.
+      for (const { text: chunk } of chunks) expect(chunk).toMatch(/^#/);
+    });
+
+    test('mostly keep their ids when a release is added at the top', () => {
+      const before = splitText(documentId, changelog(200)).map(({ id }) => id);
+      const after = new Set(splitText(documentId, changelog(201)).map(({ id }) => id));
+      expect(before.filter((id) => !after.has(id)).length).toBeLessThan(before.length / 4);
+    });
   });
 
   test('keep their ids when another section is edited, and have others in another document', () => {

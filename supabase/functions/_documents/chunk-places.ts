@@ -1,6 +1,6 @@
 import { split } from 'llm-splitter';
 import type { Section } from './sections.ts';
-import { MOST_BYTES, tokenPieces } from './tokens.ts';
+import { countTokens, MOST_BYTES, tokenPieces } from './tokens.ts';
 
 // llm-splitter says where each piece lies and leaves nothing out, with any tokenizer and without dependencies. LangChain's
 // splitters search for a piece by its text, which finds the wrong one of two that are equal, and cut characters in two.
@@ -12,8 +12,12 @@ import { MOST_BYTES, tokenPieces } from './tokens.ts';
 export const CHUNK_TOKENS = 400;
 /** How much of a chunk the next one of the same section begins with. */
 export const OVERLAP_TOKENS = 50;
-/** Sections that are shorter, in characters, go with the next one. */
+/** Sections that are shorter, in characters, go with the next one, whatever its size. */
 const TINY_SECTION = 200;
+/** Longer ones, in characters, are taken for a chunk of their own without counting their tokens. */
+const SMALL_SECTION = 5 * CHUNK_TOKENS;
+/** One section of so many begins a chunk by its own text, so that an edit moves the bounds of few others. */
+const FIXED_BOUNDS = 8;
 /** Longer paragraphs may be cut at the end of a line or a sentence, every LEAST_BLOCK characters or more. */
 const WHOLE_PARAGRAPH = 1000;
 const LEAST_BLOCK = 250;
@@ -39,15 +43,26 @@ export function chunkPlaces(text: string, sections: readonly Section[]): Place[]
 }
 
 /**
- * What chunks do not cross: a section of level 1 to 3 with those deeper in it; a tiny one together with the next. A gap of
- * many blanks parts them too, lest a chunk hold it.
+ * What chunks do not cross: a section of level 1 to 3 with those deeper in it; small ones together with their neighbours. A
+ * gap of many blanks parts them too, lest a chunk hold it.
  */
 function inOnePiece(text: string, sections: readonly Section[]): Place[] {
-  const pieces: Place[] = [];
+  const whole: Place[] = [];
   for (const { start, end, level } of sections) {
+    const last = whole.at(-1);
+    if (last && level > 3) last.end = end;
+    else whole.push({ start, end });
+  }
+  const pieces: (Place & { tokens: number })[] = [];
+  for (const place of whole) {
+    const { start, end } = place;
+    const tokens = end - start <= SMALL_SECTION ? countTokens(text.slice(start, end)) : CHUNK_TOKENS;
     const last = pieces.at(-1);
-    if (last && (level > 3 || last.end - last.start < TINY_SECTION)) last.end = end;
-    else pieces.push({ start, end });
+    const fits = last && last.tokens + tokens <= CHUNK_TOKENS && !hasFixedBound(text, place);
+    if (last && (fits || last.end - last.start < TINY_SECTION)) {
+      last.end = end;
+      last.tokens += tokens;
+    } else pieces.push({ start, end, tokens });
   }
   return pieces.flatMap(({ start, end }) => {
     const gaps = [...text.slice(start, end).matchAll(LONG_GAP)];
@@ -55,6 +70,15 @@ function inOnePiece(text: string, sections: readonly Section[]): Place[] {
     const ends = [...gaps.map((gap) => start + gap.index), end];
     return starts.map((from, index) => ({ start: from, end: ends[index] ?? end }));
   });
+}
+
+/** Chosen by the beginning of the text itself (FNV-1a), hence alike before and after an edit elsewhere. */
+function hasFixedBound(text: string, { start, end }: Place): boolean {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < Math.min(end, start + TINY_SECTION); at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  }
+  return ((hash ^ (hash >>> 15)) >>> 0) % FIXED_BOUNDS === 0;
 }
 
 /** The chunks of one piece of the text, from word to word, without blanks around them. */

@@ -3,21 +3,26 @@ import { Unzip, UnzipInflate, unzipSync } from 'fflate';
 import { decodeText } from '../_shared/decode-text.ts';
 import { messageOf, PermanentError } from '../_shared/errors.ts';
 import { docxToMarkdown } from './docx-markdown.ts';
-import { unsupported } from './media-types.ts';
+import { archiveType, unsupported } from './media-types.ts';
 
 /** Mostly pictures, which are passed over: takes 0.8 s of CPU with all that the function loads, and 170 MB. */
 export const MAX_DOCX_BYTES = 50 * 1024 * 1024;
 /** Unpacked: takes 0.8 s of CPU with all that the function loads, and 110 MB. A page as Word writes it has some 20 KB. */
 export const MAX_DOCX_TEXT_BYTES = 6 * 1024 * 1024;
 
+// Of the part that names an archive's type.
+const longestType = 200;
 // So that what comes out of one step is never much more than allowed: a byte may stand for a thousand.
 const inflateStep = 16 * 1024;
 
 /** The text of a Word document as Markdown. Throws a PermanentError. */
 export function readDocxText(bytes: Uint8Array): string {
-  const parts = readParts(bytes);
+  const { parts, names } = readParts(bytes);
   const document = Object.keys(parts).find((name) => /document\d*\.xml$/i.test(name));
-  if (document === undefined) throw unsupported('an archive (ZIP)');
+  if (document === undefined) {
+    const declared = decodeText((parts.mimetype ?? new Uint8Array()).subarray(0, longestType));
+    throw unsupported(archiveType(names, declared) ?? 'an archive (ZIP)');
+  }
   const part = (name: string) => decodeText(parts[name] ?? new Uint8Array());
   return docxToMarkdown({
     document: part(document),
@@ -28,12 +33,14 @@ export function readDocxText(bytes: Uint8Array): string {
 }
 
 /** The parts that hold text, inflated: pictures stay out. */
-function readParts(bytes: Uint8Array): Record<string, Uint8Array> {
+function readParts(bytes: Uint8Array): { parts: Record<string, Uint8Array>; names: string[] } {
+  const names: string[] = [];
   let declared = 0;
   try {
     // Only the list of parts, at the end of the file, which one that was cut off does not have.
     unzipSync(bytes, {
       filter: ({ name, originalSize }) => {
+        names.push(name);
         if (isText(name)) declared += originalSize;
         return false;
       },
@@ -42,7 +49,7 @@ function readParts(bytes: Uint8Array): Record<string, Uint8Array> {
     throw damaged(error);
   }
   if (declared > MAX_DOCX_TEXT_BYTES) throw tooLarge();
-  return inflate(bytes);
+  return { parts: inflate(bytes), names };
 }
 
 /** Inflates what is read, however large the file says that it is. */
@@ -73,7 +80,8 @@ function inflate(bytes: Uint8Array): Record<string, Uint8Array> {
 }
 
 function isText(name: string): boolean {
-  return /^word\/(document\d*|styles|footnotes|endnotes)\.xml$/i.test(name);
+  // OpenDocument texts and EPUB books name themselves in the part mimetype.
+  return name === 'mimetype' || /^word\/(document\d*|styles|footnotes|endnotes)\.xml$/i.test(name);
 }
 
 function tooLarge(): PermanentError {

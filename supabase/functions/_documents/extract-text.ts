@@ -4,7 +4,8 @@ import { PermanentError } from '../_shared/errors.ts';
 import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';
 import { htmlToMarkdown } from './html-markdown.ts';
 import { decodeHtml } from './html-text.ts';
-import { hasMarkdownMarks, withMarkedHeadings } from './markdown-text.ts';
+import { codeText } from './markdown-blocks.ts';
+import { hasMarkdownMarks, isCode, withMarkedHeadings } from './markdown-text.ts';
 import { type Route, routeFile } from './media-types.ts';
 import { MAX_PDF_BYTES, readPdfText } from './pdf-text.ts';
 import { tidyText } from './tidy-text.ts';
@@ -62,6 +63,7 @@ const readers: Record<Reader, (bytes: Uint8Array) => Promise<Read>> = {
 function readText(text: string): Read {
   const pages = text.includes('\f') ? text.trimEnd().split('\f').length : null;
   if (!hasMarkdownMarks(text)) return { by: 'plain_text', pages, text };
+  if (isCode(text)) return { by: 'plain_text', pages, text: codeText(text.trimEnd()) };
   return { by: 'markdown', mediaType: 'text/markdown', pages, text: withMarkedHeadings(text.replace(/\r\n?/g, '\n')) };
 }
 

@@ -1,4 +1,4 @@
-import { type Block, bodyText, headingText, joinBlocks, MarkdownBlocks } from './markdown-blocks.ts';
+import { type Block, bodyText, codeText, headingText, joinBlocks, MarkdownBlocks } from './markdown-blocks.ts';
 import { type MarkupReader, parseMarkup } from './parse-markup.ts';
 
 interface PageBlock extends Block {
@@ -116,11 +116,12 @@ class MarkdownWriter implements MarkupReader {
       this.#blocks.add({ kind: 'heading', text: headingText(this.#heading, inline), inMain });
       return;
     }
+    const isCode = this.#pre > 0 && inline.trim().includes('\n');
     const text = this.#pre > 0 ? inline.replace(/^\n+/, '').trimEnd() : tidyLines(inline);
     const mark = this.#mark;
     this.#mark = '';
-    if (mark) this.#blocks.add({ kind: 'item', text: `${mark}${text}`, inMain });
-    else this.#blocks.add({ kind: 'text', text: bodyText(text), inMain });
+    if (mark) this.#blocks.add({ kind: 'item', text: `${mark}${bodyText(text)}`, inMain });
+    else this.#blocks.add({ kind: 'text', text: isCode ? codeText(text) : bodyText(text), inMain });
   }
 }
 

@@ -62,7 +62,14 @@ export function headingText(level: number, text: string): string {
 
 /** Text that is no heading and must not look like one. */
 export function bodyText(text: string): string {
-  return text.replace(/^(?=#{1,6} )/gm, '\\');
+  return text.replace(/^( {0,3})(?=#{1,6}(?:[ \t]|$))/gm, '$1\\');
+}
+
+/** Preformatted text, in which nothing means anything to Markdown: neither comments nor lines of dashes are headings. */
+export function codeText(text: string): string {
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((most, marks) => Math.max(most, marks.length), 2);
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
 }
 
 /** The blocks with empty lines between them; items of a list and rows of a table follow one another. */

@@ -10,6 +10,27 @@ export function hasMarkdownMarks(text: string): boolean {
   );
 }
 
+const hashLine = /^ {0,3}#/;
+const codeLine =
+  /[;{}\\]$|^\s*(?:def|class|import|from|if|elif|else|for|while|return|export|set|echo|function|fi|done|end|sudo|const|let|var)\b|^\s*[\w.-]+\s*\+?=\s*\S|\w\([^()]*\)$/;
+const mostCodeLines = 2000;
+const longestCodeLine = 300;
+const leastCode = 0.4;
+
+/**
+ * Whether a text is a program's or a setting's, whose lines with # are comments: by its first line, or by what the lines
+ * between those look like.
+ */
+export function isCode(text: string): boolean {
+  if (text.startsWith('#!')) return true;
+  if (fence.test(text)) return false;
+  const lines = text.slice(0, mostCodeLines * longestCodeLine).split('\n', mostCodeLines);
+  const told = lines
+    .map((line) => line.slice(0, longestCodeLine).trimEnd())
+    .filter((line) => line && !hashLine.test(line));
+  return told.length > 0 && told.filter((line) => codeLine.test(line)).length >= told.length * leastCode;
+}
+
 /** Writes headings that are underlined with = or - as those with #. */
 export function withMarkedHeadings(markdown: string): string {
   return markdown.replace(underlined, (lines, title: string, line: string, at: number) => {

@@ -28,10 +28,21 @@ const oldOffice = 'application/x-cfb';
 // The name under which Office keeps a document with a password, in UTF-16.
 const encrypted = 'EncryptedPackage'.split('').join('\0');
 
+/** What people call the types that are refused. */
+const names: Record<string, string> = {
+  'application/vnd.oasis.opendocument.text': 'an OpenDocument text (.odt)',
+  'application/vnd.oasis.opendocument.spreadsheet': 'an OpenDocument spreadsheet (.ods)',
+  'application/vnd.oasis.opendocument.presentation': 'an OpenDocument presentation (.odp)',
+  'application/epub+zip': 'an EPUB book (.epub)',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'an Excel workbook (.xlsx)',
+  'application/vnd.openxmlformats-officedocument.presentationml.presentation': 'a PowerPoint presentation (.pptx)',
+};
+
 const remedies: [RegExp, string][] = [
   [/^image\//, 'save it as PNG or JPEG'],
   [/x-cfb$/, 'an old .doc is to be saved as .docx, and a document with a password without it'],
-  [/rtf$|opendocument\.text/, 'save it as .docx or as PDF'],
+  [/rtf$|opendocument\.text|epub/, 'save it as .docx or as PDF'],
+  [/opendocument|officedocument/, 'save it as PDF'],
 ];
 const accepted =
   'a PDF, a Word document (.docx), HTML, Markdown, plain text, a picture (PNG or JPEG), audio or video can be read';
@@ -57,10 +68,23 @@ export async function routeFile(head: Uint8Array): Promise<{ mediaType: string; 
   throw unsupported(mediaType);
 }
 
-/** The PermanentError for a file that is `what`, with what can be done about it. */
+/** What an archive is that is no Word document, by the names and the beginnings of its parts; null where nothing tells. */
+export function archiveType(parts: readonly string[], declared: string): string | null {
+  const type = declared.trim().slice(0, 100);
+  if (names[type]) return type;
+  if (parts.includes('META-INF/container.xml')) return 'application/epub+zip';
+  return parts.includes('content.xml') && parts.includes('META-INF/manifest.xml')
+    ? 'application/vnd.oasis.opendocument.text'
+    : null;
+}
+
+/** The PermanentError for a file that is `what`, a media type or in words, with what can be done about it. */
 export function unsupported(what: string): PermanentError {
   const remedy = remedies.find(([type]) => type.test(what))?.[1];
-  return new PermanentError('unsupported_type', `The file is ${what}: ${remedy ? `${remedy}; ` : ''}${accepted}.`);
+  return new PermanentError(
+    'unsupported_type',
+    `The file is ${names[what] ?? what}: ${remedy ? `${remedy}; ` : ''}${accepted}.`,
+  );
 }
 
 async function sniff(head: Uint8Array): Promise<string | null> {

@@ -1,6 +1,8 @@
 import { PermanentError } from '../_shared/errors.ts';
 import { openPdf, type Pdf } from '../_shared/pdf.ts';
+import { withoutFurniture } from '../_shared/pdf-furniture.ts';
 import { joinLines, type PdfLine } from '../_shared/pdf-lines.ts';
+import { bodyText } from './markdown-blocks.ts';
 
 /** As for a book: fetching and opening a file takes twice its size beside 60 MB, and a function has 256 MB. */
 export const MAX_PDF_BYTES = 50 * 1024 * 1024;
@@ -40,8 +42,12 @@ export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pa
       if (characters > MAX_PDF_CHARACTERS) throw tooMuchText(number);
     }
     if (pages.every((lines) => lines.length === 0)) throw await withoutText(pdf);
-    const levels = headingLevels(pages.flat());
-    return { text: pages.map((lines) => pageText(lines, levels)).join('\f'), pages: pageCount };
+    const usual = usualSize(pages.flat());
+    const body = withoutFurniture(pages, usual * headingSize);
+    // What is printed around the pages may be all there is.
+    const read = body.some((lines) => lines.length > 0) ? body : pages;
+    const levels = headingLevels(read.flat(), usual);
+    return { text: read.map((lines) => pageText(lines, levels)).join('\f'), pages: pageCount };
   } finally {
     await pdf.close();
   }
@@ -66,13 +72,17 @@ function tooMuchText(page: number): PermanentError {
   );
 }
 
-/** Which size of letters is which level of headings, the largest the first. */
-function headingLevels(lines: readonly PdfLine[]): Map<number, number> {
+/** The size of most letters. */
+function usualSize(lines: readonly PdfLine[]): number {
   const lettersBySize = new Map<number, number>();
   for (const { size, text } of lines) {
     lettersBySize.set(roundSize(size), (lettersBySize.get(roundSize(size)) ?? 0) + text.length);
   }
-  const [usual = 0] = [...lettersBySize].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, 0]);
+  return [...lettersBySize].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, 0])[0] ?? 0;
+}
+
+/** Which size of letters is which level of headings, the largest the first. */
+function headingLevels(lines: readonly PdfLine[], usual: number): Map<number, number> {
   const sizes = new Set(
     lines.filter(({ size, text }) => size >= usual * headingSize && isHeading(text)).map(({ size }) => roundSize(size)),
   );
@@ -93,7 +103,8 @@ function pageText(lines: readonly PdfLine[], levels: Map<number, number>): strin
     } else {
       heading = level ? { ...line, text: `${'#'.repeat(level)} ${line.text}` } : undefined;
       headingLevel = level;
-      marked.push(heading ?? line);
+      // A comment in a program looks like a heading of Markdown.
+      marked.push(heading ?? { ...line, text: bodyText(line.text) });
     }
   }
   const text = joinLines(marked).replace(/\n*^(#{1,4} .*)$\n*/gm, '\n\n$1\n\n');
