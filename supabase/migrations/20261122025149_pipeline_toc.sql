@@ -120,6 +120,16 @@ select pipeline.define($pipeline${
                 5
               ]
             }
+          },
+          "pages_not_read": {
+            "max_attempts": 30,
+            "backoff": {
+              "kind": "exponential",
+              "base_seconds": 2,
+              "factor": 2,
+              "cap_seconds": 60,
+              "jitter": 0.2
+            }
           }
         }
       },
@@ -128,6 +138,50 @@ select pipeline.define($pipeline${
         "poll_seconds": 2,
         "deadline_seconds": 600
       },
+      "result_limit_bytes": 1048576
+    },
+    {
+      "name": "outline",
+      "kind": "function",
+      "function": "toc-outline",
+      "needs": [],
+      "batch_size": 1,
+      "max_workers": 4,
+      "lease_seconds": 60,
+      "timeout_seconds": 30,
+      "retry": {
+        "max_attempts": 4,
+        "backoff": {
+          "kind": "exponential",
+          "base_seconds": 2,
+          "factor": 2,
+          "cap_seconds": 300,
+          "jitter": 0.2
+        },
+        "by_code": {
+          "misconfigured": {
+            "max_attempts": 100,
+            "backoff": {
+              "kind": "exponential",
+              "base_seconds": 2,
+              "factor": 2,
+              "cap_seconds": 900,
+              "jitter": 0.2
+            }
+          },
+          "rate_limited": {
+            "max_attempts": 8,
+            "backoff": {
+              "kind": "exponential",
+              "base_seconds": 10,
+              "factor": 2,
+              "cap_seconds": 300,
+              "jitter": 0.2
+            }
+          }
+        }
+      },
+      "on_failure": "continue",
       "result_limit_bytes": 1048576
     },
     {

@@ -302,7 +302,7 @@ select pipeline.define($pipeline${
       "needs": [
         "structure"
       ],
-      "when": "$.needs.structure.confidence < 0.7",
+      "when": "$.needs.structure.confidence < 0.97",
       "decision": {
         "schema": {
           "type": "object",

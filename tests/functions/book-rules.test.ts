@@ -4,18 +4,16 @@ import { misread } from '../../local/books/misread.ts';
 import { sampleBook, sampleBookText } from '../../local/books/sample-book.ts';
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
 import { makeDocument, toMarkdown } from '../../supabase/functions/_books/book-document.ts';
-import {
-  alikeTitles,
-  readContents,
-  readContentsLine,
-  titleKey,
-} from '../../supabase/functions/_books/contents-lines.ts';
-import { explainedShare, findRuns, labelOf, pageOf } from '../../supabase/functions/_books/number-runs.ts';
+import { readContentsLine } from '../../supabase/functions/_books/contents-lines.ts';
+import { explainedShare, findRuns, labelOf, pageOf, pagesOf } from '../../supabase/functions/_books/number-runs.ts';
 import { joinOutline } from '../../supabase/functions/_books/outline.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
+import { runsOf } from '../../supabase/functions/_books/page-numbers.ts';
 import { findHeading, partsOf } from '../../supabase/functions/_books/page-parts.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
 import { printNumber, readPrintedNumber } from '../../supabase/functions/_books/printed-number.ts';
+import { readContents } from '../../supabase/functions/_books/read-contents.ts';
+import { alikeTitles, titleKey } from '../../supabase/functions/_books/titles.ts';
 import type { Reading } from '../../supabase/functions/_pipelines/pages-results.ts';
 import { decodeText } from '../../supabase/functions/_shared/decode-text.ts';
 import { pageRows } from '../support/small-book.ts';
@@ -64,6 +62,49 @@ describe('page numbers', () => {
   });
 });
 
+/** A page of contents whose lines begin at the same place. */
+const bodyOf = (texts: string[]) => [
+  { page: 3, lines: texts.map((text, row) => ({ text, size: 10, x: 50, y: 80 + row * 14 })) },
+];
+
+describe('page numbers at the edges of pages', () => {
+  const withEdges = (number: number, first: string, last: string) => {
+    const lines = [first, 'Some text of the page.', 'It goes on.', 'And on.', last].map((text, row) => ({
+      text,
+      size: 10,
+      x: 50,
+      y: row * 14,
+    }));
+    return { number, blend_result: blendReadings([{ by: 'text_layer', confidence: 1, lines }]), label_result: null };
+  };
+
+  test.each([
+    [
+      'beside the chapter’s name',
+      (page: number) => (page % 2 ? `Chapter 9. Oil ${page + 80}` : `${page + 80} Chapter 9. Oil`),
+      80,
+    ],
+    ['out of how many', (page: number) => `${page - 2} / 57`, -2],
+    ['in a head that changes', (page: number) => `${page % 2}.${page}. A section ${page + 7}`, 7],
+  ])('are told %s', (_, footer, ahead) => {
+    const pages = Array.from({ length: 9 }, (_, at) => withEdges(at + 4, 'A Manual, Release 3', footer(at + 4)));
+    expect(runsOf(pages)).toEqual([{ style: 'arabic', first_page: 4, last_page: 12, offset: -ahead }]);
+  });
+
+  test('that begin anew lead to several pages, and a gap of many pages parts what fits by chance', () => {
+    const numbered = [1, 2, 3, 4, 11, 12, 13, 14].map((page) => ({
+      page,
+      printed: { style: 'arabic' as const, value: page % 10 },
+    }));
+    const runs = findRuns([...numbered, { page: 60, printed: { style: 'arabic', value: 60 } }]);
+    expect(runs.map(({ first_page, last_page }) => [first_page, last_page])).toEqual([
+      [1, 4],
+      [11, 14],
+    ]);
+    expect(pagesOf({ style: 'arabic', value: 3 }, runs)).toEqual([3, 13]);
+  });
+});
+
 describe('lines of a table of contents', () => {
   test.each([
     ['1 Winding . . . . . . . . 4', '1 Winding', '4'],
@@ -86,14 +127,66 @@ describe('lines of a table of contents', () => {
       '2 Next ..... 9',
       'ii',
     ];
-    const { entries, sure } = readContents(lines);
+    const { entries, sure } = readContents(bodyOf(lines));
     expect(sure).toBe(true);
     expect(entries.map(({ title, level }) => [title, level])).toEqual([
       ['1 A long title that runs over two lines', 1],
       ['1.1 A part', 2],
       ['2 Next', 1],
     ]);
-    expect(readContents(['A list without numbers', 'that says nothing', 'about pages']).sure).toBe(false);
+    expect(readContents(bodyOf(['A list without numbers', 'that says nothing', 'about pages'])).sure).toBe(false);
+  });
+
+  test('without dots are entries where their numbers fit among the others, and words of a title where not', () => {
+    const lines = [
+      'Contents',
+      '1 Before 1900 3',
+      '1.1 What came of it . . . . 4',
+      '1.2 The press of 1850',
+      'and its bar . . . . 9',
+      '2 After 12',
+      'A note on 7',
+    ];
+    const { entries } = readContents(bodyOf(lines));
+    expect(entries.map(({ title, printed_page }) => [title, printed_page])).toEqual([
+      ['1 Before 1900', '3'],
+      ['1.1 What came of it', '4'],
+      ['1.2 The press of 1850 and its bar', '9'],
+      ['2 After', '12'],
+    ]);
+  });
+
+  test('are not sure where the numbers of titles say that one is missing', () => {
+    const lines = [
+      '1 One . . . . 1',
+      '1.1 Two . . . . 2',
+      '1.3 Three . . . . 5',
+      '2 Four . . . . 8',
+      '2.1 Five . . . . 9',
+    ];
+    expect(readContents(bodyOf(lines)).sure).toBe(false);
+    expect(readContents(bodyOf(lines.map((line) => line.replace('1.3', '1.2')))).sure).toBe(true);
+  });
+
+  test('are those of the contents alone, without lists of figures and the text that follows', () => {
+    const text = [
+      'The press stands on the floor',
+      'and is made of oak and iron',
+      'by whoever has the time',
+      'and a good saw',
+      'in the year 1900',
+    ];
+    const lines = [
+      'Contents',
+      '1 One 1',
+      '2 Two 4',
+      '3 Three 9',
+      'List of Figures',
+      '1 A saw . . . . 2',
+      '2 A plane . . . . 3',
+    ];
+    expect(readContents(bodyOf(lines)).entries).toHaveLength(3);
+    expect(readContents(bodyOf([...lines.slice(0, 4), ...text])).entries).toHaveLength(3);
   });
 
   test('are compared by their titles, whatever is printed before and after', () => {
@@ -125,6 +218,7 @@ describe('what is what on a page', () => {
     const lines = ['The Rope', 'It is long.', 'It is old.¹', '¹ Older than the bell.', '6'].map((text) => ({
       text,
       size: null,
+      x: null,
       y: null,
     }));
     const label = { running_head: 'The Rope', page_label: '6', headings: [], first_footnote: '¹ Older than the' };
@@ -146,7 +240,7 @@ describe('two readings of a page', () => {
   const reading = (by: Reading['by'], confidence: number, texts: string[]): Reading => ({
     by,
     confidence,
-    lines: texts.map((text, row) => ({ text, size: 10, y: row })),
+    lines: texts.map((text, row) => ({ text, size: 10, x: 0, y: row })),
   });
 
   test('become one that is better than either', () => {
@@ -182,15 +276,17 @@ describe('an outline', () => {
   const contents = (entries: [string, string][]) => ({
     first_page: 2,
     last_page: 2,
+    agreement: 1,
     entries: entries.map(([title, printed_page]) => ({ title, level: 1, printed_page, page: null })),
   });
+  const evidence = { agreement: 1, file: [] };
   const runs = [{ style: 'arabic' as const, first_page: 3, last_page: 20, offset: 2 }];
 
   test('puts an entry where its heading stands, else where its number leads, and headings below their chapter', () => {
     const headings = [
-      { page: 2, level: 1, text: 'Contents' },
-      { page: 3, level: 1, text: 'Chapter 1 – The Small Bell' },
-      { page: 4, level: 2, text: 'Of tin' },
+      { page: 2, level: 1, text: 'Contents', scale: 1.6 },
+      { page: 3, level: 1, text: 'Chapter 1 – The Small Bell', scale: 1.6 },
+      { page: 4, level: 2, text: 'Of tin', scale: 1.1 },
     ];
     const joined = joinOutline(
       contents([
@@ -200,6 +296,8 @@ describe('an outline', () => {
       ]),
       headings,
       runs,
+      [],
+      evidence,
     );
     expect(joined.outline).toEqual([
       { title: '1 The Small Bell', level: 1, page: 3, label: '1', sources: ['contents', 'headings'] },
@@ -211,15 +309,15 @@ describe('an outline', () => {
   });
 
   test('is uncertain without contents, and more so without headings', () => {
-    const headings = [{ page: 3, level: 1, text: 'The Small Bell' }];
-    expect(joinOutline(null, headings, runs).confidence).toBe(0.5);
-    expect(joinOutline(null, [], runs)).toEqual({ outline: [], unplaced: [], confidence: 0.2 });
+    const headings = [{ page: 3, level: 1, text: 'The Small Bell', scale: 1.6 }];
+    expect(joinOutline(null, headings, runs, [], evidence).confidence).toBe(0.5);
+    expect(joinOutline(null, [], runs, [], evidence)).toEqual({ outline: [], unplaced: [], confidence: 0.2 });
   });
 });
 
 describe('a document', () => {
   test('says nothing to Markdown or HTML that stood on a page', () => {
-    const lines = [{ text: '<img src=x onerror=alert(1)> [a](b) # *c*', size: null, y: null }];
+    const lines = [{ text: '<img src=x onerror=alert(1)> [a](b) # *c*', size: null, x: null, y: null }];
     const blend_result = { text: '', lines, confidence: 1, readings: ['plain_text' as const], replaced: 0 };
     const outline = [{ title: '<b>x</b>', level: 1, page: 1, label: null, sources: ['headings' as const] }];
     const facts = { title: 'T', metadata: null, outline_reviewed: false, outline };

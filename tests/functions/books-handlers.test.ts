@@ -4,6 +4,7 @@ import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
 import type { PageRow } from '../../supabase/functions/_books/page-rows.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
+import { findResult } from '../../supabase/functions/_pipelines/toc-results.ts';
 import type { Item } from '../../supabase/functions/_shared/engine-contract.ts';
 import { finishJob } from '../../supabase/functions/_shared/finish-job.ts';
 import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
@@ -145,7 +146,7 @@ describe('ocr', () => {
     const result = { page: 4, width: 420, height: 595, text: 'Bells', confidence: 0.9, lines };
     expect(await finishJob(ocr, { job_id: 'j', status: 'completed', result }, finishContext())).toEqual({
       outcome: 'completed',
-      result: { by: 'ocr', confidence: 0.9, lines: [{ text: 'Bells', size: 12, y: 32 }] },
+      result: { by: 'ocr', confidence: 0.9, lines: [{ text: 'Bells', size: 12, x: 10, y: 32 }] },
     });
   });
 });
@@ -153,7 +154,7 @@ describe('ocr', () => {
 describe('blend', () => {
   test('compares what was read on an image with the text layer below it', async () => {
     const { env, id } = await projectWith(await smallBookPdf());
-    const lines = [{ text: 'Chapter 2', size: 11, y: 110 }];
+    const lines = [{ text: 'Chapter 2', size: 11, x: 60, y: 110 }];
     const item = {
       entity: { book_id: id, number: smallBook.bothReadings },
       needs: { ocr: { by: 'ocr', confidence: 0.9, lines } },
@@ -167,7 +168,7 @@ describe('blend', () => {
 
   test('passes a single reading through without opening the file', async () => {
     const { env, received } = await projectWith('');
-    const reading = { by: 'text_layer', confidence: 1, lines: [{ text: 'one line', size: 10, y: 1 }] };
+    const reading = { by: 'text_layer', confidence: 1, lines: [{ text: 'one line', size: 10, x: 0, y: 1 }] };
     const outcome = await run(blend, { entity: { book_id: 'x', number: 1 }, needs: { ocr: reading } }, env);
     expect(outcome).toMatchObject({ result: { text: 'one line', readings: ['text_layer'], replaced: 0 } });
     expect(received).toEqual([]);
@@ -229,6 +230,31 @@ describe('the table of contents', () => {
     expect(shown).not.toContain('# Page 13');
     expect(await search?.run({ query: 'Contents' }, call)).toBe('page 3: Contents');
     expect(await search?.run({ query: 'submarine' }, call)).toContain('stands on no page');
+  });
+
+  test('is not found from one page to an earlier one, on more pages than there are, or on none of two', () => {
+    const range = (first_contents_page: number, last_contents_page: number) =>
+      findResult.safeParse({ first_contents_page, last_contents_page });
+    expect(range(73, 8).error?.issues[0]?.message).toMatch(/must not come before/);
+    expect(range(0, 8).success).toBe(false);
+    expect(range(3, 700).success).toBe(false);
+    expect([range(0, 0).success, range(8, 8).success]).toEqual([true, true]);
+  });
+
+  test('that the pages contradict comes to a person', async () => {
+    const { env } = await startProject({ pages: samplePages });
+    const entries = [{ title: '2 Winding', level: 1, printed_page: '4' }];
+    const elsewhere = { first_contents_page: 20, last_contents_page: 22 };
+    const outcome = await run(link, { entity, needs: { find: elsewhere, extract: { entries } } }, env);
+    expect(outcome).toMatchObject({ result: { agreement: 0, entries: [] } });
+  });
+
+  test('is not read while it may go on to a page that has not been read', async () => {
+    const pages = samplePages.map((page, index) => (index === 3 ? { ...page, blend_result: null } : page));
+    const { env } = await startProject({ pages });
+    const server = await startModelServer(() => null);
+    const outcome = await run(extract, { entity, needs: { find } }, { ...env, ...server.env });
+    expect(outcome).toMatchObject({ error: { code: 'pages_not_read', permanent: false } });
   });
 
   test('is read by its leaders, without asking anybody', async () => {
@@ -323,9 +349,10 @@ describe('a whole book', () => {
       metadata: null,
       toc: null,
       page_numbers: { runs: [], explained: 0 },
-      headings: { headings: [{ page: 2, level: 1, text: 'One Thing' }] },
+      headings: { headings: [{ page: 2, level: 1, text: 'One Thing', scale: null }] },
     };
-    const outcome = await run(structure, { needs }, {});
+    const { env } = await startProject({ pages: samplePages });
+    const outcome = await run(structure, { entity, needs }, env);
     expect(outcome).toMatchObject({ result: { outline: [{ title: 'One Thing', page: 2 }], confidence: 0.5 } });
   });
 });

@@ -118,14 +118,16 @@ describe('the stages of a longer book', () => {
     expect(begun('assemble')).toBeGreaterThanOrEqual(ended('structure'));
   });
 
-  test('find its table of contents in a child run of three stages', async () => {
+  test('find its table of contents in a child run, with the file’s own outline beside it', async () => {
     await books.settled(long);
     const contents = await books.attempts(long, 'toc');
-    expect(contents.map(({ stage, state }) => `${stage} ${state}`)).toEqual([
+    const own = contents.filter(({ stage }) => stage !== 'outline');
+    expect(own.map(({ stage, state }) => `${stage} ${state}`)).toEqual([
       'find completed',
       'extract completed',
       'link completed',
     ]);
+    expect(when(contents, 'outline')).toMatchObject({ state: 'completed' });
     const [turns] = await books.rows(
       `select count(*) filter (where t.kind = 'tool')::int as calls from pipeline.turns t join pipeline.runs r on r.id = t.run_id where r.entity_id = $1`,
       [long],

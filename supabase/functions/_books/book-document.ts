@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { metadataResult, OutlineEntry } from '../_pipelines/books-results.ts';
-import { titleKey } from './contents-lines.ts';
 import { findHeading, partsOf } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
+import { titleKey } from './titles.ts';
 
 /** A book as one document. A page is anchored as `page-` and its place in the file. */
 export interface BookDocument {

@@ -3,6 +3,7 @@ import type { Reading } from '../_pipelines/pages-results.ts';
 import { decodeText } from '../_shared/decode-text.ts';
 import { PermanentError } from '../_shared/errors.ts';
 import { openPdf, type Pdf, sniffDocument } from '../_shared/pdf.ts';
+import type { PdfOutlineEntry } from '../_shared/pdf-outline.ts';
 import { projectClient, projectError } from '../_shared/project-client.ts';
 import type { Env } from '../_shared/settings.ts';
 import {
@@ -45,6 +46,8 @@ export interface BookFile {
   pageCount: number;
   /** Page `number`, from 1. Throws a PermanentError. */
   page(number: number): Promise<FilePage>;
+  /** The outline that the file brings along; empty where it has none, as a plain text. */
+  outline(): Promise<PdfOutlineEntry[]>;
 }
 
 interface OpenFile extends BookFile {
@@ -54,6 +57,8 @@ interface OpenFile extends BookFile {
   evicted: boolean;
   close(): Promise<void>;
 }
+
+type FileContents = Pick<OpenFile, 'pageCount' | 'page' | 'outline' | 'close'>;
 
 // Of this isolate: the pages of a batch, and of the batches after it, mostly belong to one book.
 const files = new Map<string, { checkedAt: number; file: Promise<OpenFile> }>();
@@ -154,10 +159,7 @@ async function findSource(client: ReturnType<typeof projectClient>, bookId: stri
   return source;
 }
 
-async function readContents(
-  bytes: Uint8Array,
-  { media_type: type }: Source,
-): Promise<Pick<OpenFile, 'pageCount' | 'page' | 'close'>> {
+async function readContents(bytes: Uint8Array, { media_type: type }: Source): Promise<FileContents> {
   if (bytes.length === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
   const kind = await sniffDocument(bytes);
   const found = { pdf: 'application/pdf', text: 'text/plain', image: null, unknown: null }[kind];
@@ -184,23 +186,24 @@ async function readContents(
   return contents;
 }
 
-function pdfContents(pdf: Pdf): Pick<OpenFile, 'pageCount' | 'page' | 'close'> {
+function pdfContents(pdf: Pdf): FileContents {
   return {
     pageCount: pdf.pageCount,
     async page(number) {
       const { text, lines, coversPageByImage } = await pdf.pageText(number);
       const confidence = Math.round(textQuality(text) * 1000) / 1000;
       return {
-        reading: { by: 'text_layer', confidence, lines: lines.map(({ text, size, y }) => ({ text, size, y })) },
+        reading: { by: 'text_layer', confidence, lines },
         hasPicture: true,
         coveredByImage: coversPageByImage,
       };
     },
+    outline: () => pdf.outline(),
     close: () => pdf.close(),
   };
 }
 
-function textContents(text: string): Pick<OpenFile, 'pageCount' | 'page' | 'close'> {
+function textContents(text: string): FileContents {
   const pages = splitPages(text);
   return {
     pageCount: pages.length,
@@ -212,6 +215,7 @@ function textContents(text: string): Pick<OpenFile, 'pageCount' | 'page' | 'clos
       const reading: Reading = { by: 'plain_text', confidence: 1, lines: plainLines(page) };
       return { reading, hasPicture: false, coveredByImage: false };
     },
+    outline: async () => [],
     close: async () => {},
   };
 }

@@ -1,86 +1,83 @@
-import { diffChars } from 'diff';
-import type { ContentsEntry } from '../_pipelines/toc-results.ts';
 import { readPrintedNumber } from './printed-number.ts';
 
-const likeness = 0.8;
-const leaders = /(?:\s*[.…·•_]){3,}\s*|\s{3,}/;
+/** A longer line is read by its beginning: none of a table of contents is as long. */
+const longestLine = 500;
+const fewestDots = 3;
+const fewestBlanks = 3;
+const dotRuns = ['...', '. . .', '.. .', '. ..', '…'];
+const longestBlur = 80;
+const isDot = /[.…·•_‥⋅]/;
+const isNumberPart = /[\p{L}\p{N}]/u;
+
+/** What a line of a table of contents says. */
+export interface ContentsLine {
+  title: string;
+  printed_page: string;
+  /** Whether dots lead from the one to the other: without them a line may end in a number of its own. */
+  dotted: boolean;
+}
+
+/** A line that ends in a page number, with dots before it or without. Null for any other line. */
+export function readLineEnd(line: string): ContentsLine | null {
+  const text = line.slice(0, longestLine).trimEnd();
+  let start = text.length;
+  while (start > 0 && text.length - start < 12 && isNumberPart.test(text.charAt(start - 1))) start--;
+  const printed_page = text.slice(start);
+  if (!readPrintedNumber(printed_page)) return null;
+  let end = start;
+  let dots = 0;
+  for (; end > 0; end--) {
+    const before = text.charAt(end - 1);
+    if (isDot.test(before)) dots += before === '…' ? fewestDots : 1;
+    else if (!/\s/.test(before)) break;
+  }
+  const title = text.slice(0, end).trim();
+  // A number that a word goes on with, such as that of x86 or of 2.3, is no page's.
+  if (end === start || !/\p{L}/u.test(title) || (dots > 0 && !/\s/.test(text.charAt(start - 1)) && dots < fewestDots)) {
+    return null;
+  }
+  // So many blanks lead as dots do.
+  if (dots >= fewestDots || start - end >= fewestBlanks + 2 * dots) return { title, printed_page, dotted: true };
+  const blurred = blurredLeaders(title);
+  return { title: blurred ?? title, printed_page, dotted: blurred !== null };
+}
+
+/** The title before dots that were partly read as letters, as they are on images: "Red ...oo 4"; null where none are. */
+function blurredLeaders(title: string): string | null {
+  const starts = dotRuns.map((run) => title.indexOf(run)).filter((at) => at > 0);
+  const start = Math.min(...starts);
+  if (starts.length === 0 || title.length - start > longestBlur || /\p{Lu}\p{Ll}/u.test(title.slice(start)))
+    return null;
+  const before = title.slice(0, start).trim();
+  return /\p{L}/u.test(before) ? before : null;
+}
 
 /** A line of a table of contents: title, leaders, page number. Null for any other line. */
 export function readContentsLine(line: string): { title: string; printed_page: string } | null {
-  const end = /(\S+)\s*$/.exec(line);
-  if (!end?.[1] || !readPrintedNumber(end[1])) return null;
-  const before = line.slice(0, end.index);
-  const gap = new RegExp(`(?:${leaders.source})$`).exec(before);
-  if (!gap) return null;
-  const title = before.slice(0, gap.index).trim();
-  return /\p{L}/u.test(title) ? { title, printed_page: end[1].replace(/^[^\p{L}\p{N}]+/u, '') } : null;
+  const found = readLineEnd(line);
+  return found?.dotted ? { title: found.title, printed_page: found.printed_page } : null;
 }
 
-/**
- * Reads the lines of a table of contents by its dotted leaders. `sure` says whether that explains nearly all of them, so
- * that nobody else need be asked. A title that runs over two lines is joined.
- */
-export function readContents(lines: readonly string[]): { entries: ContentsEntry[]; sure: boolean } {
-  const entries: ContentsEntry[] = [];
-  let open = '';
-  let strange = 0;
-  for (const line of lines) {
-    const found = readContentsLine(line);
-    if (found) {
-      const title = joinTitle(open, found.title);
-      entries.push({ title: title.slice(0, 300), level: levelOf(title), printed_page: found.printed_page });
-      open = '';
-      continue;
-    }
-    if (isPageFurniture(line)) continue;
-    if (open !== '') strange++;
-    open = line.trim();
-  }
-  if (open !== '') strange++;
-  return { entries: flatten(entries), sure: entries.length >= 3 && strange <= entries.length / 10 };
+const contentsTitle =
+  /^(?:(?:table of|brief|short|detailed|summary of)\s+)?contents(?:\s+(?:in brief|in detail|at a glance))?$|^(?:inhalt(?:sverzeichnis|sübersicht)?|sommaire|table des matières|índice(?: general)?|indice|inhoud(?:sopgave)?|sumário)$/i;
+const otherListTitle =
+  /^(?:list of (?:figures|tables|examples|listings|algorithms|illustrations|procedures|equations|plates|maps|code)(?: and \p{L}+)?|abbildungsverzeichnis|tabellenverzeichnis|table des figures|liste des (?:figures|tableaux))$/iu;
+
+/** Whether a line is the title of a table of contents. */
+export function isContentsTitle(text: string): boolean {
+  return text.length <= 60 && contentsTitle.test(bareTitle(text));
 }
 
-/** A title without its number, dots and letters' case: what two spellings of one title have in common. */
-export function titleKey(title: string): string {
-  return title
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/^\s*(?:(?:chapter|part|section|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxlc]+)(?:[.):]|\s)\s*(?=\S)/, '')
-    .replace(/^\s*(?:[–—-])\s*/, '')
-    .replace(/[^\p{L}\p{N}]+/gu, '');
+/** Whether a line is the title of a list of figures or the like, which looks as contents do. */
+export function isOtherListTitle(text: string): boolean {
+  return text.length <= 60 && otherListTitle.test(bareTitle(text));
 }
 
-/** Whether two titles are one, but for some letters that were read wrongly. */
-export function alikeTitles(one: string, other: string): boolean {
-  const [a, b] = [titleKey(one), titleKey(other)];
-  if (a === b) return a !== '';
-  const length = Math.max(a.length, b.length);
-  if (Math.min(a.length, b.length) < length * likeness) return false;
-  const same = diffChars(a, b).reduce((sum, { added, removed, count = 0 }) => sum + (added || removed ? 0 : count), 0);
-  return same >= length * likeness;
+/** Whether a line stands in contents but says nothing: a number alone, or what a column holds. */
+export function isPageFurniture(text: string): boolean {
+  return readPrintedNumber(text) !== null || /^(?:page|chapter|section|title|seite|kapitel)s?$/i.test(bareTitle(text));
 }
 
-function joinTitle(open: string, title: string): string {
-  // Only what plainly goes on: a numbered beginning, or a small letter after it.
-  return open !== '' && (/^\p{Ll}/u.test(title) || /^(?:chapter|part)?\s*[\divxlc]+[.:]?\s/i.test(open))
-    ? `${open} ${title}`
-    : title;
-}
-
-function levelOf(title: string): number {
-  const depth = /^\d+((?:\.\d+)+)/.exec(title)?.[1]?.split('.').length ?? 1;
-  return Math.min(depth, 6);
-}
-
-// Where every entry is of a deeper level, that is the first one.
-function flatten(entries: ContentsEntry[]): ContentsEntry[] {
-  const top = Math.min(...entries.map(({ level }) => level));
-  return entries.map((entry) => ({ ...entry, level: entry.level - top + 1 }));
-}
-
-function isPageFurniture(line: string): boolean {
-  return (
-    readPrintedNumber(line) !== null ||
-    /^\s*(?:(?:table of )?contents|page|chapter|inhalt(?:sverzeichnis)?|sommaire)\s*$/i.test(line)
-  );
+function bareTitle(text: string): string {
+  return text.slice(0, longestLine).trim().replace(/\s+/g, ' ').replace(/[.:]$/, '');
 }

@@ -1,7 +1,7 @@
 import type { FoundHeading } from '../_pipelines/books-results.ts';
-import { titleKey } from './contents-lines.ts';
 import { findHeading } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
+import { titleKey } from './titles.ts';
 
 interface Candidate {
   page: number;
@@ -14,6 +14,7 @@ interface Candidate {
   line: number;
 }
 
+const mostHeadings = 5000;
 // The title that a page repeats at its top is met on many pages.
 const mostRepetitions = 2;
 const chapterWord = /^(?:chapter|part|book)\s+\S+/i;
@@ -37,10 +38,11 @@ export function findHeadings(pages: readonly PageRow[]): FoundHeading[] {
   };
   const kept = firstOfEach(candidates.filter((candidate) => !isHead(candidate)));
   const chaptered = kept.some(({ text, large }) => large || chapterWord.test(text));
-  return kept.map((candidate) => ({
+  return kept.slice(0, mostHeadings).map((candidate) => ({
     page: candidate.page,
     level: !chaptered || isChapter(candidate) ? 1 : 2,
     text: candidate.text,
+    scale: candidate.scale === null ? null : Math.round(candidate.scale * 10) / 10,
   }));
 }
 

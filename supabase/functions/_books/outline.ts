@@ -1,8 +1,10 @@
 import type { FoundHeading, NumberRun, OutlineEntry } from '../_pipelines/books-results.ts';
 import type { LinkResult } from '../_pipelines/toc-results.ts';
-import { alikeTitles, titleKey } from './contents-lines.ts';
-import { labelOf, pageOf } from './number-runs.ts';
-import { readPrintedNumber } from './printed-number.ts';
+import { labelOf } from './number-runs.ts';
+import { contentsConfidence, type Evidence, headingsConfidence } from './outline-evidence.ts';
+import type { PageRow } from './page-rows.ts';
+import { type PlacedEntry, placeEntries } from './place-entries.ts';
+import { alikeKeys, titleKey } from './titles.ts';
 
 export interface Outline {
   outline: OutlineEntry[];
@@ -10,57 +12,89 @@ export interface Outline {
   confidence: number;
 }
 
+type KeyedHeading = FoundHeading & { key: string };
+
 // How far from the page that its number leads to a chapter's heading may stand.
 const near = 2;
 
 /**
  * Joins what the printed contents, the headings and the page numbers say. An entry of the contents stands where its
- * heading does, else where its number leads. The headings that the contents do not list come below the entry before them.
+ * title does, else where its number leads. The headings that the contents do not list come below the entry before them.
+ * `pages` are all of the book.
  */
 export function joinOutline(
   contents: LinkResult | null,
   headings: readonly FoundHeading[],
   runs: readonly NumberRun[],
+  pages: readonly PageRow[],
+  evidence: Omit<Evidence, 'headings'>,
 ): Outline {
-  const used = new Set<FoundHeading>();
-  const unplaced: string[] = [];
-  const listed = (contents?.entries ?? []).flatMap((entry): OutlineEntry[] => {
-    const number = readPrintedNumber(entry.printed_page);
-    const expected = number ? pageOf(number, runs) : null;
-    const candidates = headings.filter(
-      (candidate) =>
-        !used.has(candidate) &&
-        !isContentsPage(candidate.page, contents) &&
-        (expected === null || Math.abs(candidate.page - expected) <= near),
-    );
-    const heading =
-      candidates.find(({ text }) => titleKey(text) === titleKey(entry.title)) ??
-      (expected === null ? undefined : candidates.find(({ text }) => alikeTitles(text, entry.title)));
-    if (heading) used.add(heading);
-    const page = heading?.page ?? expected ?? entry.page;
-    if (page === null) {
-      unplaced.push(entry.title);
-      return [];
-    }
-    const sources: OutlineEntry['sources'] = heading ? ['contents', 'headings'] : ['contents'];
-    return [{ title: entry.title, level: entry.level, page, label: labelOf(page, runs), sources }];
+  const keyed = headings
+    .filter(({ page }) => !isContentsPage(page, contents))
+    .map((heading) => ({ ...heading, key: titleKey(heading.text) }));
+  const placed = contents ? withHeadings(placeEntries(contents.entries, pages, runs, contents), keyed) : [];
+  const listed = placed.flatMap(({ title, level, page, found }): OutlineEntry[] => {
+    const sources: OutlineEntry['sources'] = found ? ['contents', 'headings'] : ['contents'];
+    return page === null ? [] : [{ title, level, page, label: labelOf(page, runs), sources }];
   });
+  const used = new Set(placed.flatMap(({ heading }) => heading ?? []));
   const outline = addHeadings(
     listed,
-    headings.filter((heading) => !used.has(heading) && !isContentsPage(heading.page, contents)),
+    keyed.filter((heading) => !used.has(heading)),
     runs,
   );
-  return { outline, unplaced, confidence: confidenceOf(listed, unplaced, outline) };
+  const confidence =
+    placed.length > 0 ? contentsConfidence(placed, { ...evidence, headings: keyed }) : headingsConfidence(outline);
+  return {
+    outline,
+    unplaced: placed.filter(({ page }) => page === null).map(({ title }) => title),
+    // Never more than it is worth.
+    confidence: Math.floor(confidence * 100) / 100,
+  };
 }
 
-function addHeadings(listed: OutlineEntry[], headings: FoundHeading[], runs: readonly NumberRun[]): OutlineEntry[] {
+/** The entries with the headings that are theirs, each taken once: by its text, else by letters that are nearly the same. */
+function withHeadings(
+  placed: readonly PlacedEntry[],
+  headings: readonly KeyedHeading[],
+): (PlacedEntry & { heading: FoundHeading | null })[] {
+  const byPage = new Map<number, KeyedHeading[]>();
+  const byKey = new Map<string, KeyedHeading[]>();
+  for (const heading of headings) {
+    byPage.set(heading.page, [...(byPage.get(heading.page) ?? []), heading]);
+    byKey.set(heading.key, [...(byKey.get(heading.key) ?? []), heading]);
+  }
+  const used = new Set<KeyedHeading>();
+  const around = (page: number) => [0, 1, -1, near, -near].flatMap((distance) => byPage.get(page + distance) ?? []);
+  return placed.map((entry) => {
+    const key = titleKey(entry.title);
+    const candidates = (entry.page === null ? (byKey.get(key) ?? []) : around(entry.page)).filter(
+      (heading) => !used.has(heading),
+    );
+    const heading =
+      candidates.find((candidate) => candidate.key === key) ??
+      (entry.found ? undefined : candidates.find((candidate) => alikeKeys(candidate.key, key))) ??
+      null;
+    if (!heading) return { ...entry, heading };
+    used.add(heading);
+    return { ...entry, heading, page: entry.found ? entry.page : heading.page, found: true };
+  });
+}
+
+function addHeadings(
+  listed: OutlineEntry[],
+  headings: readonly KeyedHeading[],
+  runs: readonly NumberRun[],
+): OutlineEntry[] {
   const first = listed[0]?.page ?? 0;
-  const parentOf = (page: number) => listed.findLast((entry) => entry.page <= page);
+  const parents = listed.map((entry, at) => ({ ...entry, at, key: titleKey(entry.title) }));
+  const byPage = [...parents].sort((a, b) => a.page - b.page || a.at - b.at);
+  const parentOf = (page: number) => lastUpTo(byPage, page);
   const added = headings
     // What stands before the first chapter is title page and imprint.
     .filter(({ page }) => page >= first)
     // A running head that went unnoticed says once more in which chapter it stands.
-    .filter(({ page, text }) => titleKey(parentOf(page)?.title ?? '') !== titleKey(text))
+    .filter(({ page, key }) => (parentOf(page)?.key ?? '') !== key)
     .map(({ page, level, text }): OutlineEntry => {
       const parent = parentOf(page)?.level;
       const under = parent === undefined ? level : parent + Math.max(level - 1, 1);
@@ -70,13 +104,15 @@ function addHeadings(listed: OutlineEntry[], headings: FoundHeading[], runs: rea
   return [...listed, ...added].sort((a, b) => a.page - b.page || order(a) - order(b));
 }
 
-/** Contents borne out by headings and page numbers make an outline sure; headings alone leave it open. */
-function confidenceOf(listed: OutlineEntry[], unplaced: string[], outline: OutlineEntry[]): number {
-  if (listed.length + unplaced.length === 0) return outline.length > 0 ? 0.5 : 0.2;
-  const all = listed.length + unplaced.length;
-  const borneOut = listed.filter(({ sources }) => sources.includes('headings')).length;
-  const inOrder = listed.filter(({ page }, index) => page >= (listed[index - 1]?.page ?? 0)).length;
-  return Math.round(((listed.length + borneOut + inOrder) / (3 * all)) * 100) / 100;
+function lastUpTo<T extends { page: number }>(sorted: readonly T[], page: number): T | undefined {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.page ?? 0) <= page) low = middle + 1;
+    else high = middle;
+  }
+  return sorted[low - 1];
 }
 
 function isContentsPage(page: number, contents: LinkResult | null): boolean {

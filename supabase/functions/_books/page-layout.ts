@@ -9,6 +9,8 @@ const largerOnImage = 1.3;
 const smaller = 0.9;
 const standsApart = 1.25;
 const farApart = 1.5;
+// Values that differ by less are one.
+const near = 0.04;
 const longestHeading = 90;
 const longestHead = 80;
 
@@ -30,7 +32,7 @@ export function proposeLabels(given: readonly PageLine[], onImage: boolean): Lab
   const furniture = new Set<Line>();
   const take = (line: Line | undefined) => line && furniture.add(line);
 
-  const [top, bottom] = [lines[0], lines.at(-1)];
+  const [top, bottom] = [lines[0], lowestOf(lines)];
   const numbered = [bottom, top].find((line) => line && lines.length > 1 && readPrintedNumber(line.text));
   take(numbered);
   let label = numbered?.text ?? null;
@@ -53,6 +55,14 @@ export function proposeLabels(given: readonly PageLine[], onImage: boolean): Lab
     headings: findHeadings(body, onImage),
     first_footnote: lines[note]?.text ?? null,
   };
+}
+
+/** The last line; of a picture, whose lines may be read column by column, the one that stands lowest. */
+function lowestOf(lines: readonly Line[]): Line | undefined {
+  return lines.reduce<Line | undefined>(
+    (lowest, line) => ((line.y ?? 0) >= (lowest?.y ?? 0) ? line : lowest),
+    undefined,
+  );
 }
 
 /** The lines with their letters' size and their distances measured by what is usual on the page. */
@@ -137,11 +147,14 @@ function trimLabel(text: string): string {
 
 /** The value that weighs most, near ones counted together; 0 of none. */
 function usual(values: { value: number; weight: number }[]): number {
-  const weigh = (middle: number) =>
-    values.reduce((sum, { value, weight }) => sum + (Math.abs(value - middle) <= middle * 0.04 ? weight : 0), 0);
-  return (
-    values
-      .map(({ value }) => ({ value, weight: weigh(value) }))
-      .sort((a, b) => b.weight - a.weight || a.value - b.value)[0]?.value ?? 0
-  );
+  const sorted = [...values].sort((a, b) => a.value - b.value);
+  let best = { value: 0, weight: 0 };
+  let [low, high, weight] = [0, 0, 0];
+  for (const { value } of sorted) {
+    while (high < sorted.length && (sorted[high]?.value ?? 0) <= value * (1 + near))
+      weight += sorted[high++]?.weight ?? 0;
+    while ((sorted[low]?.value ?? 0) < value * (1 - near)) weight -= sorted[low++]?.weight ?? 0;
+    if (weight > best.weight) best = { value, weight };
+  }
+  return best.value;
 }

@@ -25,7 +25,7 @@ export function splitPages(text: string): string[] {
 export function plainLines(page: string): PageLine[] {
   return page
     .split('\n')
-    .map((line, row) => ({ text: line.replace(/\s+/g, ' ').trim(), size: null, y: row }))
+    .map((line, row) => ({ text: line.replace(/\s+/g, ' ').trim(), size: null, x: line.search(/\S/), y: row }))
     .filter(({ text }) => text !== '');
 }
 

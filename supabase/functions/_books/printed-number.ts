@@ -20,12 +20,17 @@ const numerals: [string, number][] = [
   ['i', 1],
 ];
 
-/** Reads a page number such as 12, xii or – 12 –; null for anything else. */
+/** What is longer holds more than a number. */
+const longestNumber = 40;
+
+/** Reads a page number such as 12, xii, – 12 – or 12 / 57; null for anything else. */
 export function readPrintedNumber(text: string): PrintedNumber | null {
+  if (text.length > longestNumber) return null;
   const bare = text
     .trim()
     .replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '')
-    .replace(/^(page|p|seite|s)\.?\s+/i, '');
+    .replace(/^(page|p|seite|s)\.?\s+/i, '')
+    .replace(/^(\d{1,5})\s*(?:\/|of|von|sur)\s*\d{1,5}$/i, '$1');
   if (/^\d{1,5}$/.test(bare)) return { style: 'arabic', value: Number(bare) };
   const value = fromRoman(bare.toLowerCase());
   return value > 0 && (bare === bare.toLowerCase() || bare === bare.toUpperCase()) ? { style: 'roman', value } : null;

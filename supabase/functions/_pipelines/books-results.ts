@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkResult } from './toc-results.ts';
+import { fileOutline, linkResult } from './toc-results.ts';
 
 // What each stage of `books` stores. Pages are counted by their place in the file, from 1.
 
@@ -13,7 +13,7 @@ export const metadataResult = z.object({
 });
 
 /** What the stage toc has stored: the results of the child's last stages. */
-export const tocResult = z.object({ link: linkResult.nullable() });
+export const tocResult = z.object({ link: linkResult.nullable(), outline: fileOutline.nullable() });
 
 const numberRun = z.object({
   style: z.enum(['roman', 'arabic']),
@@ -32,7 +32,17 @@ export const pageNumbersResult = z.object({
 });
 
 export const headingsResult = z.object({
-  headings: z.array(z.object({ page: z.int(), level: z.int(), text: z.string() })).max(5000),
+  headings: z
+    .array(
+      z.object({
+        page: z.int(),
+        level: z.int(),
+        text: z.string(),
+        /** Size of its letters, against the page's usual ones; null where nobody knows. */
+        scale: z.number().nullable(),
+      }),
+    )
+    .max(5000),
 });
 export type FoundHeading = z.output<typeof headingsResult>['headings'][number];
 
@@ -50,7 +60,7 @@ export const structureResult = z.object({
   outline: z.array(outlineEntry),
   /** Entries of the printed contents of which no page was found. */
   unplaced: z.array(z.string()),
-  /** From 0 to 1: how far contents, headings and page numbers bear each other out. */
+  /** From 0 to 1: the least that any witness says of the printed contents; at most 0.5 without these. */
   confidence: z.number().min(0).max(1),
   /** The numbers printed on the pages: see page_numbers. */
   runs: z.array(numberRun),

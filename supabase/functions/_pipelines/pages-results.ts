@@ -7,6 +7,9 @@ export const pageLine = z.object({
   text: z.string(),
   /** Of the letters. */
   size: z.number().nullable(),
+  /** Of the first letter; of a plain text the column. */
+  x: z.number().nullable(),
+  /** Of the base line; of a plain text the row. */
   y: z.number().nullable(),
 });
 export type PageLine = z.output<typeof pageLine>;

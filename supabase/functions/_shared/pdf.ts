@@ -4,6 +4,7 @@ import { utf16Mark } from './decode-text.ts';
 import { messageOf, PermanentError, storableText } from './errors.ts';
 import { coversPage, isDrawnOn } from './pdf-images.ts';
 import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
+import { type PdfOutlineEntry, readOutline } from './pdf-outline.ts';
 
 /** One page's text layer. Lengths are in points (1/72 inch). */
 export interface PdfPage {
@@ -25,6 +26,8 @@ export interface Pdf {
   pageLines(number: number): Promise<PdfLine[]>;
   /** Whether page `number`, from 1, has neither text nor pictures nor lines. Throws as pageText does. */
   isBlank(number: number): Promise<boolean>;
+  /** The outline that the file brings along; empty where it has none. */
+  outline(): Promise<PdfOutlineEntry[]>;
   /** Frees the memory. */
   close(): Promise<void>;
 }
@@ -79,6 +82,7 @@ export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
     pageText: (number) => withPage(document, number, readPage),
     pageLines: (number) => withPage(document, number, readPageLines),
     isBlank: (number) => withPage(document, number, isPageBlank),
+    outline: () => readOutline(document).catch(() => []),
     close: () => document.destroy(),
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { explainedShare, findRuns } from '../_books/number-runs.ts';
-import { readPrintedNumber } from '../_books/printed-number.ts';
+import { numbersOnPages } from '../_books/page-numbers.ts';
 import { readBook } from '../_books/read-book.ts';
 import { books } from '../_pipelines/books.ts';
 import { pageNumbersResult } from '../_pipelines/books-results.ts';
@@ -11,10 +11,7 @@ const input = z.object({ entity: z.object({ id: z.string() }) });
 /** Finds the pattern by which a book's pages are numbered, mistakes of reading notwithstanding. */
 export async function findPattern({ entity }: z.output<typeof input>, { env }: HandlerContext) {
   const pages = await readBook(entity.id, env);
-  const numbered = pages.flatMap(({ number: page, label_result: label }) => {
-    const printed = label?.page_label ? readPrintedNumber(label.page_label) : null;
-    return printed ? [{ page, printed }] : [];
-  });
+  const numbered = numbersOnPages(pages);
   const runs = findRuns(numbered);
   return { runs, explained: Math.round(explainedShare(numbered, runs) * 1000) / 1000 };
 }

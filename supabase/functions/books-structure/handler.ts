@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { titleKey } from '../_books/contents-lines.ts';
+import { rangeAgreement } from '../_books/contents-agreement.ts';
+import { bodiesOf } from '../_books/contents-body.ts';
 import { joinOutline } from '../_books/outline.ts';
+import { readBook } from '../_books/read-book.ts';
+import { titleKey } from '../_books/titles.ts';
 import { books } from '../_pipelines/books.ts';
 import {
   headingsResult,
@@ -9,9 +12,10 @@ import {
   structureResult,
   tocResult,
 } from '../_pipelines/books-results.ts';
-import { defineStage } from '../_shared/stage.ts';
+import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({
+  entity: z.object({ id: z.string() }),
   needs: z.object({
     // Both may have failed: the book goes on without.
     metadata: metadataResult.nullable(),
@@ -21,13 +25,21 @@ const input = z.object({
   }),
 });
 
-/** Joins table of contents, headings and page numbers into the book's outline. */
-export function joinStructure({ needs }: z.output<typeof input>): z.input<typeof structureResult> {
+/** Joins table of contents, headings and page numbers into the book's outline, and says how far it can be believed. */
+export async function joinStructure(
+  { entity, needs }: z.output<typeof input>,
+  { env }: HandlerContext,
+): Promise<z.input<typeof structureResult>> {
   const { runs } = needs.page_numbers;
   const title = needs.metadata && titleKey(needs.metadata.title);
   // On a title page the title is set as large as a heading.
   const headings = needs.headings.headings.filter(({ text }) => titleKey(text) !== title);
-  return { ...joinOutline(needs.toc?.link ?? null, headings, runs), runs };
+  const pages = await readBook(entity.id, env);
+  const link = needs.toc?.link ?? null;
+  // All pages are there now: the contents may go on beyond those that were there when they were read.
+  const agreement = link ? Math.min(link.agreement, rangeAgreement(link, bodiesOf(pages, runs))) : 0;
+  const evidence = { agreement, file: needs.toc?.outline?.entries ?? [] };
+  return { ...joinOutline(link, headings, runs, pages, evidence), runs };
 }
 
 export const structure = defineStage({

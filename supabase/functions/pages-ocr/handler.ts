@@ -33,7 +33,12 @@ export function readingOfJob(job: unknown): Reading {
   return {
     by: 'ocr',
     confidence,
-    lines: lines.map(({ text, bbox: [, top, , bottom] }) => ({ text, size: round(bottom - top), y: round(bottom) })),
+    lines: lines.map(({ text, bbox: [left, top, , bottom] }) => ({
+      text,
+      size: round(bottom - top),
+      x: round(left),
+      y: round(bottom),
+    })),
   };
 }
 

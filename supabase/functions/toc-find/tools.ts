@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { readContentsLine } from '../_books/contents-lines.ts';
+import { bodiesOf } from '../_books/contents-body.ts';
+import { findContents, mainContents } from '../_books/contents-pages.ts';
+import { runsOf } from '../_books/page-numbers.ts';
 import { type PageRow, readPages } from '../_books/page-rows.ts';
 import { type AgentTool, defineTool } from '../_shared/agent-tools.ts';
 
 const mostPages = 12;
 const longestPage = 2500;
+/** Contents are looked for on these, and on the pages that are asked for. */
+const likelyPages = 400;
 const mostHits = 10;
-const fewestEntries = 3;
 
 /** The tools of the agent that looks for a book's table of contents. They know the pages that have been read so far. */
 export function bookTools(bookId: string): AgentTool[] {
@@ -17,13 +20,14 @@ export function bookTools(bookId: string): AgentTool[] {
       parameters: z.object({ first_page: z.int().min(1).max(100_000), last_page: z.int().min(1).max(100_000) }),
       async run({ first_page: from, last_page: to }, { env }) {
         const last = Math.min(to, from + mostPages - 1);
-        const pages = await readPages(bookId, env, from, last);
+        const all = await readPages(bookId, env, 1, Math.max(last, likelyPages));
+        const pages = all.filter(({ number }) => number >= from && number <= last);
         const missing = missingPages(pages, from, last);
         const texts = pages.flatMap(({ number, blend_result: page }) =>
           page ? [`# Page ${number}\n\n${page.text.slice(0, longestPage)}`] : [],
         );
         if (missing.length > 0) texts.push(`Not there, or not read yet: ${missing.join(', ')}.`);
-        return [contentsNote(pages), ...texts].join('\n\n');
+        return [contentsNote(all), ...texts].join('\n\n');
       },
     }),
     defineTool({
@@ -42,21 +46,22 @@ export function bookTools(bookId: string): AgentTool[] {
   ];
 }
 
-/** Says where the first stretch of pages is with lines that end in leaders and a page number; zeros when there is none. */
+/**
+ * Says where the contents are by the look of all pages read so far, which is the same whatever pages were asked for;
+ * zeros when none look so.
+ */
 function contentsNote(pages: readonly PageRow[]): string {
-  const numbers = pages
-    .filter(
-      ({ blend_result: page }) =>
-        (page?.lines ?? []).filter(({ text }) => readContentsLine(text)).length >= fewestEntries,
-    )
-    .map(({ number }) => number);
-  const [first = 0] = numbers;
-  let last = first;
-  while (numbers.includes(last + 1)) last++;
+  const stretches = findContents(bodiesOf(pages, runsOf(pages)));
+  const main = mainContents(stretches);
+  const others = stretches.filter((stretch) => stretch !== main).slice(0, mostHits);
+  const look = main?.titled
+    ? 'a title such as Contents, and lines that end in a page number or come again as titles'
+    : '';
   return [
     'By the look of their lines alone:',
-    `first contents page: ${first}`,
-    `last contents page: ${last} (${first === 0 ? 'none looks so' : 'lines that end in a page number'})`,
+    `first contents page: ${main?.first_page ?? 0}`,
+    `last contents page: ${main?.last_page ?? 0} (${main ? look || 'lines that end in a page number' : 'none looks so'})`,
+    ...others.map(({ first_page: first, last_page: last }) => `Pages ${first} to ${last} look much the same.`),
   ].join('\n');
 }
 

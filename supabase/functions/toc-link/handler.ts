@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { titleKey } from '../_books/contents-lines.ts';
-import { findRuns, pageOf } from '../_books/number-runs.ts';
-import { type PageRow, readPages } from '../_books/page-rows.ts';
-import { readPrintedNumber } from '../_books/printed-number.ts';
+import { entriesAgreement } from '../_books/contents-agreement.ts';
+import { bodiesOf } from '../_books/contents-body.ts';
+import { contentsRange } from '../_books/contents-range.ts';
+import { runsOf } from '../_books/page-numbers.ts';
+import { readPages } from '../_books/page-rows.ts';
+import { placeEntries } from '../_books/place-entries.ts';
+import { printedEntries } from '../_books/printed-entries.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { extractResult, findResult, type LinkResult, linkResult } from '../_pipelines/toc-results.ts';
 import { defineStage, type HandlerContext } from '../_shared/stage.ts';
@@ -13,34 +16,27 @@ const input = z.object({
 });
 
 /**
- * Leads the entries of a table of contents to pages, by the numbers printed on those that have been read so far. The
- * stage structure of the book, which comes when all pages are done, has the last word. What does not stand on the pages
- * of the contents is left out.
+ * Leads the entries of a table of contents to pages, by their titles and the numbers printed on those that have been read so
+ * far. The stage structure of the book, which comes when all pages are done, has the last word. What does not stand on
+ * the pages of the contents is left out.
  */
 export async function linkEntries(
   { entity, needs: { find, extract } }: z.output<typeof input>,
   { env }: HandlerContext,
 ): Promise<LinkResult> {
-  const { first_contents_page: first_page, last_contents_page: last_page } = find;
   const pages = await readPages(entity.id, env);
-  const runs = findRuns(pages.flatMap(numberOn));
-  const printed = pages.filter(({ number }) => number >= first_page && number <= last_page);
-  const contents = titleKey(printed.map(({ blend_result: page }) => page?.text ?? '').join(' '));
-  const entries = extract.entries
-    .filter(({ title }) => titleKey(title) !== '' && contents.includes(titleKey(title)))
-    .map((entry) => {
-      const number = readPrintedNumber(entry.printed_page);
-      return { ...entry, page: number ? pageOf(number, runs) : null };
-    });
-  return { first_page, last_page, entries };
+  const runs = runsOf(pages);
+  const bodies = bodiesOf(pages, runs);
+  const range = contentsRange(find, bodies);
+  const entries = printedEntries(extract.entries, pages, range);
+  const placed = placeEntries(entries, pages, runs, range);
+  return {
+    first_page: range.first_page,
+    last_page: range.last_page,
+    // What was invented counts against the rest, though it is left out.
+    agreement: range.agreement * entriesAgreement(extract.entries, bodies, range),
+    entries: placed.map(({ found: _, ...entry }) => entry),
+  };
 }
 
 export const link = defineStage({ pipeline: toc, stage: 'link', input, output: linkResult, handler: linkEntries });
-
-/** The number printed on a page: as it was labelled, or else what stands at its end or beginning. */
-function numberOn({ number: page, blend_result: blend, label_result: label }: PageRow) {
-  const lines = blend?.lines ?? [];
-  const texts = label ? [label.page_label] : [lines.at(-1)?.text, lines[0]?.text];
-  const printed = texts.map((text) => (text ? readPrintedNumber(text) : null)).find((found) => found !== null);
-  return printed ? [{ page, printed }] : [];
-}

@@ -1,0 +1,38 @@
+import type { ContentsEntry } from '../_pipelines/toc-results.ts';
+import type { BodyPage } from './contents-body.ts';
+import { findContents } from './contents-pages.ts';
+import type { ContentsPages } from './place-entries.ts';
+import { readContents } from './read-contents.ts';
+import { titleKey } from './titles.ts';
+
+/** What is below this is to be looked at. */
+const doubtful = 0.5;
+
+/**
+ * How far entries agree with what the lines of their pages say by their form, from 0 to 1. Whoever read them may know
+ * better; but then a person has to say so.
+ */
+export function entriesAgreement(
+  entries: readonly ContentsEntry[],
+  pages: readonly BodyPage[],
+  { first_page: first, last_page: last }: ContentsPages,
+): number {
+  const read = readContents(pages.filter(({ page }) => page >= first && page <= last));
+  const keysOf = (list: readonly ContentsEntry[]) =>
+    new Set(list.map(({ title, printed_page }) => `${titleKey(title)} ${printed_page.toLowerCase()}`));
+  const [ours, theirs] = [keysOf(read.entries), keysOf(entries)];
+  const both = [...ours].filter((key) => theirs.has(key)).length;
+  return Math.min(read.explained, both / Math.max(1, ours.size), both / Math.max(1, theirs.size));
+}
+
+/** Whether the pages of contents are those that look so: 1, or less where others do, or where these go on. */
+export function rangeAgreement(
+  { first_page: first, last_page: last }: ContentsPages,
+  pages: readonly BodyPage[],
+): number {
+  const stretches = findContents(pages);
+  const own = stretches.filter((stretch) => stretch.first_page <= last && stretch.last_page >= first);
+  const exact = own.some((stretch) => stretch.first_page === first && stretch.last_page === last);
+  const titled = stretches.filter((stretch) => stretch.titled && !own.includes(stretch)).length;
+  return exact && titled === 0 ? 1 : doubtful;
+}

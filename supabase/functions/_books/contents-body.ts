@@ -1,0 +1,110 @@
+import type { NumberRun } from '../_pipelines/books-results.ts';
+import type { PageLine } from '../_pipelines/pages-results.ts';
+import { isContentsTitle, readContentsLine } from './contents-lines.ts';
+import { labelOf } from './number-runs.ts';
+import { aroundNumber, edgesOf } from './page-numbers.ts';
+import type { PageRow } from './page-rows.ts';
+import { printNumber, readPrintedNumber } from './printed-number.ts';
+
+/** The lines of a page of contents without running head and page number. */
+export interface BodyPage {
+  page: number;
+  lines: PageLine[];
+}
+
+// What stands at the edge of so many pages belongs to the pages and not to their text.
+const fewestRepetitions = 3;
+// Letters on one line may differ in their places by this share of their size.
+const sameLine = 0.6;
+
+/**
+ * The lines of the pages as far as these have been read, without what is printed around the text: a line at a page's edge that
+ * has the page's own number, or comes again at the edge of other pages. `runs` tells the numbers. A number that stands
+ * on a line of its own goes to the title beside or before it.
+ */
+export function bodiesOf(pages: readonly PageRow[], runs: readonly NumberRun[]): BodyPage[] {
+  const repeated = countEdges(pages);
+  return pages.map(({ number: page, blend_result: blend, label_result: label }) => {
+    const lines = blend?.lines ?? [];
+    const own = labelOf(page, runs);
+    const edges = new Set(edgesOf(lines));
+    const isFurniture = (line: PageLine) => {
+      const { text } = line;
+      if (!edges.has(line) || isContentsTitle(text) || readContentsLine(text)) return false;
+      if (text === label?.running_head || text === label?.page_label) return true;
+      if ((repeated.get(edgeKey(text)) ?? 0) >= fewestRepetitions) return true;
+      return aroundNumber(text).some(({ printed, rest }) => {
+        const known = rest === '' || isContentsTitle(rest) || (repeated.get(edgeKey(rest)) ?? 0) > 1;
+        return known && printNumber(printed) === own;
+      });
+    };
+    return { page, lines: joinNumbers(lines.filter((line) => !isFurniture(line))) };
+  });
+}
+
+/** On how many pages each text stands at an edge, with a number beside it or without. */
+function countEdges(pages: readonly PageRow[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { blend_result: blend } of pages) {
+    const keys = edgesOf(blend?.lines ?? [])
+      .flatMap(({ text }) => [text, ...aroundNumber(text).map(({ rest }) => rest)])
+      .map(edgeKey);
+    for (const key of new Set(keys)) if (key !== '') counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function edgeKey(text: string): string {
+  return text
+    .slice(0, 200)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '');
+}
+
+/** The lines with each number that stands alone joined to its title: on the same height, else the line before. */
+function joinNumbers(lines: readonly PageLine[]): PageLine[] {
+  const isNumber = lines.map(({ text }) => readPrintedNumber(text) !== null);
+  if (!isNumber.includes(true)) return [...lines];
+  const titles = lines.map((line, at) => ({ line, at, numbers: [] as string[] })).filter(({ at }) => !isNumber[at]);
+  const byHeight = [...titles].filter(({ line }) => line.y !== null).sort((a, b) => (a.line.y ?? 0) - (b.line.y ?? 0));
+  const columns = columnsOf(isNumber);
+  lines.forEach((line, at) => {
+    if (!isNumber[at]) return;
+    const beside = besideOf(line, byHeight);
+    const before = columns.get(at) ?? at - 1;
+    const title = beside ?? titles.find((candidate) => candidate.at === before);
+    if (title && (beside || !/\d$/.test(title.line.text))) title.numbers.push(line.text);
+  });
+  return titles.map(({ line, numbers }) =>
+    numbers.length === 1 ? { ...line, text: `${line.text} ${numbers[0]}` } : line,
+  );
+}
+
+function besideOf<T extends { line: PageLine }>({ y, size }: PageLine, byHeight: readonly T[]): T | undefined {
+  if (y === null || size === null) return undefined;
+  let low = 0;
+  let high = byHeight.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((byHeight[middle]?.line.y ?? 0) < y - size * sameLine) low = middle + 1;
+    else high = middle;
+  }
+  const found = byHeight[low];
+  return found && (found.line.y ?? 0) <= y + size * sameLine ? found : undefined;
+}
+
+/** Where as many numbers follow one another as titles did before them, as two columns that were read one by one. */
+function columnsOf(isNumber: readonly boolean[]): Map<number, number> {
+  const places = new Map<number, number>();
+  for (let at = 0; at < isNumber.length; ) {
+    let end = at;
+    while (end < isNumber.length && isNumber[end]) end++;
+    const count = end - at;
+    const above = isNumber.slice(Math.max(0, at - count), at);
+    if (count > 1 && above.length === count && !above.includes(true)) {
+      for (let index = 0; index < count; index++) places.set(at + index, at - count + index);
+    }
+    at = Math.max(end, at + 1);
+  }
+  return places;
+}

@@ -1,0 +1,126 @@
+import type { BodyPage } from './contents-body.ts';
+import { isContentsTitle, isOtherListTitle } from './contents-lines.ts';
+import { endsOf } from './read-contents.ts';
+import { titleKey } from './titles.ts';
+
+/** Pages that follow one another and look like a table of contents. */
+export interface Stretch {
+  first_page: number;
+  last_page: number;
+  /** How many lines look like entries. */
+  lines: number;
+  /** Whether they stand under a title such as "Contents". */
+  titled: boolean;
+}
+
+const fewestEntries = 3;
+const fewestUnderTitle = 2;
+// Shares of a page's lines.
+const leastDotted = 0.4;
+const leastEnded = 0.5;
+const leastEchoes = 0.6;
+/** The share of the numbers that rise: those of an index do not, or several stand on a line. */
+const leastRising = 0.9;
+const longestTitle = 120;
+/** A table that begins on the page of a title has its first lines among so many. */
+const firstLines = 8;
+
+/** A stretch while it may go on. */
+interface Open extends Stretch {
+  /** The last number of its lines. */
+  value: number;
+  /** Of a table without numbers, the titles it lists: where one stands again, the text has begun. */
+  listed: Set<string> | null;
+}
+
+/**
+ * Where tables of contents stand, by the look of the lines: dots that lead to numbers, which rise; numbers at the ends of
+ * lines below a title such as "Contents"; or, below one, lines that come again as titles further on. In their order.
+ */
+export function findContents(pages: readonly BodyPage[]): Stretch[] {
+  const stretches: Open[] = [];
+  let last: Map<string, number> | null = null;
+  for (const page of pages) {
+    const found = underTitle(page);
+    const before = stretches.at(-1);
+    const open = before?.last_page === page.page - 1 && !found.isOther && !found.beginsAnew ? before : undefined;
+    if (found.isOther || addNumbered(stretches, open, page.page, found)) continue;
+    if (!found.titled && !open?.listed) continue;
+    last ??= lastPages(pages);
+    addUnnumbered(stretches, open, page.page, found, last);
+  }
+  return stretches.map(({ value: _, listed: __, ...stretch }) => stretch);
+}
+
+/** Takes a page whose lines end in numbers into the open stretch, or begins one with it. Returns whether it did. */
+function addNumbered(stretches: Open[], open: Open | undefined, page: number, { titled, lines }: Found): boolean {
+  const ends = endsOf(lines);
+  const head = endsOf(lines.slice(0, firstLines));
+  const beginning = head.dotted + head.bare;
+  const mostlyEnded = beginning >= Math.min(firstLines, lines.length) * leastEnded;
+  const [first, value] = [ends.values[0], ends.values.at(-1)];
+  const count = ends.dotted + ends.bare;
+  if (open && !open.listed && first !== undefined && value !== undefined && first >= open.value && mostlyEnded) {
+    Object.assign(open, { last_page: page, lines: open.lines + count, value });
+    return true;
+  }
+  const dotted = ends.dotted >= fewestEntries && ends.dotted >= lines.length * leastDotted;
+  const underTitleToo = titled && beginning >= fewestUnderTitle && mostlyEnded;
+  if (ends.rising < leastRising || !(dotted || underTitleToo)) return false;
+  stretches.push({ first_page: page, last_page: page, lines: count, titled, value: value ?? 0, listed: null });
+  return true;
+}
+
+/** The same for a page whose lines come again as titles on later ones. */
+function addUnnumbered(
+  stretches: Open[],
+  open: Open | undefined,
+  page: number,
+  { titled, lines }: Found,
+  last: ReadonlyMap<string, number>,
+): void {
+  const keys = lines.map(({ text }) => (text.length <= longestTitle ? titleKey(text) : ''));
+  const again = keys.filter((key) => (last.get(key) ?? 0) > page);
+  const first = keys.slice(0, firstLines);
+  const most = first.filter((key) => (last.get(key) ?? 0) > page).length >= first.length * leastEchoes;
+  if (again.length < fewestEntries || !most) return;
+  if (open?.listed && keys.some((key) => open.listed?.has(key))) return;
+  if (open?.listed) {
+    for (const key of again) open.listed.add(key);
+    Object.assign(open, { last_page: page, lines: open.lines + again.length });
+  } else if (titled) {
+    const stretch = { first_page: page, last_page: page, lines: again.length, titled, value: 0 };
+    stretches.push({ ...stretch, listed: new Set(again) });
+  }
+}
+
+/** The one that is most likely the book's own: the longest, if there is any of those under a title. */
+export function mainContents(stretches: readonly Stretch[]): Stretch | null {
+  const titled = stretches.filter((stretch) => stretch.titled);
+  return [...(titled.length > 0 ? titled : stretches)].sort((a, b) => b.lines - a.lines)[0] ?? null;
+}
+
+/** The lines below a page's title, if it has one. */
+type Found = ReturnType<typeof underTitle>;
+
+function underTitle({ lines }: BodyPage) {
+  const title = lines.findIndex(({ text }) => isContentsTitle(text));
+  const other = lines.findIndex(({ text }) => isOtherListTitle(text));
+  const all = title >= 0 ? lines.slice(title + 1) : lines;
+  return {
+    titled: title >= 0,
+    // A page that begins with a list of figures holds no contents; one on which such a list follows does.
+    isOther: other >= 0 && other < 2 && title < 0,
+    beginsAnew: title > 0,
+    lines: other > title && other >= 2 ? all.slice(0, other - title - 1) : all,
+  };
+}
+
+/** On which page each short line stands last. */
+function lastPages(pages: readonly BodyPage[]): Map<string, number> {
+  const last = new Map<string, number>();
+  for (const { page, lines } of pages) {
+    for (const { text } of lines) if (text.length <= longestTitle) last.set(titleKey(text), page);
+  }
+  return last;
+}

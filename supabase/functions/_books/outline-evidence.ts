@@ -1,0 +1,120 @@
+import type { FoundHeading, OutlineEntry } from '../_pipelines/books-results.ts';
+import type { FileOutline } from '../_pipelines/toc-results.ts';
+import type { PlacedEntry } from './place-entries.ts';
+import { missingNumbers } from './read-contents.ts';
+import { titleKey } from './titles.ts';
+
+/** What is known about a book's outline beside the entries themselves. */
+export interface Evidence {
+  /** From 0 to 1: how far the entries agree with the lines of the pages of contents. */
+  agreement: number;
+  /** The entries of the outline that the file brings along. */
+  file: FileOutline['entries'];
+  /** What stands over the text, outside of the pages of contents. */
+  headings: readonly FoundHeading[];
+}
+
+// Of a kind of titles more than this share must be in the printed contents for these to list that kind: some titles, such as
+// "Examples", are those of several kinds.
+const listsKind = 0.2;
+// The file's outline may lead to a page's end where the contents lead to the next one's beginning.
+const near = 1;
+
+/**
+ * How far the printed contents can be believed, from 0 to 1: the least of what the witnesses say, since each knows of
+ * faults that the others cannot see. These are the lines on the pages of contents, the titles on the pages that they lead
+ * to, the order of those pages, the numbers of the titles, and the file's own outline where there is one.
+ */
+export function contentsConfidence(placed: readonly PlacedEntry[], { agreement, file, headings }: Evidence): number {
+  if (placed.length === 0) return 0;
+  const known = pagesByTitle(file);
+  const isBorneOut = ({ title, page, found }: PlacedEntry) =>
+    page !== null &&
+    (found || keysOf(title).some((key) => known.get(key)?.some((other) => Math.abs(other - page) <= near)));
+  const pages = placed.flatMap(({ page }) => page ?? []);
+  const inOrder = pages.filter((page, at) => page >= (pages[at - 1] ?? 0)).length;
+  const missing = missingNumbers(placed.map(({ title }) => title));
+  return Math.min(
+    agreement,
+    placed.filter(isBorneOut).length / placed.length,
+    (inOrder + placed.length - pages.length) / placed.length,
+    placed.length / (placed.length + missing),
+    listedShare(placed, file.length > 0 ? fromFile(placed, file) : fromHeadings(placed, headings)),
+  );
+}
+
+/** A title that another witness knows; those of one kind are all listed in the contents, or none is. */
+interface Witnessed {
+  key: string;
+  kind: string;
+  page: number;
+}
+
+/**
+ * Of the kinds of titles that the contents list, the share that they do list. Which these are is told from the first entry to
+ * the last: contents that end too early list none of what comes after. 1 where nobody knows of any title, and 0 where
+ * no kind that somebody knows of is listed.
+ */
+function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witnessed[]): number {
+  const keys = new Set(placed.flatMap(({ title }) => keysOf(title)));
+  const last = placed.reduce((most, { page }) => Math.max(most, page ?? 0), 0);
+  const kinds = new Map<string, { all: number; listed: number; within: number; listedWithin: number }>();
+  for (const { key, kind, page } of witnessed) {
+    const count = kinds.get(kind) ?? { all: 0, listed: 0, within: 0, listedWithin: 0 };
+    const [listed, within] = [keys.has(key) ? 1 : 0, page <= last ? 1 : 0];
+    kinds.set(kind, {
+      all: count.all + 1,
+      listed: count.listed + listed,
+      within: count.within + within,
+      listedWithin: count.listedWithin + listed * within,
+    });
+  }
+  const used = [...kinds.values()].filter((count) => count.listedWithin > count.within * listsKind);
+  const all = used.reduce((sum, count) => sum + count.all, 0);
+  if (all === 0) return witnessed.length === 0 ? 1 : 0;
+  return used.reduce((sum, count) => sum + count.listed, 0) / all;
+}
+
+/** What the file's outline lists from the first entry on; before it come covers and the contents themselves. */
+function fromFile(placed: readonly PlacedEntry[], file: FileOutline['entries']): Witnessed[] {
+  const first = firstPage(placed);
+  return file
+    .filter(({ page }) => page !== null && page >= first)
+    .map(({ title, level, page }) => ({ key: titleKey(title), kind: `${level}`, page: page ?? 0 }))
+    .filter(({ key }) => key !== '');
+}
+
+/** The headings from there on: letters of one size head one kind of sections. Now and then a line of code is one of them. */
+function fromHeadings(placed: readonly PlacedEntry[], headings: readonly FoundHeading[]): Witnessed[] {
+  const first = firstPage(placed);
+  return headings
+    .filter(({ page, scale }) => page >= first && scale !== null)
+    .map(({ text, level, scale, page }) => ({ key: titleKey(text), kind: `${level} ${scale}`, page }));
+}
+
+function firstPage(placed: readonly PlacedEntry[]): number {
+  return Math.min(...placed.flatMap(({ page }) => page ?? []));
+}
+
+/** A letter before a title, as of an appendix, is its number or its first word. */
+function keysOf(title: string): string[] {
+  const [, rest] = /^\p{Lu}\.?\s+(\S.*)$/u.exec(title) ?? [];
+  return rest ? [titleKey(title), titleKey(rest)] : [titleKey(title)];
+}
+
+function pagesByTitle(file: FileOutline['entries']): Map<string, number[]> {
+  const pages = new Map<string, number[]>();
+  for (const { title, page } of file) {
+    if (page === null) continue;
+    const key = titleKey(title);
+    const known = pages.get(key);
+    if (known) known.push(page);
+    else pages.set(key, [page]);
+  }
+  return pages;
+}
+
+/** Without printed contents nothing bears the headings out. */
+export function headingsConfidence(outline: readonly OutlineEntry[]): number {
+  return outline.length > 0 ? 0.5 : 0.2;
+}

@@ -1,0 +1,80 @@
+import type { NumberRun } from '../_pipelines/books-results.ts';
+import type { ContentsEntry } from '../_pipelines/toc-results.ts';
+import { pagesOf } from './number-runs.ts';
+import type { PageRow } from './page-rows.ts';
+import { PageTitles } from './page-titles.ts';
+import { readPrintedNumber } from './printed-number.ts';
+import { titleKey } from './titles.ts';
+
+/** An entry of the contents with the page it leads to, null where nothing tells it. */
+export interface PlacedEntry extends ContentsEntry {
+  page: number | null;
+  /** Whether its title stands on that page. */
+  found: boolean;
+}
+
+/** The pages of the printed contents, whose lines prove nothing. */
+export interface ContentsPages {
+  first_page: number;
+  last_page: number;
+}
+
+const namedPart = /^(?:part|book|teil|partie)\s/i;
+// Beside the page that a number leads to: the pages' numbers may be read wrongly by one.
+const nearby = [0, 1, -1, 2, -2];
+
+/**
+ * Leads the entries of a table of contents to pages: to the one that has the printed number and the title, which both stand
+ * on several where numbers begin anew; else by the number alone; and without a number to the first page after the entry
+ * before that has the title on a line of its own.
+ */
+export function placeEntries(
+  entries: readonly ContentsEntry[],
+  pages: readonly PageRow[],
+  runs: readonly NumberRun[],
+  contents: ContentsPages,
+): PlacedEntry[] {
+  const titles = new PageTitles(pages);
+  const lastOfBook = pages.at(-1)?.number ?? 0;
+  const isContents = (page: number) => page >= contents.first_page && page <= contents.last_page;
+  // Where the text begins on the page of the contents, a title stands there twice.
+  const stands = (page: number, key: string, times: number) =>
+    titles.count(page, key) >= times || (!isContents(page) && titles.hasAlike(page, key));
+  let after = 1;
+
+  const byNumber = (expected: readonly number[], key: string): number | undefined => {
+    const inOrder = [...expected.filter((page) => page >= after), ...expected.filter((page) => page < after)];
+    const close = inOrder.flatMap((page) => nearby.map((distance) => page + distance));
+    return close.find((page) => titles.count(page, key) > 0) ?? inOrder.find((page) => stands(page, key, 1));
+  };
+  const byTitle = (key: string): number | undefined => {
+    for (let page = Math.max(after, 1); page <= lastOfBook; page++) {
+      if (titles.count(page, key) >= (isContents(page) ? 2 : 1)) return page;
+    }
+    return undefined;
+  };
+
+  const placed = entries.map((entry) => {
+    const key = titleKey(entry.title);
+    const number = readPrintedNumber(entry.printed_page);
+    const expected = number ? pagesOf(number, runs) : [];
+    const found = expected.length > 0 ? byNumber(expected, key) : byTitle(key);
+    const page = found ?? expected.find((candidate) => candidate >= after) ?? expected[0] ?? null;
+    if (found !== undefined) after = Math.max(after, found);
+    return { ...entry, page, found: found !== undefined };
+  });
+  return withParts(placed);
+}
+
+/** A part that has no page of its own begins where its first chapter does. */
+function withParts(placed: readonly PlacedEntry[]): PlacedEntry[] {
+  let next: PlacedEntry | undefined;
+  return placed
+    .toReversed()
+    .map((entry) => {
+      const isBare = entry.page === null && entry.printed_page === '' && namedPart.test(entry.title);
+      next = isBare && next ? { ...entry, page: next.page, found: next.found } : entry;
+      return next;
+    })
+    .toReversed();
+}

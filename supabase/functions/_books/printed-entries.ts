@@ -1,0 +1,29 @@
+import type { ContentsEntry } from '../_pipelines/toc-results.ts';
+import type { PageRow } from './page-rows.ts';
+import type { ContentsPages } from './place-entries.ts';
+import { titleKey } from './titles.ts';
+
+/** More than a hundred pages hold. */
+const longestContents = 500_000;
+
+/** The entries whose titles are printed on the pages of the contents, in lines that follow one another. */
+export function printedEntries(
+  entries: readonly ContentsEntry[],
+  pages: readonly PageRow[],
+  { first_page: first, last_page: last }: ContentsPages,
+): ContentsEntry[] {
+  const printed = pages
+    .filter(({ number }) => number >= first && number <= last)
+    .flatMap(({ blend_result: page }) => page?.lines ?? [])
+    .map(({ text }) => comparable(text))
+    .join('')
+    .slice(0, longestContents);
+  return entries.filter(({ title }) => titleKey(title) !== '' && printed.includes(comparable(title)));
+}
+
+function comparable(text: string): string {
+  return text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '');
+}

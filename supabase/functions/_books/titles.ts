@@ -1,0 +1,65 @@
+import { diffChars } from 'diff';
+
+const likeness = 0.8;
+/** A longer title is compared by its beginning. */
+const longestTitle = 300;
+
+/** So that appendices are no chapters counted anew. */
+const appendixLetters = 1000;
+
+// A letter may follow at once where the number has several parts, as in "5.10.1Options".
+const ownNumber =
+  /^\s*(?:(?:chapter|part|section|appendix|kapitel|teil|anhang|chapitre|partie)\s+)?(?:(?:\d{1,4}|[a-z])(?:\.\d{1,4}){1,6}(?!\.?\d)(?:[.):]{0,2}\s*)|(?:\d{1,4}|[ivxlc]{1,8}|(?<=\w\s+)[a-z])(?![.]\d)(?:[.):]{1,2}\s*|\s+))(?=\S)/;
+
+/** A title without its number, dots and letters' case: what two spellings of one title have in common. */
+export function titleKey(title: string): string {
+  return title
+    .slice(0, longestTitle)
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(ownNumber, '')
+    .replace(/[^\p{L}\p{N}]+/gu, '');
+}
+
+/** Whether two titles are one, but for some letters that were read wrongly. */
+export function alikeTitles(one: string, other: string): boolean {
+  return alikeKeys(titleKey(one), titleKey(other));
+}
+
+/** The same of two keys of titles. */
+export function alikeKeys(a: string, b: string): boolean {
+  if (a === b) return a !== '';
+  const length = Math.max(a.length, b.length);
+  if (Math.min(a.length, b.length) < length * likeness) return false;
+  // Comparing them letter by letter takes long, and few titles consist of the same letters.
+  if (sharedLetters(a, b) < length * likeness) return false;
+  const same = diffChars(a, b).reduce((sum, { added, removed, count = 0 }) => sum + (added || removed ? 0 : count), 0);
+  return same >= length * likeness;
+}
+
+const numbered =
+  /^\s*(?:\p{L}{4,9}\s+)?(?:((?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})(?!\.?\d)(?:[.):]{1,2}\s*|\s+|(?=\p{L}))\S|(\d{1,3})(?!\.\d)(?:[.):]{1,2}\s*|\s+)\S)/u;
+
+/**
+ * The numbers that a title begins with, such as [4, 2] for "4.2 Oil", or [1002, 1] for "B.1 Tools"; null
+ * where it has none. What stands in the place of the first, "Chapter" and "Part" among it, is not told apart.
+ */
+export function numbersOf(title: string): number[] | null {
+  const found = numbered.exec(title);
+  const digits = found?.[1] ?? found?.[2];
+  if (!digits) return null;
+  return digits.split('.').map((part) => (/\d/.test(part) ? Number(part) : appendixLetters + part.charCodeAt(0) - 64));
+}
+
+function sharedLetters(a: string, b: string): number {
+  const counts = new Map<string, number>();
+  for (const letter of a) counts.set(letter, (counts.get(letter) ?? 0) + 1);
+  let shared = 0;
+  for (const letter of b) {
+    const left = counts.get(letter) ?? 0;
+    if (left === 0) continue;
+    counts.set(letter, left - 1);
+    shared += letter.length;
+  }
+  return shared;
+}

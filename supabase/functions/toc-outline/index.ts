@@ -1,0 +1,4 @@
+import { serveStage } from '../_shared/serve-stage.ts';
+import { outline } from './handler.ts';
+
+serveStage(outline);
