@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Fate, gate } from '../support/detour.ts';
-import { type Caller, DocumentsStack, queueDocument, submitDocument } from '../support/documents-stack.ts';
+import { type Caller, DocumentsStack, logbookOf, queueDocument, submitDocument } from '../support/documents-stack.ts';
 
 const text = [
   '# Northern Light',
   'The Lamp Office keeps the Northern Light on Skerry Island. The Northern Light was built by the Pilot Board in the year after the great wreck, of stone that was brought across the ice on sledges, and its lamp is seen from farther out than that of any other light on the coast.',
+  logbookOf('northern light'),
   '# Southern Light',
   'The Harbour Watch keeps the Southern Light. The Pilot Board pays the Harbour Watch in coal and flour as well as in money, since the boat that brings the money comes only when the wind lets it, and the winter before last it did not come at all between the first and the last frost.',
+  logbookOf('southern light'),
 ].join('\n\n');
 
 let documents: DocumentsStack;

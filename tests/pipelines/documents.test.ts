@@ -5,6 +5,7 @@ import {
   addDocument,
   type Caller,
   DocumentsStack,
+  logbookOf,
   queueDocument,
   submitDocument,
   type Upload,
@@ -22,8 +23,10 @@ const harbour: Upload = {
   bytes: [
     '# The Old Harbour',
     'The Ropeyard Guild founded the Harbour Trust in Malmby. The Harbour Trust restores wooden boats, and has done so every winter since the ropeyard on the north quay was empty. Visitors may watch from the gallery above the slip on any day that is not a holiday.',
+    logbookOf('slip'),
     '## The boats',
     'The Salt Company sails the Silver Gull. The Silver Gull was built in Malmby by the Ropeyard Guild, of oak that had lain in the mill pond for seven years. She carries salt and timber in summer, and in the dark months she lies beside the customs house with her masts down.',
+    logbookOf('customs house'),
   ].join('\n\n'),
 };
 
@@ -171,7 +174,7 @@ describe('once more', () => {
     const { source_path: path } = await documents.document(id);
     const edited = String(harbour.bytes).replace(
       /## The boats[\s\S]*/,
-      '## The ferry\n\nThe Salt Company runs the ferry Blue Heron. She crosses to the island six times a day between the first thaw and the first snow, and a seventh time on Saturdays for those who have been to the market and have something heavy to carry home with them.',
+      `## The ferry\n\nThe Salt Company runs the ferry Blue Heron. She crosses six times a day. ${logbookOf('ferry')}`,
     );
     const replaced = await carol.storage.from('documents').upload(path as string, new Blob([edited]), { upsert: true });
     expect(replaced.error).toBeNull();

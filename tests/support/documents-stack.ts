@@ -141,3 +141,12 @@ export async function submitDocument(caller: Caller, upload: Upload): Promise<st
   await queueDocument(caller, id);
   return id;
 }
+
+/** So much text about a place, in which nobody has a name, that its section is not joined with its neighbour's. */
+export function logbookOf(place: string): string {
+  const days = Array.from(
+    { length: 12 },
+    (_, day) => `On day ${day + 1} the keeper of the ${place} wrote down the wind,`,
+  );
+  return days.map((day) => `${day} the tide and the boats that came in.`).join(' ');
+}
