@@ -58,7 +58,10 @@ async function startCommand([program = '', ...args]: string[] = asNpmDoes): Prom
 /** Runs the command until it ends by itself. */
 async function runCommand(...options: string[]): Promise<{ code: number | null; lines: string[] }> {
   const [program = '', ...args] = [...asNpmDoes, ...options];
-  const child = spawn(program, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+  // Where CI is set, errors come in colours unless told otherwise.
+  const { FORCE_COLOR, ...inherited } = process.env;
+  const env = { ...inherited, NO_COLOR: '1' };
+  const child = spawn(program, args, { cwd: projectFolder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   let written = '';
   for (const stream of [child.stdout, child.stderr]) {
