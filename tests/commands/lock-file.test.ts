@@ -23,6 +23,6 @@ test.each(files)('%s holds the packages of all platforms, without which npm ci r
   const exact = wanted.filter(([, range]) => /^v?\d+\.\d+\.\d+/.test(range));
   const exactNames = exact.map(([name, range]) => `${name}@${range.replace(/^v/, '')}`);
   expect(exactNames.filter((name) => !held.includes(name))).toEqual([]);
-  const registries = Object.values(packages).flatMap(({ resolved }) => (resolved ? [new URL(resolved).host] : []));
-  expect(registries.filter((host) => host !== 'registry.npmjs.org')).toEqual([]);
+  // Each machine asks the registry that it is set up with.
+  expect(Object.values(packages).filter(({ resolved }) => resolved)).toEqual([]);
 });
