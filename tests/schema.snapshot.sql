@@ -101,7 +101,7 @@ table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   constraint attempts_pkey PRIMARY KEY (id)
   CREATE INDEX attempts_alone ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (alone AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_deadline ON pipeline.attempts USING btree (deadline_at) WHERE (deadline_at IS NOT NULL)
-  CREATE INDEX attempts_by_job ON pipeline.attempts USING btree (job_id) WHERE ((state = ANY (ARRAY['waiting'::pipeline.attempt_state, 'failed'::pipeline.attempt_state])) AND (service <> ALL (ARRAY['children'::text, 'decision'::text])))
+  CREATE INDEX attempts_by_job ON pipeline.attempts USING btree (hashtextextended(job_id, (0)::bigint)) WHERE ((job_id IS NOT NULL) AND (service <> ALL (ARRAY['children'::text, 'decision'::text, 'by_hand'::text])))
   CREATE INDEX attempts_by_lane ON pipeline.attempts USING btree (stage_id, lane, queue_at, id) WHERE ((lane IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_submission ON pipeline.attempts USING btree (submission_id) WHERE (submission_id IS NOT NULL)
   CREATE INDEX attempts_late ON pipeline.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
@@ -1025,6 +1025,7 @@ function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns v
 function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cc7a875e125472a87f928499df49213
 function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
 function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body ef88bc3924ab32a25ee2fa6e05a7c6ac
+function pipeline.attempt_of_job(p_job_id text) returns pipeline.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body 60c30108559ef63cb6309e68014d0853
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body abfa9d091144b89e549c763c66ccd23b
 function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31d2b772b04d6f9a9b6240a327cd48b4
@@ -1089,7 +1090,7 @@ function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void 
 function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cbba8922e84647b60eae5b319d4681f5
 function pipeline.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b06b3f2ac87eacadd8f575567b2d0aa5
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
-function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77c282244f65c21532dae66b6fe3fe69
+function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 53340e5108169ce07f3f9888336610e8
 function pipeline.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
 function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
 function pipeline.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
@@ -1154,7 +1155,7 @@ function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) return
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
-function pipeline.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 826ea184136ae92e98991c9a1d71a4cf
+function pipeline.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 69c8caf7a01cf0a09f370cc6b44c7163
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
 function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d887284e3c8fc2d27953bf4e9621a937
@@ -1344,11 +1345,11 @@ function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text lan
 function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd06640a3b786af7891b7f049efd0fca
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
 function pipeline.successor_of(p_attempt pipeline.attempts) returns pipeline.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body 13cda4d475634dd9ef44198007fdc6a9
-function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1f3235d1c2fdb5540864f4f099865892
+function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body db7207dd011fd74596cd38f66dabdcb9
 function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
 function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 60bcb8c1325b3f7ad21eb720eec5bc2e
 function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
-function pipeline.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 127b0e6b356863744b24ba4ba381f9b9
+function pipeline.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bb42568a90df1826598e84194812e46
 function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf0c7bcc03bff09cdc53d6af6738966
 function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e643867fe67695b371eb21914a3a73b4
 function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bf93cebcad255e3e510ad8ca376dc32c
@@ -1410,11 +1411,11 @@ function public.pipeline_decide(p_attempt bigint, p_decision jsonb) returns json
   grant execute to service_role
 function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8f4e2395e0bf57d9fe3cf71f096b31c7
   grant execute to service_role
-function public.pipeline_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1413ecf75d4d5b0dbb1d5c9c69f6596d
+function public.pipeline_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9a15c2dfa3cea898643658e16d83eab4
   grant execute to service_role
 function public.pipeline_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3777b84812051077e189d04e7ab41948
   grant execute to service_role
-function public.pipeline_note_faults(p_faults jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0b0080bbfb2d5bcac378dc16204fb9b6
+function public.pipeline_note_faults(p_faults jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 33f8ca021c27cb5b8d7503e68001b506
   grant execute to service_role
 function public.pipeline_note_jobs(p_jobs jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 13925d1051e5b3013edf2d3c637771ce
   grant execute to service_role

@@ -189,6 +189,11 @@ begin
     'completion', 'child', 'fan_in', 'decision', 'agent', 'limits', 'sla_seconds', 'apply', 'enabled', 'result_limit_bytes']);
   perform pipeline.check_needs(p_stage, p_names);
   perform pipeline.check_type(p_stage, '{function}', 'string');
+  if p_stage ->> 'function' !~ '^[A-Za-z][A-Za-z0-9_-]*$' then
+    raise exception 'stage %: function is %, but must be the name of an Edge Function',
+      p_stage ->> 'name', p_stage -> 'function'
+      using errcode = 'MR001', hint = 'Use letters, digits, - and _, beginning with a letter.';
+  end if;
   perform pipeline.check_type(p_stage, '{enabled}', 'boolean');
   perform pipeline.check_number(p_stage, '{batch_size}', 1, 1000, true);
   perform pipeline.check_number(p_stage, '{max_workers}', 1, 1000, true);

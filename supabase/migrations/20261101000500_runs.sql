@@ -81,9 +81,9 @@ create index attempts_late on pipeline.attempts (late_at) where late_at is not n
 create index attempts_of_jobs on pipeline.attempts (stage_id, finished_at)
   where job_id is not null and finished_at is not null;
 create index attempts_by_submission on pipeline.attempts (submission_id) where submission_id is not null;
--- A callback may name its job alone.
-create index attempts_by_job on pipeline.attempts (job_id)
-  where state in ('waiting', 'failed') and service not in ('children', 'decision');
+-- A callback may name its job alone. By a digest, since a service's id may be longer than an index entry.
+create index attempts_by_job on pipeline.attempts (hashtextextended(job_id, 0))
+  where job_id is not null and service not in ('children', 'decision', 'by_hand');
 comment on table pipeline.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column pipeline.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
 comment on column pipeline.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';

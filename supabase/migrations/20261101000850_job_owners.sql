@@ -4,12 +4,46 @@
 -- tells which that is. What keeps a job from being asked after or finished is an operator's business: it stands on the
 -- attempt that waits, in pipeline.log and in doctor(), and goes when the service answers again.
 
+-- Which attempt a job belongs to that is named by its id alone: one that waits for it, else one whose deadline passed or whose
+-- worker was lost and which a late result may still serve, else whichever had it last. Two services may give the same id; then
+-- neither may have the other's job.
+create function pipeline.attempt_of_job(p_job_id text) returns pipeline.attempts
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pipeline.attempts[];
+begin
+  v_found := array(
+    select a
+    from (
+      select a.*
+      from pipeline.attempts a
+      where hashtextextended(a.job_id, 0) = hashtextextended(p_job_id, 0)
+        and a.job_id is not null
+        and a.service not in ('children', 'decision', 'by_hand')
+        and a.job_id = p_job_id
+      order by a.id desc
+      limit 100
+    ) a
+    order by a.state = 'waiting' desc,
+      (a.state = 'failed' and not a.superseded and a.error ->> 'code' in ('deadline', 'lost_lease')
+        and exists (select from pipeline.runs r where r.id = a.run_id and r.status = 'running')) desc,
+      a.id desc
+    limit 2);
+  if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
+    return null;
+  end if;
+  return v_found[1];
+end
+$$;
+comment on function pipeline.attempt_of_job(text) is 'The attempt that an external job is about which is named by its id alone; null where there is none, or where two wait.';
+
 create function public.pipeline_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found jsonb;
+  v_attempt pipeline.attempts;
 begin
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
@@ -25,30 +59,20 @@ begin
     raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
       using errcode = 'MR002', hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
   end if;
-  select jsonb_build_object('function', s.function_name, 'service', a.service, 'pipeline', p.name,
-    'stage', s.name, 'submission', coalesce(a.submission_id, a.id), 'trace_id', r.trace_id,
-    'entity_id', r.entity_id)
-  into strict v_found
-  from pipeline.attempts a
-  join pipeline.runs r on r.id = a.run_id
-  join pipeline.stages s on s.id = a.stage_id
-  join pipeline.pipelines p on p.id = s.pipeline_id
-  -- A job whose attempt was given up may still end well. One that was bought once is waited for once, at most.
-  where a.job_id = p_job ->> 'job_id'
-    and a.state in ('waiting', 'failed')
-    and a.service not in ('children', 'decision')
-    and not exists (
-      select from pipeline.attempts n
-      where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number and n.job_id = a.job_id
-    );
-  return v_found;
-exception
-  -- Two services that give the same id: neither may have the other's job.
-  when no_data_found or too_many_rows then
-    return null;
+  v_attempt := pipeline.attempt_of_job(p_job ->> 'job_id');
+  return (
+    select jsonb_build_object('function', s.function_name, 'service', v_attempt.service,
+      'pipeline', p.name, 'stage', s.name,
+      'submission', coalesce(v_attempt.submission_id, v_attempt.id),
+      'trace_id', r.trace_id, 'entity_id', r.entity_id,
+      'ended', r.status <> 'running' or v_attempt.state not in ('waiting', 'failed'))
+    from pipeline.runs r
+    join pipeline.stages s on s.id = v_attempt.stage_id
+    join pipeline.pipelines p on p.id = s.pipeline_id
+    where r.id = v_attempt.run_id);
 end
 $$;
-comment on function public.pipeline_job_owner(jsonb) is 'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, stage, submission, trace_id, entity_id}. By the stage that its metadata names, or by {job_id} alone; null when nobody waits for it.';
+comment on function public.pipeline_job_owner(jsonb) is 'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to count.';
 revoke all on function public.pipeline_job_owner(jsonb) from public, anon, authenticated;
 grant execute on function public.pipeline_job_owner(jsonb) to service_role;
 
@@ -59,14 +83,22 @@ set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexo
 as $$
 declare
   v_noted int;
-  v_first jsonb := (
-    select f.value from jsonb_array_elements(p_faults) f where f.value ->> 'code' is not null limit 1);
+  v_first jsonb;
 begin
+  if jsonb_typeof(p_faults) is distinct from 'array' then
+    raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
+      using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
+  end if;
+  v_first := (
+    select f.value from jsonb_array_elements(p_faults) f where f.value ->> 'code' is not null limit 1);
   with told as (
-    select coalesce((select max(a.id) from pipeline.attempts a where a.submission_id = f.submission),
-      f.submission) as attempt_id, f.service, f.job_id, f.code, left(f.message, 2000) as message
+    select coalesce((select max(a.id) from pipeline.attempts a where a.submission_id = n.id), n.id)
+      as attempt_id, f.service, f.job_id, f.code, left(f.message, 2000) as message
     from jsonb_to_recordset(p_faults)
-      as f(submission bigint, service text, job_id text, code text, message text)
+      as f(submission text, service text, job_id text, code text, message text)
+    -- What names no attempt is told in the log alone.
+    cross join lateral (
+      select case when f.submission ~ '^[0-9]{1,18}$' then f.submission::bigint end as id) n
   ), held as (
     select a.id, t.code, t.message
     from told t
@@ -105,7 +137,9 @@ begin
     select string_agg(format('%s of stage %s of %s since %s: %s', g.jobs, g.stage, g.pipeline,
       to_char(g.since, 'YYYY-MM-DD HH24:MI:SS'), g.message), '; ' order by g.since)
     from (
-      select count(*) as jobs, s.name as stage, p.name as pipeline, a.error ->> 'message' as message,
+      -- By code: each job's own message may name its id.
+      select count(*) as jobs, s.name as stage, p.name as pipeline,
+        min(a.error ->> 'message') as message,
         min((a.error ->> 'since')::timestamptz) as since
       from pipeline.attempts a
       join pipeline.stages s on s.id = a.stage_id
@@ -113,7 +147,7 @@ begin
       where a.deadline_at is not null
         and a.state = 'waiting'
         and a.error is not null
-      group by p.name, s.id, s.name, a.error ->> 'message'
+      group by p.name, s.id, s.name, a.error ->> 'code'
       order by min((a.error ->> 'since')::timestamptz)
       limit 10) g);
 end

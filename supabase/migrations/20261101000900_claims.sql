@@ -208,9 +208,9 @@ create function pipeline.sweep_due() returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return (
+  return coalesce((
     select s.value::timestamptz <= pipeline.now() - interval '1 minute'
-    from pipeline.settings s where s.name = 'last_sweep_at');
+    from pipeline.settings s where s.name = 'last_sweep_at'), true);
 end
 $$;
 comment on function pipeline.sweep_due() is 'Whether the last sweep is over a minute old.';

@@ -152,7 +152,8 @@ begin
     select from pipeline.attempts a where a.poll_at <= pipeline.now() - interval '1 minute') then
     perform pipeline.ring_polls();
   end if;
-  update pipeline.settings s set value = pipeline.now()::text
+  -- In a form that reads the same in every session, whatever its DateStyle.
+  update pipeline.settings s set value = trim('"' from to_jsonb(pipeline.now())::text)
   where s.name in (select o.name from pipeline.settings o where o.name = 'last_sweep_at' for update skip locked);
   return v_done;
 end

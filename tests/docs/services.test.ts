@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished } from 'vitest';
 import { listen } from '../../local/scraper/listen.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import { createEngine } from '../../supabase/functions/_shared/engine-client.ts';
+import { JobRecorder } from '../../supabase/functions/_shared/job-recorder.ts';
 import { readPlatform } from '../../supabase/functions/_shared/platform.ts';
 import type { Stage } from '../../supabase/functions/_shared/stage.ts';
 import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
@@ -84,7 +84,7 @@ async function startNotice(engine: Engine, page: OpenPage, given: { MAILER_URL?:
   const poll = () =>
     pollJobs({
       platform: readPlatform(env),
-      engine: createEngine({ rpc, retryUntil: () => 0, log: keepLog() }),
+      recorder: new JobRecorder({ platform: readPlatform(env), rpc, log: keepLog() }, 0),
       budget: { fits: () => true },
       pollMs: undefined,
     });

@@ -45,6 +45,11 @@ const faults: [string, unknown, RegExp][] = [
     /entity\.key is id.*not unique/,
   ],
   ['a stage without a name', stages({}), /stages\[\]\.name is null/],
+  [
+    'a function that is a path',
+    stages({ name: 'one', function: '../rest/v1/x' }),
+    /stage one: function is "\.\.\/rest/,
+  ],
   ['a stage that is no object', stages('one'), /stages\[\]\.name/],
   ['a stage name with a blank', stages({ name: 'one two' }), /stages\[\]\.name is "one two"/],
   ['a stage listed twice', stages({ name: 'one' }, { name: 'one' }), /one is listed twice/],

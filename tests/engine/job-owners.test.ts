@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
@@ -41,18 +42,43 @@ const origin = (item: Claimed) => {
 
 test('a job is that of the attempt that waits for it, by its id alone', async ({ engine }) => {
   const { batch } = await underWay(engine, 2);
-  const second = { ...origin(batch[1] as Claimed), service: 'scraper', function: 'flow-only' };
+  const second = { ...origin(batch[1] as Claimed), service: 'scraper', function: 'flow-only', ended: false };
   expect(await owner(engine, { job_id: 'job-2' })).toEqual(second);
   expect(await owner(engine, { job_id: 'job-3' })).toBeNull();
 });
 
-test('a job that two attempts wait for, or none any more, is nobody’s', async ({ engine }) => {
+test('a job that two attempts wait for is nobody’s, and the other’s once one has ended', async ({ engine }) => {
   const { worker, batch } = await underWay(engine);
   await engine.queued('only');
   await worker.report(waiting(await worker.takeOne(), 'job-1', 'ocr'));
   expect(await owner(engine, { job_id: 'job-1' })).toBeNull();
   await resume(engine, [jobEnd(batch[0] as Claimed, 'job-1')]);
-  expect(await owner(engine, { job_id: 'job-1' })).toMatchObject({ service: 'ocr' });
+  expect(await owner(engine, { job_id: 'job-1' })).toMatchObject({ service: 'ocr', ended: false });
+});
+
+test('a job that is over is known as ended, so that its service need not send it again', async ({ engine }) => {
+  const { batch } = await underWay(engine);
+  await resume(engine, [jobEnd(batch[0] as Claimed, 'job-1')]);
+  expect(await owner(engine, { job_id: 'job-1' })).toMatchObject({ service: 'scraper', ended: true });
+});
+
+test('an id that a service gives once more, long after, is that of the attempt that waits', async ({ engine }) => {
+  const { worker, batch } = await underWay(engine);
+  const error = { code: 'http_404', message: 'gone', permanent: true };
+  await resume(engine, [jobEnd(batch[0] as Claimed, 'job-1', { outcome: 'failed', error })]);
+  await engine.queued('only');
+  const again = await worker.takeOne();
+  await worker.report(waiting(again, 'job-1'));
+  expect(await owner(engine, { job_id: 'job-1' })).toMatchObject({ submission: again.submission, ended: false });
+});
+
+test('an id may be longer than an index entry', async ({ engine }) => {
+  const { worker } = await underWay(engine);
+  await engine.queued('only', 2);
+  const [long, short] = (await worker.take(2)) as [Claimed, Claimed];
+  const token = randomBytes(3_000).toString('base64');
+  expect(await worker.report(waiting(long, token), waiting(short, 'short'))).toEqual(['accepted', 'accepted']);
+  expect(await owner(engine, { job_id: token })).toMatchObject({ submission: long.submission });
 });
 
 test('a job whose metadata came back is that of the stage it names, where there is one with a function', async ({
@@ -107,6 +133,27 @@ test('a fault of another job, or of an attempt that waits no more, leaves attemp
   await resume(engine, [jobEnd(item, 'job-1')]);
   expect(await note(engine, fault(item))).toEqual({ noted: 0 });
   expect(await engine.value('select error from pipeline.attempts')).toBeNull();
+});
+
+test('faults of one code count as one in doctor(), whatever each message names', async ({ engine }) => {
+  const { batch } = await underWay(engine, 2);
+  const [one, two] = batch as [Claimed, Claimed];
+  await note(
+    engine,
+    fault(one, { message: 'job-1 is away' }),
+    fault(two, { job_id: 'job-2', message: 'job-2 is away' }),
+  );
+  expect((await doctorLine(engine))?.detail).toMatch(/^2 of stage only of flow since .*: job-1 is away$/);
+});
+
+test('a fault that names no attempt is told in the log alone, and what is no list is refused', async ({ engine }) => {
+  const { batch } = await underWay(engine);
+  const [item] = batch as [Claimed];
+  const strange = [fault(item, { submission: 1e30 }), fault(item, { submission: null }), fault(item)];
+  expect(await note(engine, ...strange)).toEqual({ noted: 1 });
+  const client = await engine.database.connect('service_role');
+  const refusal = await engine.refusal(`select public.pipeline_note_faults('{}')`, [], client);
+  expect(refusal).toMatchObject({ code: 'MR002' });
 });
 
 test('a fault of a row that somebody holds waits for nobody', async ({ engine }) => {

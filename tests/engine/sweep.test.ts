@@ -8,6 +8,19 @@ const atOnce = { backoff: { kind: 'list', seconds: [0] } };
 
 const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select pipeline.sweep()');
 
+test('what one session sweeps every other reads, whatever its DateStyle', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only');
+  await engine.sql.query("set datestyle = 'SQL, DMY'");
+  await engine.advance('23 days');
+  await sweep(engine);
+  await engine.sql.query('reset datestyle');
+  const worker = await Worker.of(engine, 'only');
+  expect(await worker.claim()).toMatchObject({ status: 'working', sweep_due: false });
+  await engine.sql.query(`delete from pipeline.settings where name = 'last_sweep_at'`);
+  expect(await worker.claim()).toMatchObject({ sweep_due: true });
+});
+
 test('a lost lease costs one attempt and is tried again', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', retry: { max_attempts: 2, ...atOnce } }]);
   const [id] = await engine.queued('only');

@@ -7,7 +7,7 @@ import type {
   PipelineInput,
   StageInput,
 } from '../../supabase/functions/_shared/definition-schema.ts';
-import { defineStage } from '../../supabase/functions/_shared/stage.ts';
+import { defineStage, waiting } from '../../supabase/functions/_shared/stage.ts';
 
 const stage: FunctionStageInput = {
   kind: 'function',
@@ -142,4 +142,19 @@ describe('a bad definition is refused with the field named', () => {
       defineStage({ pipeline, stage: 'z', input: z.unknown(), output: z.unknown(), handler: () => null }),
     ).toThrow(/no stage z: it has a, b/);
   });
+});
+
+test('the type of a handler allows what its stage declares, and waiting only where somebody could finish it', () => {
+  const pipeline = define({ a: stage });
+  const base = { pipeline, stage: 'a' as const, input: z.object({}), output: z.object({ a: z.string() }) };
+  const services = [{ name: 'printer', readCallback: () => ({ jobId: '1' }) }] as const;
+  const wait = () => waiting(services[0], '1');
+  defineStage({ ...base, handler: () => ({ a: 'x' }) });
+  defineStage({ ...base, handler: wait, services, finish: () => ({ a: 'x' }) });
+  // @ts-expect-error: another form than the output's
+  defineStage({ ...base, handler: () => ({ wrong: 1 }) });
+  // @ts-expect-error: nobody could finish the job
+  defineStage({ ...base, handler: wait });
+  // @ts-expect-error: nobody could finish the job
+  defineStage({ ...base, handler: wait, services });
 });

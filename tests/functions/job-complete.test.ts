@@ -10,6 +10,7 @@ import { intel } from '../../supabase/functions/leads-intel/handler.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { failedAnswer } from './support/fake-engine.ts';
 import { serveFunctions } from './support/functions-server.ts';
+import { startServer } from './support/http-server.ts';
 import { jobEngine } from './support/job-engine.ts';
 import { samples } from './support/leads-samples.ts';
 import { modelResponse, startModelServer } from './support/model-server.ts';
@@ -237,6 +238,48 @@ describe('the sender is asked to try again', () => {
   });
 });
 
+describe('only the stage’s own function speaks of a callback', () => {
+  test.each([
+    [503, '{"code":"BOOT_ERROR","message":"Function failed to start"}'],
+    [400, 'Bad Request'],
+    [200, '<h1>hello</h1>'],
+    // A function from before callbacks were handed over takes one for a ring.
+    [202, '{"status":"draining"}'],
+    [200, 'bad \u0000'],
+  ])('whatever else answers %i %j is a fault, and the sender is to try again', async (status, text) => {
+    const { rpc, faults } = jobEngine();
+    const other = await startServer(() => ({ status, bytes: Buffer.from(text) }));
+    const env = { ...base, SUPABASE_URL: other.url, SUPABASE_SERVICE_ROLE_KEY: 'k' };
+    const answer = await answerCallback(env, () => rpc)(signed(completed));
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ error: { code: 'stage_unreachable' } });
+    expect(faults).toEqual([expect.objectContaining({ submission: 5, code: 'stage_unreachable' })]);
+    expect(JSON.stringify(faults)).not.toContain('\\u0000');
+  });
+
+  test('and the secret key follows it nowhere else', async () => {
+    const { rpc } = jobEngine();
+    const stranger = await startServer(() => ({}));
+    const other = await startServer(() => ({ status: 307, headers: { location: stranger.url } }));
+    const env = { ...base, SUPABASE_URL: other.url, SUPABASE_SERVICE_ROLE_KEY: 'k' };
+    expect((await answerCallback(env, () => rpc)(signed(completed))).status).toBe(503);
+    expect(stranger.received).toEqual([]);
+  });
+});
+
+test('a callback that the engine cannot read is not asked for again', async () => {
+  const refused: Rpc = async () => failedAnswer(400);
+  expect((await send(completed, { rpc: refused })).status).toBe(400);
+});
+
+test.each([true, ['1'], '0x1', 1.5, -1])('a submission is a number or digits, not %j', async (submission) => {
+  const { rpc, resumed } = jobEngine();
+  const metadata = { ...completed.data.metadata, submission };
+  const answer = await send({ ...completed, data: { ...completed.data, metadata } }, { rpc });
+  expect(answer).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/submission/) } } });
+  expect(resumed).toEqual([]);
+});
+
 describe('a callback that names its job alone, as a model’s does,', () => {
   const owners = { resp_1: modelOwner };
   const metadata = { prompt: 'intel-1@x' };
@@ -263,6 +306,12 @@ describe('a callback that names its job alone, as a model’s does,', () => {
     const answer = await send({ ...callback, type: 'response.failed' }, { rpc, env: { ...base, ...server.env } });
     expect(answer.status).toBe(200);
     expect(resumed[0]?.[0]).toMatchObject({ outcome: 'failed', error: { code: 'server_error', permanent: false } });
+  });
+
+  test('is thanked for when the job is over, and asks nobody', async () => {
+    const { rpc, resumed } = jobEngine({ owners: { resp_1: { ...modelOwner, ended: true } } });
+    expect(await send(callback, { rpc })).toMatchObject({ status: 200, body: { verdict: 'stale' } });
+    expect(resumed).toEqual([]);
   });
 
   test('is to be sent again while nobody waits for that job: the attempt may not have said so yet', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createEngine, type Rpc } from '../../supabase/functions/_shared/engine-client.ts';
+import type { Rpc } from '../../supabase/functions/_shared/engine-client.ts';
 import type { WaitingJob } from '../../supabase/functions/_shared/engine-contract.ts';
+import { JobRecorder } from '../../supabase/functions/_shared/job-recorder.ts';
 import { readPlatform } from '../../supabase/functions/_shared/platform.ts';
 import type { Stage } from '../../supabase/functions/_shared/stage.ts';
 import { answerPollDoorbell, pollJobs } from '../../supabase/functions/job-poll/handler.ts';
@@ -42,7 +43,7 @@ async function poll(rpc: Rpc, reply: (path: string) => Reply | null, stages: Sta
   const { env, settled } = await serveFunctions({ stages, rpc, env: { SCRAPER_URL: server.url } });
   await pollJobs({
     platform: readPlatform(env),
-    engine: createEngine({ rpc, retryUntil: () => Date.now() + 1_000, log: keepLog() }),
+    recorder: new JobRecorder({ platform: readPlatform(env), rpc, log: keepLog() }, Date.now() + 1_000),
     budget: { fits: () => true },
     pollMs: undefined,
   });

@@ -114,6 +114,17 @@ describe('a doorbell', () => {
     },
   );
 
+  test.each<unknown>([5, [{ attempt: 1 }]])(
+    'a question after jobs that cannot be read is no ring: %j',
+    async (jobs) => {
+      const { drains, call } = makeFunction();
+      const answer = await call({ body: JSON.stringify({ pipeline: 'test', stage: 'work', jobs }) });
+      expect(answer.status).toBe(400);
+      expect((await answer.json()).error.message).toMatch(/^jobs.*same version/);
+      expect(drains).toHaveLength(0);
+    },
+  );
+
   test('rung with GET is refused', async () => {
     const { drains, call } = makeFunction();
     expect((await call({ method: 'GET' })).status).toBe(405);

@@ -95,6 +95,8 @@ export const jobOwnerAnswer = z
     submission: z.number(),
     trace_id: z.string(),
     entity_id: z.string(),
+    /** Whether what the job brings comes too late to count. */
+    ended: z.boolean().default(false),
   })
   .nullable();
 

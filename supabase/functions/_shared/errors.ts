@@ -53,6 +53,11 @@ export function storableText(text: string): string {
   return text.replaceAll('\u0000', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
+/** The beginning of a text, of at most `most` UTF-16 units, as Postgres can store it: a cut may leave half of a character. */
+export function excerpt(text: string, most: number): string {
+  return storableText(text.slice(0, most));
+}
+
 /**
  * Turns whatever a handler threw into a failure the engine can record. Never throws.
  * Network errors are sorted by their cause; what nobody foresaw is retriable with the code `unexpected_error`.
@@ -69,7 +74,7 @@ function describe(error: unknown): Failure {
   const known = error instanceof StageError ? error : (classifyNetworkError(error) ?? unexpected(error));
   const failure: Failure = {
     code: known.code,
-    message: storableText(known.message).slice(0, MAX_MESSAGE_LENGTH),
+    message: excerpt(known.message, MAX_MESSAGE_LENGTH),
     permanent: known.permanent,
   };
   if (known.retryAfterMs !== undefined) failure.retry_after_ms = known.retryAfterMs;

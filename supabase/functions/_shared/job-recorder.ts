@@ -1,6 +1,6 @@
 import { createEngine, type Engine, type Rpc } from './engine-client.ts';
 import type { JobFault, JobOutcomeItem, JobReport, Verdict } from './engine-contract.ts';
-import { messageOf } from './errors.ts';
+import { messageOf, storableText } from './errors.ts';
 import { createFolder, type Folder } from './fold.ts';
 import type { Log } from './log.ts';
 import type { Platform } from './platform.ts';
@@ -45,7 +45,7 @@ export class JobRecorder {
   async noteFaults(faults: JobFault[]): Promise<void> {
     if (faults.length === 0) return;
     try {
-      await this.engine.noteFaults(faults);
+      await this.engine.noteFaults(faults.map(storable));
     } catch (error) {
       this.log.error('a fault could not be told to the engine', { error: messageOf(error) });
     }
@@ -56,4 +56,10 @@ export class JobRecorder {
     await this.folder.settled();
     await this.ringer.settled();
   }
+}
+
+/** What a service or a function says goes into the database as it is, but for what Postgres cannot store. */
+function storable(fault: JobFault): JobFault {
+  const text = (value: string | null) => (value === null ? null : storableText(value));
+  return { ...fault, service: storableText(fault.service), job_id: text(fault.job_id), message: text(fault.message) };
 }

@@ -124,8 +124,9 @@ class JobClient {
     if (answer.status === 409) {
       throw new PermanentError(
         'idempotency_key_reused',
-        `The ${label} answered 409: Idempotency-Key ${key} stands for another request there, so what was sent has ` +
-          'changed since. Set the stage to queued again for a new submission.',
+        `The ${label} answered 409: Idempotency-Key ${key} stands for another request there. It must compare the request ` +
+          'without callback_url and metadata, which are those of the submission. Where what the handler sends has changed, set ' +
+          'the stage to queued again: that has another key, and what was done under this one may be done twice.',
       );
     }
     if (!answer.ok) throw await rejection(label, answer);

@@ -31,9 +31,9 @@ export async function pollServices(
   const given = <K extends keyof Asked>(key: K) =>
     asked.flatMap((answer) => answer[key] ?? []) as NonNullable<Asked[K]>[];
   await recorder.noteJobs(given('report'));
+  await recorder.noteFaults(given('fault'));
   const items = given('ended');
-  const refused = await recordAll(items, recorder);
-  await recorder.noteFaults([...given('fault'), ...refused]);
+  await recorder.noteFaults(await recordAll(items, recorder));
   return { ended: items.length };
 }
 

@@ -27,6 +27,8 @@ export function createRinger(options: { platform: Platform; engine: Pick<Engine,
         method: 'POST',
         headers: { ...ringHeaders(platform), 'content-type': 'application/json' },
         body: JSON.stringify({ pipeline: stage.pipeline, stage: stage.stage }),
+        // The secret is for this project alone.
+        redirect: 'manual',
         signal: AbortSignal.timeout(RING_TIMEOUT_MS),
       });
       await answer.body?.cancel();

@@ -17,8 +17,9 @@ import type { Stage } from './stage.ts';
 const SAVE_TIME_MS = 4_000;
 const POLL_TIME_MS = 10_000;
 
-/** What a ring or a poll says in its body. */
-const request = z.object({ pipeline: z.string(), stage: z.string(), jobs: z.array(waitingJob) }).partial();
+/** For which stage a ring or a poll is meant. */
+const named = z.object({ pipeline: z.string(), stage: z.string() }).partial();
+const poll = z.object({ jobs: z.array(waitingJob) });
 
 interface Serving {
   stage: Stage;
@@ -77,11 +78,16 @@ export function answerRequests(
 
 /** Answers a ring, or job-poll's question after jobs; `stranger` is the answer to the latter unless the project asks. */
 async function answerBody(serving: Serving, text: string, stranger: Response | null): Promise<Response> {
-  const { data: asked } = request.safeParse(parseJson(text));
-  const wrong = wrongStage(serving.stage, { pipeline: asked?.pipeline, stage: asked?.stage });
+  const asked = parseJson(text);
+  const wrong = wrongStage(serving.stage, named.safeParse(asked).data ?? {});
   if (wrong) return wrong;
-  if (!asked?.jobs) return answerRing(serving);
-  return stranger ?? answerPoll(serving, asked.jobs);
+  if (typeof asked !== 'object' || asked === null || !('jobs' in asked)) return answerRing(serving);
+  if (stranger) return stranger;
+  const parsed = poll.safeParse(asked);
+  if (parsed.success) return answerPoll(serving, parsed.data.jobs);
+  const [issue] = parsed.error.issues;
+  const message = `${issue?.path.join('.')}: ${issue?.message}. Deploy job-poll and this function in the same version.`;
+  return Response.json({ error: { code: 'bad_request', message } }, { status: 400 });
 }
 
 function answerRing({ stage, env, platform, rpc, background }: Serving): Response {

@@ -58,7 +58,10 @@ export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting 
 }
 
 /** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
-export class HandedBack {}
+export class HandedBack {
+  /** Without it the type would let every value pass for one. */
+  readonly handedBack = true;
+}
 
 /** What a finish function knows beside the job. */
 export interface FinishContext {

@@ -7,7 +7,8 @@ import { parseJson } from './parse-json.ts';
 const origin = z.object({
   pipeline: z.string().min(1),
   stage: z.string().min(1),
-  submission: z.coerce.number().int().positive(),
+  // A service may send numbers back as text.
+  submission: z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]).pipe(z.int().positive()),
   trace_id: z.string().min(1),
   entity_id: z.string().min(1),
 });

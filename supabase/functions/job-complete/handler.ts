@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { callStage } from '../_shared/call-stage.ts';
 import {
   type CallbackOrigin,
   callbackUrlFault,
@@ -5,7 +7,7 @@ import {
   originParams,
   readOrigin,
 } from '../_shared/callback-url.ts';
-import { dataApiRpc, type Rpc } from '../_shared/engine-client.ts';
+import { dataApiRpc, EngineRefusal, type Rpc } from '../_shared/engine-client.ts';
 import { classify, messageOf, UnavailableError } from '../_shared/errors.ts';
 import { JobRecorder } from '../_shared/job-recorder.ts';
 import { createLog } from '../_shared/log.ts';
@@ -20,6 +22,12 @@ const FIND_TIME_MS = 4_000;
 const FINISH_TIME_MS = 25_000;
 
 const log = createLog({ function: 'job-complete' });
+
+/** What a stage's function answers to a callback. */
+const callbackAnswer = z.union([
+  z.object({ verdict: z.string(), reason: z.string().nullish() }),
+  z.object({ error: z.object({ code: z.string(), message: z.string() }) }),
+]);
 
 /** A callback that somebody vouches for, and whose job it is about. */
 interface Callback {
@@ -74,13 +82,15 @@ async function handOver({ about, body }: Callback, platform: Platform, recorder:
   try {
     const owner = await recorder.engine.jobOwner(about);
     if (!owner) return await refuseUnowned(about, recorder);
-    const { function: name, ...found } = owner;
+    const { function: name, ended, ...found } = owner;
+    if (ended) return Response.json({ verdict: 'stale', reason: 'no attempt waits for this job any more' });
     const origin = 'stage' in about ? about : found;
     return await forward(name, origin, body, platform, recorder);
   } catch (error) {
     const { code, message } = classify(error);
     log.error('a callback was not handed over', { ...about, code, error: message });
-    return refuse(503, code, message);
+    // What the engine refuses it would refuse again.
+    return refuse(error instanceof EngineRefusal ? 400 : 503, code, message);
   }
 }
 
@@ -105,31 +115,21 @@ async function forward(
 ): Promise<Response> {
   const { pipeline, stage, submission, service } = origin;
   try {
-    const params = originParams(origin);
-    params.set('callback', '');
-    const answer = await fetch(`${platform.url}/functions/v1/${name}?${params}`, {
-      method: 'POST',
-      headers: { apikey: platform.secretKey, 'content-type': 'application/json' },
-      body,
-      signal: AbortSignal.timeout(FINISH_TIME_MS),
-    });
-    const text = await answer.text();
-    log.info('a callback was answered', { pipeline, stage, submission, status: answer.status });
-    // Only the stage's own function speaks of the callback: anything else is said of the way to it.
-    if (answer.ok || answer.status === 400 || answer.status === 503) return passOn(answer.status, text);
+    const query = `callback&${originParams(origin)}`;
+    const answer = await callStage(platform, name, { query, body, timeoutMs: FINISH_TIME_MS }, callbackAnswer);
+    const { status } = answer;
+    log.info('a callback was answered', { pipeline, stage, submission, status });
+    // Only these are said of the callback; the rest is said of the way to the function.
+    if (status === 200 || status === 400 || status === 503) return Response.json(answer.body, { status });
     throw new UnavailableError(
       'stage_unreachable',
-      `Function ${name} answered ${answer.status}: ${text.slice(0, 300)}`,
+      `Function ${name} answered ${status}: ${JSON.stringify(answer.body)}`,
     );
   } catch (error) {
     const { code, message } = classify(error);
-    await recorder.noteFaults([{ submission, service, job_id: null, code, message: `Function ${name}: ${message}` }]);
+    await recorder.noteFaults([{ submission, service, job_id: null, code, message }]);
     return refuse(503, code, message);
   }
-}
-
-function passOn(status: number, text: string): Response {
-  return new Response(text, { status, headers: { 'content-type': 'application/json' } });
 }
 
 function refuseStranger(reason: string): Response {

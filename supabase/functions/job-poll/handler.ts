@@ -1,7 +1,10 @@
+import { z } from 'zod';
 import { type Budget, createBudget } from '../_shared/budget.ts';
-import { createEngine, dataApiRpc, type Engine, type Rpc } from '../_shared/engine-client.ts';
-import type { JobFault, WaitingJob } from '../_shared/engine-contract.ts';
+import { callStage } from '../_shared/call-stage.ts';
+import { dataApiRpc, type Rpc } from '../_shared/engine-client.ts';
+import type { WaitingJob } from '../_shared/engine-contract.ts';
 import { classify, messageOf } from '../_shared/errors.ts';
+import { JobRecorder } from '../_shared/job-recorder.ts';
 import { createLog } from '../_shared/log.ts';
 import { type Platform, readPlatform, refuseRing } from '../_shared/platform.ts';
 import { type Env, readSettings, workerSettings } from '../_shared/settings.ts';
@@ -11,6 +14,9 @@ const JOBS_A_ROUND = 20;
 const ASK_TIME_MS = 15_000;
 
 const log = createLog({ function: 'job-poll' });
+
+/** What a stage's function answers once it has asked after jobs. */
+const pollAnswer = z.object({ ended: z.number() });
 
 /** Answers the poller's doorbell: 202 when it goes to work, 401 without the ring secret or a secret key, 500 for a wrong setting. */
 export function answerPollDoorbell(
@@ -25,8 +31,8 @@ export function answerPollDoorbell(
       if (refusal) return refusal;
       const settings = readSettings(workerSettings, env);
       const budget = createBudget(settings.WORKER_SECONDS);
-      const engine = createEngine({ rpc: rpcFor(platform), retryUntil: () => budget.endsAt, log });
-      background(pollUntilDone({ platform, engine, budget, pollMs: settings.COMPLETION_POLL_INTERVAL }));
+      const recorder = new JobRecorder({ platform, rpc: rpcFor(platform), log }, budget.endsAt);
+      background(pollUntilDone({ platform, recorder, budget, pollMs: settings.COMPLETION_POLL_INTERVAL }));
       return Response.json({ status: 'polling' }, { status: 202 });
     } catch (error) {
       log.error(messageOf(error));
@@ -37,7 +43,7 @@ export function answerPollDoorbell(
 
 interface Polling {
   platform: Platform;
-  engine: Engine;
+  recorder: JobRecorder;
   budget: Pick<Budget, 'fits'>;
   pollMs: number | undefined;
 }
@@ -51,13 +57,12 @@ async function pollUntilDone(polling: Polling): Promise<void> {
 }
 
 /** Has every job whose poll is due asked after by the function of the stage that waits for it. */
-export async function pollJobs({ platform, engine, budget, pollMs }: Polling): Promise<void> {
+export async function pollJobs({ platform, recorder, budget, pollMs }: Polling): Promise<void> {
   let more = true;
   while (more && budget.fits(ASK_TIME_MS)) {
-    const answer = await engine.poll(JOBS_A_ROUND, pollMs);
+    const answer = await recorder.engine.poll(JOBS_A_ROUND, pollMs);
     more = answer.more;
-    const faults = (await Promise.all(byStage(answer.jobs).map((jobs) => askStage(jobs, platform)))).flat();
-    if (faults.length > 0) await engine.noteFaults(faults).catch((error) => log.error(messageOf(error)));
+    await Promise.all(byStage(answer.jobs).map((jobs) => askStage(jobs, platform, recorder)));
   }
 }
 
@@ -71,25 +76,17 @@ function byStage(jobs: WaitingJob[]): WaitingJob[][] {
   return [...stages.values()];
 }
 
-/** Hands jobs of one stage to its function. Returns the faults of those that it could not be asked about. */
-async function askStage(jobs: WaitingJob[], platform: Platform): Promise<JobFault[]> {
+/** Hands jobs of one stage to its function; where that cannot be asked, it is a fault of each of them. */
+async function askStage(jobs: WaitingJob[], platform: Platform, recorder: JobRecorder): Promise<void> {
   const [{ pipeline, stage, function: name }] = jobs as [WaitingJob];
   try {
-    const answer = await fetch(`${platform.url}/functions/v1/${name}`, {
-      method: 'POST',
-      headers: { apikey: platform.secretKey, 'content-type': 'application/json' },
-      body: JSON.stringify({ pipeline, stage, jobs }),
-      signal: AbortSignal.timeout(ASK_TIME_MS),
-    });
-    const text = await answer.text();
-    if (answer.ok) return [];
-    return faultsOf(jobs, 'stage_unreachable', `Function ${name} answered ${answer.status}: ${text.slice(0, 300)}`);
+    const body = JSON.stringify({ pipeline, stage, jobs });
+    await callStage(platform, name, { body, timeoutMs: ASK_TIME_MS }, pollAnswer);
   } catch (error) {
-    return faultsOf(jobs, classify(error).code, `Function ${name} cannot be reached: ${messageOf(error)}`);
+    const { code, message } = classify(error);
+    log.error('jobs could not be asked after', { jobs: jobs.length, code, error: message });
+    await recorder.noteFaults(
+      jobs.map(({ submission, service, job_id }) => ({ submission, service, job_id, code, message })),
+    );
   }
-}
-
-function faultsOf(jobs: WaitingJob[], code: string, message: string): JobFault[] {
-  log.error('jobs could not be asked after', { jobs: jobs.length, code, error: message });
-  return jobs.map(({ submission, service, job_id }) => ({ submission, service, job_id, code, message }));
 }
