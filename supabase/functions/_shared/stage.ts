@@ -128,7 +128,7 @@ export interface Stage {
  * Throws when the pipeline defines no such stage, one that has no code, or one of kind `external` that nobody could finish.
  *
  * @example
- * export const grade = defineStage({ pipeline: leads, stage: 'grade', input, output, handler: gradeLead });
+ * export const pack = defineStage({ pipeline: orders, stage: 'pack', input, output, handler: packOrder });
  */
 export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
   options: StageOptions<Input, Output, Name>,
