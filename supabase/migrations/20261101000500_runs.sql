@@ -4,7 +4,8 @@
 --   attempt:  queued → started → completed | failed | cancelled
 --                      started → waiting → completed | failed | cancelled     (an external job or children are under way)
 --             skipped  (a condition did not hold, somebody skipped it, or the run goes on without a failed stage; needs are then done)
---                      started → queued                                       (released by its worker, costs no attempt)
+--                      started → queued                    (released by its worker, costs no attempt;
+--                                                           alone from then on after a limit)
 --
 -- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
 --   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
@@ -90,7 +91,9 @@ comment on column pipeline.attempts.job_started_at is 'When its service was firs
 comment on column pipeline.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
 comment on column pipeline.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
 comment on column pipeline.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
-comment on column pipeline.attempts.alone is 'Follows a lost lease, so its worker takes nothing else beside it: a row that kills its function exhausts only itself.';
+comment on column pipeline.attempts.alone is
+  'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
+  'beside it: a row that ends its function exhausts only itself.';
 comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
 comment on column pipeline.attempts.output is 'Its result, once completed; null otherwise.';
 comment on column pipeline.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';

@@ -291,7 +291,10 @@ begin
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
     -- What a person failed by hand is submitted anew. When it is late is read from the row as it was before this statement.
     insert into pipeline.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, alone, submission_id)
-    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now, (select o.late_at from pipeline.attempts o where o.id = f.id), f.error ->> 'code' = 'lost_lease',
+    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
+      (select o.late_at from pipeline.attempts o where o.id = f.id),
+      coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
+        or f.alone and f.error ->> 'code' = 'released', false),
       case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
@@ -365,6 +368,9 @@ end
 $$;
 comment on function pipeline.wait(int, pipeline.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
 
+-- An item with an error was in work when its function reached a limit of CPU or memory. Nobody
+-- knows whose doing that was, so each of them runs alone from then on, which costs no attempt; one
+-- that reaches the limit alone fails with that error.
 create function pipeline.release(p_stage_id int, p_items pipeline.work[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -376,8 +382,12 @@ declare
 begin
   with released as (
     update pipeline.attempts a
-    set state = 'queued', token = null, started_at = null, queue_at = v_now, releases = a.releases + 1
-    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was and a.releases < 2
+    set state = 'queued', token = null, started_at = null, queue_at = v_now,
+      alone = a.alone or i.error is not null,
+      releases = a.releases + (i.error is null)::int
+    from unnest(p_items) i
+    where a.id = i.attempt_id and a.state = i.was
+      and case when i.error is null then a.releases < 2 else not a.alone end
     returning i.entity_id, a.retry_count, a.run_id, a.lane
   )
   select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::pipeline.change), array_agg(r.run_id) filter (where r.lane is not null)
@@ -388,7 +398,9 @@ begin
   perform pipeline.project(p_stage_id, v_changes);
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
   v_tired := array(
-    select row(i.ord, i.attempt_id, i.token, i.shown, 'failed', null, i.usage, '{"code": "released", "message": "released by three workers in a row without a result"}'::jsonb,
+    select row(i.ord, i.attempt_id, i.token, i.shown, 'failed', null, i.usage,
+      coalesce(i.error, '{"code": "released",
+        "message": "released by three workers in a row without a result"}'),
       null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason, null, null)::pipeline.work
     from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where a.state = 'started');
   if cardinality(v_tired) > 0 then
@@ -397,7 +409,9 @@ begin
   return array[p_stage_id];
 end
 $$;
-comment on function pipeline.release(int, pipeline.work[]) is 'started → queued without costing an attempt; the third release in a row of one attempt fails it.';
+comment on function pipeline.release(int, pipeline.work[]) is
+  'started → queued without costing an attempt; the third release in a row fails an attempt. '
+  'An item with an error runs alone from then on, or fails with it if it ran alone already.';
 
 -- Cancels live attempts of locked runs: all of them, or those of some stages. The caller projects them when it is done.
 create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns pipeline.cancelled[]

@@ -66,12 +66,27 @@ begin
       then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
     when v_outcome = 'completed' and not p_item ? 'result' then 'a completed item must have a result'
     when (v_outcome = 'waiting' or p_key = 'submission') and (p_item ->> 'service' is null or p_item ->> 'job_id' is null) then 'service and job_id must name the external job'
+    when v_outcome = 'released' and p_item ->> 'limit' not in ('cpu', 'memory')
+      then format('limit must be cpu, memory or left out, this is %s', p_item ->> 'limit')
     when v_outcome = 'failed' and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
     when v_outcome = 'failed' and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null') then 'error.permanent must be true or false'
   end;
 end
 $$;
 comment on function pipeline.item_fault(jsonb, text, bigint) is 'What is malformed about a report; null when nothing is. id: the attempt''s number, null where the item names none.';
+
+-- A released item says by `limit` that its function reached one of the platform's.
+create function pipeline.limit_error(p_limit text) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('code', 'resource_limit', 'message', format(
+    'the function reached the platform''s limit of %s while it worked on this row alone; '
+    'give the row less to do, or the stage less to do in one call',
+    case p_limit when 'cpu' then 'CPU time' else p_limit end))
+  where p_limit is not null
+$$;
+comment on function pipeline.limit_error(text) is
+  'The error of an attempt that ran alone when its function reached this limit; null without one.';
 
 -- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for an external job's end.
 create function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[]
@@ -87,12 +102,20 @@ begin
   return array(
     select row(f.ordinality, k.id, a.token, f.token, f.outcome, case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
       case when jsonb_typeof(f.usage) = 'object' then f.usage end,
-      case when f.outcome = 'failed' then jsonb_build_object('code', 'unknown', 'message', 'no error was given')
-        || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end end,
+      case
+        when f.outcome = 'failed' then
+          jsonb_build_object('code', 'unknown', 'message', 'no error was given')
+          || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
+        when f.outcome = 'released' then pipeline.limit_error(f."limit")
+      end,
       f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
       case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused), f.stage, f.trace_id)::pipeline.work
-    from rows from (jsonb_to_recordset(v_items) as (attempt text, submission text, token text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text, stage text, trace_id text, refused text))
-      with ordinality f(attempt, submission, token, outcome, result, usage, error, service, job_id, stage, trace_id, refused, ordinality)
+    from rows from (jsonb_to_recordset(v_items) as (
+        attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
+        error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
+        refused text))
+      with ordinality f(attempt, submission, token, outcome, result, usage,
+        error, "limit", service, job_id, stage, trace_id, refused, ordinality)
     cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
     cross join lateral (select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18 then n.id::bigint end as id) k
     left join pipeline.attempts a on a.id = k.id and p_key = 'attempt'

@@ -265,8 +265,11 @@ begin
       v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
     end if;
     v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.items, v_claim.entity_ids);
-    -- A full claim with more behind it: that is how a stage scales out.
-    if cardinality(v_claim.attempt_ids) >= p_limit and pipeline.live_workers(p_stage.id) < p_stage.max_workers and pipeline.has_ready_work(p_stage.id) then
+    -- A full claim with more behind it: that is how a stage scales out. One that must be alone
+    -- fills its host.
+    if (cardinality(v_claim.attempt_ids) >= p_limit or (v_claim.items[1]).alone)
+      and pipeline.live_workers(p_stage.id) < p_stage.max_workers
+      and pipeline.has_ready_work(p_stage.id) then
       v_ring := v_ring || p_stage.id;
     end if;
   end if;

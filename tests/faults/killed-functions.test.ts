@@ -5,6 +5,8 @@ import { functionsFolder } from '../support/functions-folder.ts';
 import { account, LeadsStack } from '../support/stack.ts';
 
 const fatalLead = '0f41a1ab-7c51-4f3c-8b54-8f2f8a2f9d01';
+const cpuLead = '0f41a1ab-7c51-4f3c-8b54-8f2f8a2f9d02';
+const memoryLead = '0f41a1ab-7c51-4f3c-8b54-8f2f8a2f9d03';
 const withFatalRow = functionsFolder({
   replace: { 'leads-messaging': path.join(import.meta.dirname, 'functions', 'fatal-messaging.ts') },
 });
@@ -14,7 +16,7 @@ beforeAll(async () => {
   leads = await LeadsStack.start({
     detours: true,
     functionsDir: withFatalRow.path,
-    env: { FATAL_LEAD: fatalLead, QUEUE_BATCH_SIZE: '50' },
+    env: { FATAL_LEAD: fatalLead, CPU_LEAD: cpuLead, MEMORY_LEAD: memoryLead, QUEUE_BATCH_SIZE: '50' },
   });
 });
 afterEach(() => leads.expectSound());
@@ -46,18 +48,33 @@ test('a batch whose function is killed is taken up by the next worker once its l
   }
 });
 
-test('a row that kills its function fails alone, and the 49 beside it in the batch are completed', async () => {
+/** Brings so many good leads and these bad ones to the last stage, which is switched off: one worker will take them all. */
+async function oneBatch(count: number, bad: string[]): Promise<string[]> {
   const url = leads.site.add(['Nets, ropes and cordage for harbours']);
-  const good = await leads.insert(Array.from({ length: 49 }, () => url));
+  const good = await leads.insert(Array.from({ length: count }, () => url));
   await leads.rows(
-    `insert into public.leads (id, email, company_url, account_id) values ($1, 'someone@example.com', $2, $3)`,
-    [fatalLead, url, account],
+    `insert into public.leads (id, email, company_url, account_id)
+     select b, 'someone@example.com', $2, $3 from unnest($1::uuid[]) b`,
+    [bad, url, account],
   );
   await leads.rows(`update pipeline.stages set max_workers = 1, enabled = name <> 'messaging'`);
-  await leads.queue([...good, fatalLead]);
-  await leads.until('all wait for the last stage', async () => (await leads.count('messaging', 'queued')) === 50);
+  const all = [...good, ...bad];
+  await leads.queue(all);
+  await leads.until(
+    'all wait for the last stage',
+    async () => (await leads.count('messaging', 'queued')) === all.length,
+  );
+  return good;
+}
+
+async function switchOn(): Promise<void> {
   await leads.rows('update pipeline.stages set enabled = true');
   await leads.sweep();
+}
+
+test('a row that kills its function fails alone, and the 49 beside it in the batch are completed', async () => {
+  const good = await oneBatch(49, [fatalLead]);
+  await switchOn();
   // Whenever the function is dead, time passes until nobody counts on it any more.
   await leads.finished([...good, fatalLead], async () => {
     const held = await leads.count('messaging', 'started');
@@ -78,3 +95,29 @@ test('a row that kills its function fails alone, and the 49 beside it in the bat
     messaging_retry_count: 3,
   });
 });
+
+test.runIf(process.platform === 'linux')(
+  'rows that take their function to a limit fail alone, and cost the nine beside them one execution and no attempt',
+  async () => {
+    const good = await oneBatch(9, [cpuLead, memoryLead]);
+    let executions = 0;
+    // Beside one of the bad rows a good one never gets to its end.
+    leads.detours.toModel.decide = async () => {
+      executions += 1;
+      await leads.until('it is alone', async () => (await leads.count('messaging', 'started')) === 1);
+      return 'pass' as const;
+    };
+    await switchOn();
+    await leads.finished([...good, cpuLead, memoryLead]);
+    await leads.expectCompleted(good);
+    for (const id of good) expect(await leads.attempts(id, 'messaging')).toEqual(['messaging 1 completed']);
+    expect(executions).toBe(2 * good.length);
+    for (const id of [cpuLead, memoryLead]) {
+      expect(await leads.attempts(id, 'messaging')).toEqual(
+        [1, 2, 3, 4].map((number) => `messaging ${number} failed resource_limit`),
+      );
+    }
+    expect(await leads.lead(cpuLead)).toMatchObject({ messaging_error: expect.stringContaining('CPU time') });
+    expect(await leads.lead(memoryLead)).toMatchObject({ messaging_error: expect.stringContaining('limit of memory') });
+  },
+);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBudget, type Used } from '../../supabase/functions/_shared/budget.ts';
+import { createBudget, type Used, usedUp } from '../../supabase/functions/_shared/budget.ts';
 
 const idle: Used = { cpuMs: 0, memoryBytes: 0 };
 
@@ -30,4 +30,16 @@ test('nothing fits once most of the memory is used', () => {
   expect(budget.fits(1)).toBe(true);
   used.memoryBytes = 151 * 1024 * 1024;
   expect(budget.fits(1)).toBe(false);
+});
+
+test.for(['cpu', 'memory'] as const)('a limit of %s is the doing of what used half of it', (limit) => {
+  const before = { cpuMs: 300, memoryBytes: 100 * 1024 * 1024 };
+  const half = { cpuMs: 700, memoryBytes: 175 * 1024 * 1024 };
+  expect(usedUp(limit, before, half)).toBe(true);
+  expect(usedUp(limit, before, { cpuMs: half.cpuMs - 1, memoryBytes: half.memoryBytes - 1 })).toBe(false);
+});
+
+test('where the runtime does not tell what was used, a limit is the doing of what ran', () => {
+  expect(usedUp('cpu', idle, idle)).toBe(true);
+  expect(usedUp('memory', idle, idle)).toBe(true);
 });

@@ -1,4 +1,6 @@
+import process from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
+import type { Item, OutcomeItem } from '../../supabase/functions/_shared/engine-contract.ts';
 import { HeldItems } from '../../supabase/functions/_shared/held-items.ts';
 import { FakeEngine, failedAnswer, makeItem } from './support/fake-engine.ts';
 import { budgetOf, gate, makeDrain } from './support/make-drain.ts';
@@ -396,6 +398,53 @@ describe('beforeunload', () => {
     };
     expect(await drain.run()).toBe('unloaded');
     expect(handler).not.toHaveBeenCalled();
-    expect(fake.saved.get(1)).toMatchObject({ outcome: 'released' });
+    expect(fake.saved.get(1)).toEqual({ attempt: 1, token: makeItem(1).token, outcome: 'released' });
+  });
+
+  /** What becomes of the items that run when the platform ends the function for this reason. */
+  async function unloadedFor(reason: string, items: Item[], whileRunning = () => {}) {
+    const fake = new FakeEngine();
+    fake.queue = [...items];
+    let running = 0;
+    const { drain } = makeDrain(fake, (_, { signal }) => {
+      running += 1;
+      return new Promise((resolve) => signal.addEventListener('abort', resolve));
+    });
+    const end = drain.run();
+    await vi.waitFor(() => expect(running).toBe(items.length));
+    whileRunning();
+    drain.unload(reason);
+    expect(await end).toBe('unloaded');
+    return items.map(({ attempt }) => {
+      const { attempt: _, token: __, ...outcome } = fake.saved.get(attempt) as OutcomeItem;
+      return outcome;
+    });
+  }
+
+  test.for(['cpu', 'memory'])('at the limit of %s, all that runs is released for it', async (limit) => {
+    const outcomes = await unloadedFor(limit, [makeItem(1), makeItem(2)]);
+    expect(outcomes).toEqual(Array(2).fill({ outcome: 'released', limit }));
+  });
+
+  test.for(['wall_clock', 'early_drop', 'termination', 'unknown'])(
+    'the reason %s says nothing about what runs',
+    async (reason) => {
+      expect(await unloadedFor(reason, [makeItem(1)])).toEqual([{ outcome: 'released' }]);
+    },
+  );
+
+  test('what runs alone is blamed for the CPU that it used itself, not for what its process had used before', async () => {
+    let used = 700;
+    const cpuUsage = vi.spyOn(process, 'cpuUsage').mockImplementation(() => ({ user: used * 1000, system: 0 }));
+    const outcomes = [];
+    for (const own of [399, 400]) {
+      outcomes.push(
+        ...(await unloadedFor('cpu', [makeItem(1, { alone: true })], () => {
+          used += own;
+        })),
+      );
+    }
+    cpuUsage.mockRestore();
+    expect(outcomes).toEqual([{ outcome: 'released' }, { outcome: 'released', limit: 'cpu' }]);
   });
 });

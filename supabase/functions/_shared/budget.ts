@@ -1,4 +1,5 @@
 import process from 'node:process';
+import type { PlatformLimit } from './engine-contract.ts';
 
 /** What one invocation may use up before it hands over to the next. */
 export interface Budget {
@@ -36,6 +37,17 @@ export function createBudget(seconds: number, measure: () => Used = measureProce
       return used.cpuMs - cpuAtStart < CPU_LIMIT_MS && used.memoryBytes < MEMORY_LIMIT_BYTES;
     },
   };
+}
+
+/**
+ * Whether what was used since `before` is most of what led to the limit: at least half of what one worker's budget
+ * allows. True where the runtime does not tell.
+ */
+export function usedUp(limit: PlatformLimit, before: Used, now: Used = measureProcess()): boolean {
+  if (now.cpuMs === 0) return true;
+  return limit === 'cpu'
+    ? now.cpuMs - before.cpuMs >= CPU_LIMIT_MS / 2
+    : now.memoryBytes - before.memoryBytes >= MEMORY_LIMIT_BYTES / 2;
 }
 
 /** CPU and heap used by this process so far; zeros where the runtime does not tell. */

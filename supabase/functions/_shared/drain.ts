@@ -74,11 +74,15 @@ export class Drain {
     }
   }
 
-  /** Ends early: handlers stop, their attempts go back to the queue. */
+  /**
+   * Ends early: handlers stop, their attempts go back to the queue. Where the platform says that its CPU or memory is
+   * used, one of them is to blame, and they run alone from then on. Any other reason, such as the end of its wall
+   * clock or a new deployment, says nothing about them.
+   */
   unload(reason: string): void {
     this.o.log.warn('the platform ends this function, releasing what it holds', { worker: this.worker, reason });
     this.unloading = true;
-    this.held.releaseRunning();
+    this.held.releaseRunning(reason === 'cpu' || reason === 'memory' ? reason : undefined);
   }
 
   private async work(): Promise<DrainEnd> {

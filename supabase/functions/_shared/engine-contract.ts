@@ -205,12 +205,16 @@ export interface Usage {
   passage_cost_usd?: number | null;
 }
 
+/** What the platform allows one function, and ends it for. */
+export type PlatformLimit = 'cpu' | 'memory';
+
 /** What a worker reports of an attempt it holds. */
 export type Outcome =
   | { outcome: 'completed'; result: unknown; usage?: Usage }
   | { outcome: 'failed'; error: Failure; usage?: Usage }
   | { outcome: 'waiting'; service: string; job_id: string; usage?: Usage }
-  | { outcome: 'released' };
+  /** With a limit: it was in work when the function reached that limit of the platform. */
+  | { outcome: 'released'; limit?: PlatformLimit };
 
 export type OutcomeItem = { attempt: number; token: string } & Outcome;
 

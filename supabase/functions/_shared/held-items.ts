@@ -1,10 +1,13 @@
-import type { Item, Outcome, OutcomeItem } from './engine-contract.ts';
+import { measureProcess, type Used, usedUp } from './budget.ts';
+import type { Item, Outcome, OutcomeItem, PlatformLimit } from './engine-contract.ts';
 import { classify, PermanentError } from './errors.ts';
 import { Stopped } from './run-handler.ts';
 
 interface Held {
   item: Item;
   controller: AbortController;
+  /** What the process had used when the handler began, of an item that runs alone. */
+  usedBefore: Used | null;
   outcome: Outcome | null;
   /** True once the engine has refused what the handler made of it. */
   refused: boolean;
@@ -43,6 +46,7 @@ export class HeldItems {
       this.held.set(item.attempt, {
         item,
         controller: new AbortController(),
+        usedBefore: null,
         outcome: null,
         refused: false,
         state: 'deferred',
@@ -113,13 +117,16 @@ export class HeldItems {
   }
 
   /**
-   * Ends every handler that still runs and starts no other: these attempts will be reported as released.
-   * What is finished stays.
+   * Ends every handler that still runs and starts no other: these attempts will be reported as released, those that
+   * ran with the limit that the function reached. What is finished stays.
    */
-  releaseRunning(): void {
+  releaseRunning(limit?: PlatformLimit): void {
     this.releasing = true;
     for (const held of this.held.values()) {
-      if (held.state === 'running') held.controller.abort(new Stopped({ outcome: 'released' }));
+      if (held.state !== 'running') continue;
+      // One that ran alone fails by it, and must not pay for what ran in this process before.
+      const blamed = limit && (!held.usedBefore || usedUp(limit, held.usedBefore));
+      held.controller.abort(new Stopped({ outcome: 'released', ...(blamed && { limit }) }));
     }
     this.startWhatMay();
   }
@@ -153,6 +160,7 @@ export class HeldItems {
       }
       if (!this.mayStart(held)) continue;
       held.state = 'running';
+      if (held.item.alone) held.usedBefore = measureProcess();
       void this.run(held);
     }
   }
