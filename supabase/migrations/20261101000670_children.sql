@@ -69,6 +69,44 @@ end
 $$;
 comment on function pipeline.end_given_up(int, text[]) is 'Cancels children on held rows whose parents have given them up; what starts there next is shown in their stead.';
 
+-- A row that has a live run of the child's pipeline keeps it; one with too much metadata gets none.
+create function pipeline.parents_without_child(
+  p_child pipeline.pipelines, p_stage_id int, p_run_ids bigint[], p_free text[], p_faults text[]
+) returns pipeline.work[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
+      case when e.fault is null then
+        jsonb_build_object('code', 'child_running', 'permanent', true, 'message', format(
+          'the row has a live run of pipeline %s that %s; '
+          'let it finish or cancel it, then retry this run',
+          p_child.name,
+          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
+      else
+        jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
+          'message', e.fault || '; shorten it, then retry this run')
+      end,
+      null, null, a.run_id, a.stage_id, r.entity_id, a.state,
+      null, null, null, null)::pipeline.work
+    from pipeline.fan_outs f
+    join pipeline.attempts a on a.id = f.attempt_id
+    join pipeline.runs r on r.id = a.run_id
+    left join pipeline.runs l
+      on l.pipeline_id = p_child.id and l.entity_id = r.entity_id and l.status = 'running'
+    left join pipeline.fan_outs o on o.id = l.fan_out_id
+    left join unnest(p_free, p_faults) e(id, fault) on e.id = r.entity_id
+    where f.run_id = any (p_run_ids)
+      and f.stage_id = p_stage_id
+      and f.state = 'open'
+      and not exists (select from pipeline.runs c where c.fan_out_id = f.id));
+end
+$$;
+comment on function
+  pipeline.parents_without_child(pipeline.pipelines, int, bigint[], text[], text[]) is
+  'Attempts of a pipeline stage whose child run could not start, as failures that say why.';
+
 -- A stage of kind pipeline: one child run over the same row, which the caller holds.
 create function pipeline.start_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -76,12 +114,20 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_child pipeline.pipelines;
+  v_free text[];
+  v_copied record;
   v_children bigint[];
   v_busy pipeline.work[];
   v_ring int[];
 begin
   select p.* into v_child from pipeline.stages s join pipeline.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
   perform pipeline.end_given_up(v_child.id, array(select r.entity_id from pipeline.runs r where r.id = any (p_run_ids)));
+  v_free := array(
+    select r.entity_id from pipeline.runs r
+    where r.id = any (p_run_ids) and not exists (
+      select from pipeline.runs l
+      where l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running'));
+  v_copied := pipeline.copy_metadata(v_child.id, v_free);
   with waiting as (
     insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, deadline_at, late_at, service, job_id)
     select r.id, p_stage_id, coalesce((select max(a.number) from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla,
@@ -92,24 +138,21 @@ begin
     insert into pipeline.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
     select w.run_id, p_stage_id, w.id, v_child.id, 1, 1, v_now from waiting w returning id, run_id
   ), added as (
-    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, metadata, created_at)
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, created_at)
     select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
-      case when v_child.metadata_column is null then r.metadata else (pipeline.metadata_of_entities(v_child.id, array[r.entity_id]))[1] end, v_now
-    from fan_out f join pipeline.runs r on r.id = f.run_id
-    where not exists (select from pipeline.runs l where l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running')
+      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end, v_now
+    from fan_out f
+    join pipeline.runs r on r.id = f.run_id
+    join unnest(v_free, v_copied.ids, v_copied.faults) e(id, metadata_id, fault)
+      on e.id = r.entity_id and e.fault is null
     returning id
   )
   select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
   perform pipeline.project(p_stage_id, array(
     select row(r.entity_id, 'started', v_child.name, null, null, 0, v_now, null, null)::pipeline.change from pipeline.runs r where r.id = any (p_run_ids)));
   v_ring := pipeline.begin_roots(v_child.id, v_children);
-  v_busy := array(
-    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null, jsonb_build_object('code', 'child_running', 'permanent', true,
-        'message', format('the row has a live run of pipeline %s that %s; let it finish or cancel it, then retry this run', v_child.name, coalesce('is a child of run ' || o.run_id, 'was started by itself'))),
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
-    from pipeline.fan_outs f join pipeline.attempts a on a.id = f.attempt_id join pipeline.runs r on r.id = a.run_id
-    left join pipeline.runs l on l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running' left join pipeline.fan_outs o on o.id = l.fan_out_id
-    where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' and not exists (select from pipeline.runs c where c.fan_out_id = f.id));
+  v_busy := pipeline.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
   if cardinality(v_busy) > 0 then
     v_ring := v_ring || pipeline.fail(p_stage_id, v_busy);
   end if;

@@ -108,11 +108,28 @@ as $$
 declare
   v_count int;
 begin
-  update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key, metadata = case when c.metadata_column is null then o.metadata else r.metadata end
-  from unnest(p_item_keys, p_entity_ids) i(key, entity_id), pipeline.pipelines c, pipeline.runs o
-  where c.id = p_fan_out.child_pipeline_id and o.id = p_fan_out.run_id and r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is distinct from p_fan_out.id
-    and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
-  get diagnostics v_count = row_count;
+  with adopted as (
+    update pipeline.runs r set fan_out_id = p_fan_out.id, item_key = i.key,
+      metadata_id = case when c.metadata_column is null then o.metadata_id else r.metadata_id end
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), pipeline.pipelines c, pipeline.runs o
+    where c.id = p_fan_out.child_pipeline_id
+      and o.id = p_fan_out.run_id
+      and r.pipeline_id = p_fan_out.child_pipeline_id
+      and r.entity_id = i.entity_id
+      and r.status = 'running'
+      and r.fan_out_id is distinct from p_fan_out.id
+      and not exists (
+        select from pipeline.runs o
+        where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
+    returning r.id
+  ), dropped as (
+    -- What they had before: no part of a statement sees what another part writes.
+    insert into pipeline.dropped_metadata (metadata_id)
+    select distinct r.metadata_id
+    from adopted a join pipeline.runs r on r.id = a.id
+    where r.metadata_id is not null
+  )
+  select count(*) into v_count from adopted;
   if v_count > 0 then
     insert into pipeline.tallies (fan_out_id, recount) values (p_fan_out.id, true);
   end if;
@@ -146,9 +163,10 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_adopted int := 0;
+  v_new record;
+  v_copied record;
   v_added bigint[];
   v_spawned int;
-  v_metadata jsonb[] := pipeline.metadata_of_entities(p_fan_out.child_pipeline_id, p_entity_ids);
 begin
   perform pipeline.check_rows(p_fan_out, p_item_keys, p_entity_ids);
   if exists (
@@ -158,13 +176,24 @@ begin
     perform pipeline.clear_the_way(p_fan_out, p_entity_ids);
     v_adopted := pipeline.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
   end if;
+  select coalesce(array_agg(i.key), '{}') as keys,
+    coalesce(array_agg(i.entity_id), '{}') as entity_ids
+  into v_new
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  where not exists (
+    -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
+    select from pipeline.runs o
+    where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
+  v_copied := pipeline.copy_metadata(p_fan_out.child_pipeline_id, v_new.entity_ids);
+  perform pipeline.refuse_metadata(v_copied.faults);
   with added as (
-    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key, priority, metadata, created_at)
-    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority, case when c.metadata_column is null then r.metadata else i.metadata end, pipeline.now()
-    from unnest(p_item_keys, p_entity_ids, v_metadata) i(key, entity_id, metadata), pipeline.pipelines c, pipeline.runs r
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, created_at)
+    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority,
+      case when c.metadata_column is null then r.metadata_id else i.metadata_id end, pipeline.now()
+    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids) i(key, entity_id, metadata_id),
+      pipeline.pipelines c, pipeline.runs r
     where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
-      -- "offset 0" keeps it a look-up for each item: as a join it would read all children again and again.
-      and not exists (select from pipeline.runs o where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
     returning id
   )
   select coalesce(array_agg(a.id order by a.id), '{}') into v_added from added a;

@@ -81,6 +81,59 @@ end
 $$;
 comment on function pipeline.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
 
+-- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
+-- rows from filling the engine's tables.
+create function pipeline.copy_metadata(
+  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit constant int := 65536;
+  v_values jsonb[] := pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids);
+begin
+  if v_values is null then
+    return;
+  end if;
+  with given as materialized (
+    select g.place, g.value, z.size,
+      case when z.size <= v_limit then nextval('pipeline.run_metadata_id_seq') end as id
+    from unnest(v_values) with ordinality g(value, place)
+    cross join lateral (select octet_length(g.value::text) as size offset 0) z
+  ), copied as (
+    insert into pipeline.run_metadata (id, value)
+    select g.id, g.value from given g where g.id is not null
+  )
+  select array_agg(g.id order by g.place),
+    array_agg(case when g.size > v_limit then format(
+      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
+      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
+      order by g.place)
+  into ids, faults
+  from given g, pipeline.pipelines p
+  where p.id = p_pipeline_id;
+end
+$$;
+comment on function pipeline.copy_metadata(int, text[]) is
+  'Copies what the metadata column of each entity holds, for runs that start now. ids: the copies, '
+  'in the order of the entities; faults: where one is too large, why. Both null without a column.';
+
+create function pipeline.refuse_metadata(p_faults text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002',
+        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
+  end if;
+end
+$$;
+comment on function pipeline.refuse_metadata(text[]) is
+  'Raises the first fault of copy_metadata(), as MR002.';
+
 -- New runs of the current version for entities that the caller holds and that have no live run; returns the runs.
 create function pipeline.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -88,12 +141,15 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_version_id int := (select p.current_version_id from pipeline.pipelines p where p.id = p_pipeline_id);
+  v_copied record := pipeline.copy_metadata(p_pipeline_id, p_entity_ids);
   v_runs bigint[];
   v_stage pipeline.version_stages;
 begin
+  perform pipeline.refuse_metadata(v_copied.faults);
   with added as (
-    insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata, created_at)
-    select p_pipeline_id, v_version_id, e.id, e.metadata, v_now from unnest(p_entity_ids, pipeline.metadata_of_entities(p_pipeline_id, p_entity_ids)) e(id, metadata)
+    insert into pipeline.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
+    select p_pipeline_id, v_version_id, e.id, e.metadata_id, v_now
+    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -130,13 +186,19 @@ declare
   v_former record;
 begin
   for v_former in
-    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key, case when p.metadata_column is null then o.metadata else r.metadata end as metadata
+    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key,
+      case when p.metadata_column is null then o.metadata_id else r.metadata_id end as metadata_id
     from pipeline.runs r join pipeline.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
     join pipeline.fan_outs f on f.id = o.fan_out_id and f.state = 'open' join pipeline.pipelines p on p.id = r.pipeline_id
     where r.id = any (p_run_ids) order by r.id, o.id desc
   loop
     update pipeline.runs r set fan_out_id = null, item_key = null where r.id = v_former.former_id;
-    update pipeline.runs r set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key, took_place_of = v_former.former_id, metadata = v_former.metadata where r.id = v_former.run_id;
+    -- Pruned this moment.
+    continue when not found;
+    update pipeline.runs r
+    set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
+      took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
+    where r.id = v_former.run_id;
     insert into pipeline.tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
 end

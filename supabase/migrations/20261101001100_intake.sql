@@ -56,10 +56,15 @@ begin
   -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
   insert into pipeline.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
   update pipeline.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
+  insert into pipeline.dropped_metadata (metadata_id)
+  select distinct r.metadata_id
+  from pipeline.runs r
+  where r.id = any (p_run_ids) and r.metadata_id is not null;
   delete from pipeline.runs r where r.id = any (p_run_ids);
 end
 $$;
-comment on function pipeline.delete_runs(bigint[]) is 'Deletes locked runs with everything that hangs on them.';
+comment on function pipeline.delete_runs(bigint[]) is
+  'Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.';
 
 create function pipeline.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

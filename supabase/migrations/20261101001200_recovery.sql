@@ -121,6 +121,26 @@ end
 $$;
 comment on function pipeline.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';
 
+-- Whoever gives metadata to one more run holds a run that has it. So no run that is not to be seen
+-- here can have it, unless one that is to be seen has it too.
+create function pipeline.sweep_metadata(p_limit int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with dropped as (
+    delete from pipeline.dropped_metadata d where d.id in (
+      select o.id from pipeline.dropped_metadata o
+      order by o.id limit p_limit for update skip locked)
+    returning d.metadata_id
+  )
+  delete from pipeline.run_metadata m
+  where m.id in (select d.metadata_id from dropped d)
+    and not exists (select from pipeline.runs r where r.metadata_id = m.id);
+end
+$$;
+comment on function pipeline.sweep_metadata(int) is
+  'Deletes metadata that runs have dropped and no run has.';
+
 create function pipeline.sweep() returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -146,6 +166,7 @@ begin
     select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
       select from pipeline.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
   delete from pipeline.workers w where w.id in (select o.id from pipeline.workers o where o.heartbeat_at < pipeline.now() - interval '1 hour' for update skip locked);
+  perform pipeline.sweep_metadata(10000);
   perform pipeline.forget_posts(100);
   perform pipeline.schedule_polls();
   if exists (

@@ -69,6 +69,33 @@ where s.kind in ('function', 'external') and s.deadline is not null
 order by p.name, s.id;
 comment on view pipeline.job_outcomes is 'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), how many of them completed, and how many passed their deadline.';
 
+create function pipeline.metadata_of(p_run bigint) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select m.value
+  from pipeline.runs r join pipeline.run_metadata m on m.id = r.metadata_id
+  where r.id = p_run
+$$;
+comment on function pipeline.metadata_of(bigint) is
+  'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
+
+create function pipeline.metadata_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
+  from pipeline.runs r
+  where r.metadata_id is not null
+    and not exists (select from pipeline.run_metadata m where m.id = r.metadata_id)
+  union all
+  select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
+  from pipeline.run_metadata m
+  where not exists (select from pipeline.runs r where r.metadata_id = m.id)
+    and not exists (select from pipeline.dropped_metadata d where d.metadata_id = m.id)
+$$;
+comment on function pipeline.metadata_faults() is
+  'What pipeline.check_invariants() finds in metadata.';
+
 create function pipeline.check_invariants() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -129,6 +156,8 @@ as $$
   from pipeline.attempts a where (a.state = 'completed') <> (a.output is not null)
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from pipeline.limit_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from pipeline.metadata_faults() f
   union all
   select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
   from pipeline.attempts a join pipeline.runs r on r.id = a.run_id

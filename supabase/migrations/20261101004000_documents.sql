@@ -20,6 +20,7 @@ create table public.document (
   id uuid constraint document_pkey primary key default gen_random_uuid(),
   source_path text not null,
   metadata jsonb not null default '{}' constraint document_metadata_is_object check (jsonb_typeof(metadata) = 'object'),
+  constraint document_metadata_length check (octet_length(metadata::text) <= 65536),
   clerk_org_id text not null generated always as (metadata ->> 'clerk_org_id') stored,
   created_at timestamptz not null default now(),
 

@@ -16,7 +16,7 @@ as $$
       select s.name from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id
       where vs.version_id = r.version_id and not pipeline.is_done(r.id, vs.stage_id) order by vs.position limit 1) end,
     case r.status when 'running' then 'processing' when 'completed' then 'completed' else 'failed' end,
-    coalesce(r.metadata, '{}') || c.costs,
+    coalesce(pipeline.metadata_of(r.id), '{}') || c.costs,
     r.created_at, a.started_at, r.finished_at, a.updated_at
   from pipeline.runs r
   join pipeline.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')

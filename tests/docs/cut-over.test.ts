@@ -69,7 +69,7 @@ test('what is under way stays where it is, and both ways can be compared', async
   expect(next).not.toBe(run);
   await finish(engine, pipelines.new, 'read');
   await finish(engine, pipelines.new, 'book');
-  expect(await engine.value('select metadata from pipeline.runs where id = $1', [next])).toEqual({ customer: 'acme' });
+  expect(await engine.value('select pipeline.metadata_of($1)', [next])).toEqual({ customer: 'acme' });
   expect(await page.run(engine, 'select stage, attempts', { 42: run })).toMatchObject([
     { stage: 'everything', attempts: 1, cost_usd: '0.5' },
   ]);

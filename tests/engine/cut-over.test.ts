@@ -67,7 +67,9 @@ test('by share: a row lies where it lies, and a share that grows only adds rows'
   let before: string[] = [];
   for (const share of [0, 0.1, 0.5, 0.9, 1]) {
     await turn(engine, 'share', { share });
-    await engine.sql.query('delete from pipeline.runs; delete from pipeline.attempts');
+    await engine.sql.query(
+      'delete from pipeline.runs; delete from pipeline.attempts; delete from pipeline.run_metadata',
+    );
     await engine.sql.query(`update public.items set first_status = 'pending', whole_status = 'pending'`);
     await engine.queue('first', ids);
     const rows = await engine.rows<{ id: string }>(

@@ -154,6 +154,16 @@ describe('row-level security', () => {
     }
   });
 
+  test('takes no more metadata than a run may have', async ({ engine }) => {
+    const insert = 'insert into public.document (source_path, metadata) values ($1, $2)';
+    const withNoise = (bytes: number) => ['org_red/a.txt', { clerk_org_id: 'org_red', noise: '.'.repeat(bytes) }];
+    expect(await engine.refusal(insert, withNoise(65_536))).toMatchObject({
+      code: '23514',
+      message: expect.stringContaining('document_metadata_length'),
+    });
+    await engine.sql.query(insert, withNoise(65_000));
+  });
+
   test('lets users write their documents’ inputs into their own organisation, and no result', async ({ engine }) => {
     const theirs = await addDocument(engine, 'org_blue');
     const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });

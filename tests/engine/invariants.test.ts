@@ -104,6 +104,12 @@ const damages: [string, string, string][] = [
     `update pipeline.attempts set state = 'failed' where state = 'completed' and ${second}`,
     whole,
   ],
+  ['a run’s metadata vanishes', `update pipeline.runs set metadata_id = 0`, "a run's metadata is kept"],
+  [
+    'metadata is left over',
+    `insert into pipeline.run_metadata (value) values ('{}')`,
+    'metadata has a run, or is to be deleted',
+  ],
   ['a stage does not begin', `delete from pipeline.attempts where state = 'queued'`, begun],
 ];
 

@@ -20,10 +20,10 @@ const broken = `
     and not (a.late_at is null and exists (
       select from pipeline.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.passage = a.number - a.retry_count and l.resolved_at is null))
   union all
-  select 'a child has its parent''s metadata', c.id, null, format('%s, not %s', c.metadata, r.metadata) from pipeline.runs c
+  select 'a child has its parent''s metadata', c.id, null, format('%s, not %s', c.metadata_id, r.metadata_id) from pipeline.runs c
   join pipeline.pipelines p on p.id = c.pipeline_id and p.metadata_column is null
   join pipeline.fan_outs f on f.id = c.fan_out_id join pipeline.runs r on r.id = f.run_id
-  where c.metadata is distinct from r.metadata`;
+  where c.metadata_id is distinct from r.metadata_id`;
 const timeLimit = Math.max(60_000, numRuns * 6_000);
 
 test(

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { defineFamily, numbers, Spawner, startAtlases } from '../support/children.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
@@ -16,7 +17,7 @@ async function table(engine: Engine, name = 'public.items'): Promise<void> {
 const metadata = (engine: Engine, id: string | undefined, pipeline = 'flow') =>
   engine
     .rows<{ metadata: unknown }>(
-      `select r.metadata from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+      `select pipeline.metadata_of(r.id) as metadata from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
        where r.entity_id = $1 and p.name = $2 order by r.id`,
       [id, pipeline],
     )
@@ -24,6 +25,41 @@ const metadata = (engine: Engine, id: string | undefined, pipeline = 'flow') =>
 
 const give = (engine: Engine, id: string | undefined, value: unknown) =>
   engine.sql.query('update public.items set metadata = $2 where id = $1', [id, JSON.stringify(value)]);
+
+/** An atlas with this metadata whose `split` waits for sheets 1 to `count`, which have no metadata column of their own. */
+async function atlasOf(engine: Engine, value: unknown, count: number): Promise<string> {
+  await table(engine, 'public.atlases');
+  await defineFamily(engine);
+  await engine.pipeline(
+    [{ name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } }],
+    { table: 'public.atlases', ...withMetadata },
+    'atlas',
+  );
+  await engine.sql.query(`insert into public.atlases (metadata) values ($1)`, [JSON.stringify(value)]);
+  await engine.sql.query(`select pipeline.start('atlas', id::text) from public.atlases`);
+  const spawner = await Spawner.of(engine);
+  for (let from = 1; from <= count; from += 250) {
+    await spawner.spawn(numbers(from, Math.min(from + 249, count)), from + 249 >= count);
+  }
+  await spawner.wait();
+  return engine.value('select id::text from public.atlases');
+}
+
+const sweep = (engine: Engine) => engine.sql.query('select pipeline.sweep()');
+const kept = (engine: Engine) => engine.value<number>('select count(*)::int from pipeline.run_metadata');
+const ofSheets = (engine: Engine) =>
+  engine
+    .rows<{ metadata: unknown }>(
+      `select distinct pipeline.metadata_of(r.id) as metadata from pipeline.runs r
+       join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'sheets'`,
+    )
+    .then((rows) => rows.map((row) => row.metadata));
+/** As many bytes as jsonb shows them, quotes and spaces included, and none to be had by compression. */
+const ofBytes = (bytes: number) => ({
+  noise: randomBytes(bytes)
+    .toString('base64')
+    .slice(0, bytes - 13),
+});
 
 test('a run copies the metadata its row has when it starts, by a status or by call', async ({ engine }) => {
   await table(engine);
@@ -87,7 +123,8 @@ test('each of a thousand rows queued by one statement gets its own', async ({ en
   await engine.sql.query(`update public.items set metadata = jsonb_build_object('own', id), one_status = 'queued'`);
   expect(
     await engine.value(
-      `select count(*)::int from pipeline.runs r where r.metadata = jsonb_build_object('own', r.entity_id::bigint)`,
+      `select count(*)::int from pipeline.runs r
+       where pipeline.metadata_of(r.id) = jsonb_build_object('own', r.entity_id::bigint)`,
     ),
   ).toBe(1000);
 });
@@ -127,7 +164,7 @@ test('children of a map have their parent’s metadata, or each its own', async 
     await spawner.wait();
     return (
       await engine.rows<{ metadata: unknown }>(
-        'select r.metadata from pipeline.runs r where fan_out_id = $1 order by id',
+        'select pipeline.metadata_of(r.id) as metadata from pipeline.runs r where fan_out_id = $1 order by id',
         [spawner.fanOut],
       )
     ).map((row) => row.metadata);
@@ -200,3 +237,150 @@ test.for([
     expect(await runStage(engine, 'one')).toHaveLength(1);
   },
 );
+
+test('743 children of a row with as much metadata as there may be add none of it to any table', async ({ engine }) => {
+  const value = ofBytes(65_536);
+  await atlasOf(engine, value, 743);
+  expect(await ofSheets(engine)).toEqual([value]);
+  expect(await kept(engine)).toBe(1);
+  const bytes = (of: string) => engine.value<number>('select pg_total_relation_size($1)::int', [of]);
+  expect(await bytes('pipeline.runs')).toBeLessThan(743 * 1024);
+  expect(await bytes('pipeline.run_metadata')).toBeLessThan(3 * 65_536);
+});
+
+test.for([
+  ['deleted', `delete from public.atlases`],
+  [
+    'pruned',
+    `with old as (
+       update pipeline.runs set status = 'failed', finished_at = pipeline.now() - interval '1 year' where fan_out_id is null returning id),
+     ended as (update pipeline.attempts a set state = 'failed', deadline_at = null from old where a.run_id = old.id),
+     closed as (update pipeline.fan_outs set state = 'closed')
+     update pipeline.runs set status = 'failed', finished_at = pipeline.now() where fan_out_id is not null`,
+  ],
+] as const)(
+  'children keep the metadata of a parent that was %s, and the last one takes it along',
+  async ([how, end], { engine }) => {
+    await atlasOf(engine, { org: 'a' }, 3);
+    await engine.sql.query(end);
+    if (how === 'pruned') {
+      await engine.sql.query(`update pipeline.attempts set state = 'failed', queue_at = null where state = 'queued'`);
+      expect(await engine.value('select pipeline.prune()')).toMatchObject({ runs: 1 });
+    }
+    await sweep(engine);
+    expect(await ofSheets(engine)).toEqual([{ org: 'a' }]);
+    await engine.sql.query(`delete from public.items where number <> '2'`);
+    await sweep(engine);
+    expect(await ofSheets(engine)).toEqual([{ org: 'a' }]);
+    await engine.sql.query('delete from public.items');
+    await sweep(engine);
+    expect(await kept(engine)).toBe(0);
+  },
+);
+
+test('where two sessions each delete one of the last two rows that have it, neither waits, and it goes', async ({
+  engine,
+}) => {
+  await atlasOf(engine, { org: 'a' }, 2);
+  await engine.sql.query('delete from public.atlases');
+  const [one, two] = [await engine.database.connect(), await engine.database.connect()];
+  for (const [number, session] of [one, two].entries()) {
+    await session.query('begin isolation level repeatable read');
+    await session.query('delete from public.items where number = $1', [number + 1]);
+  }
+  await one.query('commit');
+  await sweep(engine);
+  expect(await kept(engine)).toBe(1);
+  await two.query('commit');
+  await sweep(engine);
+  expect(await kept(engine)).toBe(0);
+});
+
+test('a run that becomes a child has its parent’s metadata, and what it had before goes', async ({ engine }) => {
+  await table(engine);
+  await engine.sql.query(`alter table public.items add column atlas text, add column number text`);
+  const sheets = await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'sheets');
+  await engine.sql.query(
+    `insert into public.items (atlas, number, metadata, scan_status) values ('1', '1', '{"of": "the sheet"}', 'queued')`,
+  );
+  const { metadata: _, ...entity } = sheets.entity;
+  await engine.define({ ...sheets, entity });
+  await atlasOf(engine, { of: 'the atlas' }, 1);
+  expect(await ofSheets(engine)).toEqual([{ of: 'the atlas' }]);
+  await sweep(engine);
+  expect(await kept(engine)).toBe(1);
+});
+
+test.for([
+  ['an update', `update public.items set one_status = 'queued'`],
+  ['a start', `select pipeline.start('flow', '2')`],
+  [
+    'an insert',
+    `insert into public.items (metadata, one_status) select metadata, 'queued' from public.items where id = 2`,
+  ],
+] as const)(
+  '%s that would start a run with too much metadata is refused by the row, and writes nothing',
+  async ([how, start], { engine }) => {
+    await table(engine);
+    await engine.pipeline(chain(['one']), withMetadata);
+    await engine.insert(3);
+    const size = `select octet_length(metadata::text) from public.items where id = 2`;
+    await give(engine, '2', ofBytes(65_537));
+    expect(await engine.value(size)).toBe(65_537);
+    expect(await engine.refusal(start)).toEqual({
+      code: 'MR002',
+      message: `row ${how === 'an insert' ? 4 : 2} of table public.items has 65537 bytes in its column metadata, but metadata may have at most 65536`,
+      hint: expect.stringContaining('Keep what is large in another column or in Storage'),
+    });
+    expect(
+      await engine.rows(
+        `select 1 from pipeline.runs union all select 1 from public.items where one_status <> 'pending'`,
+      ),
+    ).toEqual([]);
+    await give(engine, '2', ofBytes(65_536));
+    await engine.sql.query(start);
+    await sweep(engine);
+    expect(await kept(engine)).toBe(how === 'an update' ? 3 : 1);
+  },
+);
+
+test('a child with too much metadata of its own is refused to the worker that spawns it', async ({ engine }) => {
+  await table(engine);
+  await engine.sql.query(
+    `alter table public.items alter column metadata set default '{"noise": "${'.'.repeat(65_536)}"}'`,
+  );
+  await defineFamily(engine);
+  await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'sheets');
+  await startAtlases(engine);
+  const spawner = await Spawner.of(engine);
+  await expect(spawner.spawn(numbers(1, 2), true)).rejects.toMatchObject({
+    code: 'MR002',
+    message: expect.stringMatching(/row \d+ of table public.items has 655\d\d bytes in its column metadata/),
+  });
+  expect(await engine.value('select count(*)::int from public.items')).toBe(0);
+});
+
+test('a pipeline stage whose child has too much metadata fails by it, and goes on once it is shorter', async ({
+  engine,
+}) => {
+  await table(engine);
+  await engine.pipeline(chain(['find']), withMetadata, 'index');
+  await engine.pipeline(
+    chain(['one']).concat({ name: 'contents', needs: ['one'], kind: 'pipeline', child: { pipeline: 'index' } }),
+  );
+  const [large, small] = await engine.insert(2);
+  await give(engine, large, ofBytes(65_537));
+  await engine.queue('one', [large as string, small as string]);
+  await runStage(engine, 'one');
+  expect(await engine.rows('select entity_id, error_code from pipeline.dead_letters')).toEqual([
+    { entity_id: large, error_code: 'metadata_too_large' },
+  ]);
+  expect(await engine.item(large)).toMatchObject({
+    one_status: 'completed',
+    contents_error: expect.stringContaining('65537 bytes in its column metadata'),
+  });
+  expect(await metadata(engine, small, 'index')).toEqual([{}]);
+  await give(engine, large, { short: true });
+  await engine.sql.query('select pipeline.retry(r.id) from pipeline.runs r where r.status = $1', ['failed']);
+  expect(await metadata(engine, large, 'index')).toEqual([{ short: true }]);
+});
