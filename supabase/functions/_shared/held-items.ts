@@ -36,9 +36,9 @@ export class HeldItems {
     return this.count((h) => h.state === 'running');
   }
 
-  /** True while an item is held that must not have neighbours, since its kind has ended a worker before. */
+  /** True while an item is in work that must not have neighbours, since its kind has ended a worker before. */
   get hasLoner(): boolean {
-    return this.count((h) => h.item.alone) > 0;
+    return this.count((h) => h.item.alone && h.state !== 'finished') > 0;
   }
 
   add(items: Item[]): void {
