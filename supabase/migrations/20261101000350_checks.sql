@@ -292,6 +292,7 @@ begin
   end if;
   perform pipeline.check_metadata(p_definition);
   perform pipeline.check_replaces(p_definition);
+  perform pipeline.check_quota(p_definition);
   select array_agg(s ->> 'name') into v_names from jsonb_array_elements(p_definition -> 'stages') s;
   if v_names is null then
     raise exception 'pipeline %: stages is empty', p_definition ->> 'pipeline' using errcode = 'MR001', hint = 'Name at least one stage.';

@@ -16,6 +16,8 @@ create table pipeline.pipelines (
   metadata_column text,
   replaces_id int constraint pipelines_replaces_key unique constraint pipelines_replaces_fkey references pipeline.pipelines,
   group_key text,
+  quota jsonb,
+  quota_changed_at timestamptz,
   current_version_id int,
   created_at timestamptz not null default pipeline.now()
 );
@@ -50,6 +52,7 @@ create table pipeline.stages (
   laned boolean not null default false,
   watched boolean not null default false,
   awaited boolean not null default false,
+  counted boolean not null default false,
   enabled boolean not null default true,
   constraint stages_name_key unique (pipeline_id, name)
 );
@@ -58,6 +61,12 @@ comment on column pipeline.pipelines.is_child is 'Whether a map or pipeline stag
 comment on column pipeline.pipelines.metadata_column is 'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is declared.';
 comment on column pipeline.pipelines.replaces_id is 'The pipeline that this one replaces, over the same rows (chapter cut-over).';
 comment on column pipeline.pipelines.group_key is 'The key of the metadata by which the flag of its cut-over names groups.';
+comment on column pipeline.pipelines.quota is
+  'What one tenant may start and spend in a while (chapter quotas); null for no bound.';
+comment on column pipeline.pipelines.quota_changed_at is
+  'Set when a definition changes quota, until the sweep has let go what was held back under the former.';
+comment on column pipeline.stages.counted is
+  'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
 comment on column pipeline.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
 comment on column pipeline.stages.deadline_from is 'What the deadline of an external job counts from: its submission, or its start at the service, as far as the poller hears that the job still waits there.';
 comment on column pipeline.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
@@ -390,6 +399,7 @@ begin
   perform pipeline.save_stages(v_pipeline_id, p_definition);
   v_version_id := pipeline.save_version(v_pipeline_id, p_definition);
   perform pipeline.note_awaited(v_pipeline_id);
+  perform pipeline.save_quota(v_pipeline_id, p_definition);
   perform pipeline.attach(p_definition ->> 'pipeline');
   -- A fan-in rule that was changed applies to what waits already: the next sweep folds it.
   insert into pipeline.tallies (fan_out_id)

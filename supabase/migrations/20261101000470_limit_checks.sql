@@ -97,4 +97,97 @@ end
 $$;
 comment on function pipeline.check_limits(jsonb, jsonb) is 'Raises MR001 unless the limits of a stage are well formed.';
 
+create function pipeline.refuse_quota(
+  p_definition jsonb,
+  p_path text[],
+  p_wanted text,
+  p_hint text)
+returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% is %, but must be %',
+    array_to_string('quota' || p_path, '.'),
+    coalesce((p_definition #> ('quota' || p_path))::text, 'missing'),
+    p_wanted
+    using errcode = 'MR001', hint = p_hint;
+end
+$$;
+comment on function pipeline.refuse_quota(jsonb, text[], text, text) is
+  'Raises MR001 about one value of a definition''s quota.';
+
+-- One of the two amounts, and the seconds that it is for.
+create function pipeline.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric)
+returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_given jsonb := p_definition #> array['quota', p_kind];
+  v_field record;
+  v_value jsonb;
+begin
+  if jsonb_typeof(v_given) <> 'object'
+    or v_given - array[p_unit, 'per_seconds'] <> '{}' then
+    perform pipeline.refuse_quota(p_definition, array[p_kind],
+      format('an object of %s and per_seconds', p_unit),
+      'Name both, and nothing else; or leave it out.');
+  end if;
+  for v_field in
+    select *
+    from (values
+      (p_unit, p_min, 1000000, p_unit = 'count'),
+      ('per_seconds', 1, 2678400, true)) f(name, least, most, whole)
+  loop
+    v_value := v_given -> v_field.name;
+    if jsonb_typeof(v_value) is distinct from 'number'
+      or (v_value #>> '{}')::numeric not between v_field.least and v_field.most
+      or (v_field.whole and (v_value #>> '{}')::numeric % 1 <> 0) then
+      perform pipeline.refuse_quota(p_definition, array[p_kind, v_field.name],
+        format('a %snumber from %s to %s',
+          case when v_field.whole then 'whole ' else '' end, v_field.least, v_field.most),
+        'Correct it, or leave the whole amount out.');
+    end if;
+  end loop;
+end
+$$;
+comment on function pipeline.check_amount(jsonb, text, text, numeric) is
+  'Raises MR001 unless one amount of a quota is well formed.';
+
+create function pipeline.check_quota(p_definition jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_quota jsonb := p_definition -> 'quota';
+begin
+  if coalesce(jsonb_typeof(v_quota), 'null') = 'null' then
+    return;
+  elsif jsonb_typeof(v_quota) <> 'object'
+    or v_quota - array['column', 'starts', 'spending'] <> '{}'
+    or not v_quota ?| array['starts', 'spending'] then
+    perform pipeline.refuse_quota(p_definition, '{}',
+      'an object of column, and starts or spending or both',
+      'Name what is bounded and by which column, and nothing else; or leave it out.');
+  end if;
+  if not exists (
+      select
+      from pg_attribute a
+      where a.attrelid = pipeline.table_named(p_definition #>> '{entity,table}')
+        and a.attnum > 0
+        and not a.attisdropped
+        and a.attname = v_quota ->> 'column') then
+    perform pipeline.refuse_quota(p_definition, '{column}',
+      format('a column of %s', p_definition #>> '{entity,table}'),
+      'Name the column whose value is the tenant.');
+  end if;
+  if v_quota ? 'starts' then
+    perform pipeline.check_amount(p_definition, 'starts', 'count', 1);
+  end if;
+  if v_quota ? 'spending' then
+    perform pipeline.check_amount(p_definition, 'spending', 'usd', 0.01);
+  end if;
+end
+$$;
+comment on function pipeline.check_quota(jsonb) is
+  'Raises MR001 unless the quota of a definition is absent or well formed.';
+
 revoke all on all functions in schema pipeline from public;

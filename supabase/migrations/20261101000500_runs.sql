@@ -29,6 +29,8 @@ create table pipeline.runs (
   took_place_of bigint,
   priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
   metadata_id bigint,
+  quota_of int,
+  quota_key text,
   created_at timestamptz not null,
   finished_at timestamptz
 ) with (fillfactor = 80);
@@ -62,6 +64,9 @@ comment on table pipeline.dropped_metadata is
   'Metadata that a run no longer has. The sweep deletes it once no run has it. Insert-only, so '
   'that nobody who deletes a row waits for another who does.';
 
+comment on column pipeline.runs.quota_of is
+  'The pipeline whose quota it counts against, under quota_key; of a child its parent''s (chapter quotas).';
+
 create table pipeline.attempts (
   id bigint generated always as identity,
   run_id bigint not null,
@@ -83,6 +88,8 @@ create table pipeline.attempts (
   releases smallint not null default 0,
   alone boolean not null default false,
   superseded boolean not null default false,
+  uncounted boolean not null default false,
+  held boolean not null default false,
   service text,
   job_id text,
   overtaken_job_id text,
@@ -94,6 +101,8 @@ create table pipeline.attempts (
   constraint attempts_number_key unique (run_id, stage_id, number)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 create index attempts_ready on pipeline.attempts (stage_id, queue_at, id) where queue_at is not null;
+create index attempts_held on pipeline.attempts (stage_id, queue_at, id)
+  where held and queue_at is not null;
 create index attempts_to_poll on pipeline.attempts (poll_at) where poll_at is not null;
 create index attempts_by_deadline on pipeline.attempts (deadline_at) where deadline_at is not null;
 create index attempts_late on pipeline.attempts (late_at) where late_at is not null;
@@ -112,6 +121,10 @@ comment on column pipeline.attempts.submission_id is 'Set on an attempt that fol
 comment on column pipeline.attempts.alone is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
+comment on column pipeline.attempts.uncounted is
+  'Part of a start that its tenant''s quota has not been charged with yet: that is done when it is claimed.';
+comment on column pipeline.attempts.held is
+  'Queued until its tenant''s quota has room again; error says why and until when.';
 comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
 comment on column pipeline.attempts.output is 'Its result, once completed; null otherwise.';
 comment on column pipeline.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';

@@ -214,6 +214,7 @@ declare
   v_stages int[];
   v_alike boolean;
   v_changes pipeline.change[];
+  v_stage record;
 begin
   v_next := pipeline.advance(p_stage_id, v_runs);
   -- Mostly every run readied all followers.
@@ -240,7 +241,13 @@ begin
     perform pipeline.finish_runs(p_stage_id, v_runs);
   end if;
   perform pipeline.project(p_stage_id, v_changes);
-  if (select s.watched or s.awaited from pipeline.stages s where s.id = p_stage_id) then
+  select s.watched or s.awaited as followed, s.counted into v_stage
+  from pipeline.stages s
+  where s.id = p_stage_id;
+  if v_stage.counted then
+    perform pipeline.note_spending(p_items);
+  end if;
+  if v_stage.followed then
     return v_stages || pipeline.advance_others(p_stage_id, v_runs);
   end if;
   return v_stages;
@@ -306,6 +313,9 @@ begin
   if v_laned is not null then
     perform pipeline.assign_lanes(p_stage_id, v_laned);
   end if;
+  perform pipeline.note_spending(p_items)
+  from pipeline.stages s
+  where s.id = p_stage_id and s.counted;
   v_ready := case when v_due_now then array[p_stage_id] else '{}' end;
   if cardinality(v_dead) = 0 then
     perform pipeline.project(p_stage_id, v_changes);

@@ -27,6 +27,10 @@ declare
   v_runs bigint[];
   v_ring int[] := '{}';
 begin
+  if exists (
+      select from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
+    perform pipeline.inherit_quotas(p_run_ids);
+  end if;
   for v_root in
     -- By the runs' own version: a definition may have been committed since they were made.
     select vs.stage_id, vs.dependents, vs.plain, r.run_ids

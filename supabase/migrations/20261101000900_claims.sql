@@ -257,6 +257,15 @@ begin
     v_claim := pipeline.claim_limited(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end, p_done.verdicts is null);
     v_wait_ms := v_claim.wait_ms;
   end if;
+  if p_stage.counted and v_claim.token is not null then
+    v_claim.items := pipeline.keep_to_quotas(p_stage, v_claim.token, v_claim.attempt_ids);
+    v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
+    if cardinality(v_claim.items) = 0 then
+      -- All of it was held back: there may be another tenant's work behind it.
+      v_claim.token := null;
+      v_wait_ms := 0;
+    end if;
+  end if;
   if v_claim.token is not null then
     perform pipeline.project_started(p_stage, v_claim.entity_ids);
     -- A user's trigger may have ended one of them there and then.

@@ -277,6 +277,8 @@ create function pipeline.queue_here(p_pipeline_id int, p_stage_id int, p_entity_
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_began_at timestamptz := pipeline.now();
+  v_counted boolean := (select s.counted from pipeline.stages s where s.id = p_stage_id);
   v_live record;
   v_new bigint[];
   v_ring int[] := '{}';
@@ -285,12 +287,18 @@ begin
   select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live from (
     select r.id, r.entity_id from pipeline.runs r
     where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id for no key update) l;
+  if v_counted then
+    perform pipeline.name_payers(p_pipeline_id, v_live.runs);
+  end if;
   if cardinality(v_live.runs) = 0 then
     v_new := pipeline.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
   else
     v_new := pipeline.new_runs(p_pipeline_id, array(select e from unnest(p_entity_ids) e where e not in (select l from unnest(v_live.entity_ids) l)), p_stage_id);
     v_ring := pipeline.start_over(v_live.runs, p_stage_id);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  if v_counted then
+    perform pipeline.name_payers(p_pipeline_id, v_new);
   end if;
   if cardinality(p_dirty_ids) > 0 then
     perform pipeline.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
@@ -299,6 +307,9 @@ begin
   end if;
   if cardinality(v_new) > 0 then
     v_ring := v_ring || pipeline.enqueue_stage(v_new, p_stage_id) || pipeline.begin_beside(p_pipeline_id, p_stage_id, v_new);
+  end if;
+  if v_counted then
+    perform pipeline.note_starts(v_live.runs || v_new, v_began_at);
   end if;
   return v_ring;
 end

@@ -6,7 +6,7 @@
 --   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
 --   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
---   leads__metadata(ids)            what runs copy, where declared
+--   leads__metadata(ids)            what runs copy, where declared  leads__quota_keys(ids)           whose quota they count against
 
 create function pipeline.stage_columns(p_stage text) returns text[]
 language sql immutable set search_path = pg_catalog, pg_temp
@@ -444,6 +444,7 @@ begin
   end if;
   perform pipeline.write_dispatch();
   perform pipeline.attach_lanes(v_pipeline, v_key_type);
+  perform pipeline.attach_quota(v_pipeline, v_key_type);
   for v_function in select p.oid from pg_proc p where p.pronamespace = 'pipeline'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
     execute format('revoke all on function %s from public', v_function);
     execute format('comment on function %s is %L', v_function, format('Written by pipeline.attach(%L); see the chapter on attaching.', v_pipeline.name));

@@ -149,6 +149,7 @@ declare
   v_children record;
 begin
   delete from pipeline.rings r where r.id in (select o.id from pipeline.rings o where o.rung_at < pipeline.now() - interval '10 seconds' for update skip locked);
+  perform pipeline.sweep_quotas();
   select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
   from pipeline.pipelines p, pipeline.sweep_pipeline(p.id) s;
   begin

@@ -1,4 +1,4 @@
--- Chapter 34: schedules, and the doors
+-- Chapter 35: schedules, and the doors
 --
 -- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval of any stage, and
 -- is scheduled only while a job waits to be polled: a job that runs every two seconds costs a session each time, and rows

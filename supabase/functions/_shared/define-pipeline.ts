@@ -23,7 +23,7 @@ export function definePipeline<Input extends PipelineInput>(
     const faults = definitionFaults(parsed.error, input).join('; ');
     throw new Error(`Pipeline ${String(input.name)} is not defined correctly. ${faults}`);
   }
-  const { stages, entity, replaces, name: pipeline } = parsed.data;
+  const { stages, entity, replaces, quota, name: pipeline } = parsed.data;
   checkReplaces(parsed.data);
   checkGraph(pipeline, stages);
   return {
@@ -40,6 +40,7 @@ export function definePipeline<Input extends PipelineInput>(
       pipeline,
       entity: snakeKeys(entity),
       ...(replaces && { replaces: snakeKeys(replaces) }),
+      ...(quota && { quota: snakeKeys(quota) }),
       stages: Object.entries(stages).map(([stage, options]) => ({ name: stage, ...snakeKeys(options) })),
     }),
   };

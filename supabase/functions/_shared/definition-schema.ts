@@ -10,6 +10,8 @@ export const name = z
 const role = z.string().regex(/^[a-z_][a-z0-9_]*$/, 'must be the name of a database role');
 const whole = z.number().int().positive();
 const seconds = z.number().positive();
+/** The seconds of a quota's window, at most 31 days. */
+const window = whole.max(2_678_400);
 const qualified = (what: string) => z.string().regex(/^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/, `must be ${what}`);
 
 const backoff = z.discriminatedUnion('kind', [
@@ -201,6 +203,18 @@ export const pipelineSchema = z.strictObject({
       /** A key of the metadata, by whose value the flag can name groups of rows. */
       groupBy: z.string().min(1).optional(),
     })
+    .optional(),
+  /** What each tenant may start and spend; what exceeds it stays queued until the next window. Left out, there is no bound. */
+  quota: z
+    .strictObject({
+      /** The entity's column whose value is the tenant; rows without one share a quota. */
+      column: z.string().min(1),
+      /** Windows are fixed: an hour begins on the hour, a day at midnight UTC. */
+      starts: z.strictObject({ count: whole.max(1_000_000), perSeconds: window }).optional(),
+      /** By what attempts say they cost. What is in work when it is used up goes on. */
+      spending: z.strictObject({ usd: z.number().min(0.01).max(1_000_000), perSeconds: window }).optional(),
+    })
+    .refine(({ starts, spending }) => starts !== undefined || spending !== undefined, 'must bound starts, spending or both')
     .optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
 });
