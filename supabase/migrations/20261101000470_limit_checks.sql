@@ -107,8 +107,8 @@ language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception '% is %, but must be %',
-    array_to_string('quota' || p_path, '.'),
-    coalesce((p_definition #> ('quota' || p_path))::text, 'missing'),
+    array_to_string(array['quota'] || p_path, '.'),
+    coalesce((p_definition #> (array['quota'] || p_path))::text, 'missing'),
     p_wanted
     using errcode = 'MR001', hint = p_hint;
 end
@@ -126,8 +126,9 @@ declare
   v_field record;
   v_value jsonb;
 begin
-  if jsonb_typeof(v_given) <> 'object'
-    or v_given - array[p_unit, 'per_seconds'] <> '{}' then
+  if (case when jsonb_typeof(v_given) = 'object'
+      then v_given - array[p_unit, 'per_seconds'] <> '{}'
+      else true end) then
     perform pipeline.refuse_quota(p_definition, array[p_kind],
       format('an object of %s and per_seconds', p_unit),
       'Name both, and nothing else; or leave it out.');
@@ -161,9 +162,10 @@ declare
 begin
   if coalesce(jsonb_typeof(v_quota), 'null') = 'null' then
     return;
-  elsif jsonb_typeof(v_quota) <> 'object'
-    or v_quota - array['column', 'starts', 'spending'] <> '{}'
-    or not v_quota ?| array['starts', 'spending'] then
+  elsif (case when jsonb_typeof(v_quota) = 'object'
+      then v_quota - array['column', 'starts', 'spending'] <> '{}'
+        or not v_quota ?| array['starts', 'spending']
+      else true end) then
     perform pipeline.refuse_quota(p_definition, '{}',
       'an object of column, and starts or spending or both',
       'Name what is bounded and by which column, and nothing else; or leave it out.');

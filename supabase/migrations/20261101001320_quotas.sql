@@ -469,18 +469,20 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
+  v_unit text := case
+    when v_seconds % 3600 = 0 then 'hour'
+    when v_seconds % 60 = 0 then 'minute'
+    else 'second'
+  end;
+  v_units int := v_seconds / case v_unit when 'hour' then 3600 when 'minute' then 60 else 1 end;
 begin
-  return format('held back until %s UTC: the quota of %s in %s is used up',
+  return format('held back until %s UTC: the quota of %s in %s %s%s is used up',
     to_char(p_due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
     case p_kind
       when 'starts' then (p_quota #>> '{starts,count}') || ' starts'
       else (p_quota #>> '{spending,usd}') || ' US dollars'
     end,
-    case
-      when v_seconds % 3600 = 0 then v_seconds / 3600 || ' hours'
-      when v_seconds % 60 = 0 then v_seconds / 60 || ' minutes'
-      else v_seconds || ' seconds'
-    end);
+    v_units, v_unit, case when v_units = 1 then '' else 's' end);
 end
 $$;
 comment on function pipeline.hold_message(jsonb, text, timestamptz) is

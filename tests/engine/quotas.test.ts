@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startAtlases } from '../support/children.ts';
 import { chain, type Definition, type Engine, each, type Row, test } from '../support/engine.ts';
-import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, Worker } from '../support/worker.ts';
 
 const hourly = (count: number) => ({ column: 'key', starts: { count, per_seconds: 3600 } });
@@ -11,7 +11,8 @@ const daily = (usd: number) => ({ column: 'key', spending: { usd, per_seconds: 8
 /** Defines `flow` (one → two unless given otherwise) over items that have a tenant, with a quota. */
 async function bounded(engine: Engine, quota: Row | undefined, stages = chain(['one', 'two'])): Promise<Definition> {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
-  const definition = { ...(await engine.pipeline(stages)), quota };
+  const workers = stages.map((stage) => ({ max_workers: 50, ...stage }));
+  const definition = { ...(await engine.pipeline(workers)), quota };
   await engine.define(definition);
   return definition;
 }
@@ -55,7 +56,7 @@ test('what a tenant starts beyond its quota waits, says so, and begins with the 
   expect([count(first, 'a'), count(first, 'b')]).toEqual([3, 1]);
   const waits = await engine.item(ids[5]);
   expect(waits).toMatchObject({ one_status: 'queued', one_retry_count: 0, one_started_at: null });
-  expect(waits.one_error).toBe('held back until 2026-11-02 10:00:00 UTC: the quota of 3 starts in 1 hours is used up');
+  expect(waits.one_error).toBe('held back until 2026-11-02 10:00:00 UTC: the quota of 3 starts in 1 hour is used up');
   expect(await held(engine)).toMatchObject([
     { pipeline: 'flow', key: 'a', kind: 'starts', used: 3, allowed: 3, held: 5 },
     { key: 'b', used: 1, held: 0 },
@@ -71,4 +72,323 @@ test('what a tenant starts beyond its quota waits, says so, and begins with the 
   await engine.advance('1 hour');
   await engine.sql.query('select pipeline.sweep()');
   expect(await held(engine)).toEqual([]);
+});
+
+test('a start is charged when it begins, once: not for each time that it is queued, released or retried', async ({
+  engine,
+}) => {
+  await bounded(engine, hourly(2), chain(['one', 'two'], { retry: { max_attempts: 5 } }));
+  const [id] = await queueKeys(engine, 'a');
+  for (let again = 0; again < 5; again++) {
+    await engine.sql.query(`update public.items set one_status = 'pending' where id = $1`, [id]).catch(() => {});
+    await engine.sql.query(`select pipeline.start('flow', $1, p_restart => true)`, [id]);
+  }
+  const used = () => engine.value('select sum(used)::int from pipeline.quota_uses');
+  expect(await used()).toBe(null);
+  await work(engine, 'one', undefined, released);
+  await work(engine, 'one', undefined, failed);
+  await engine.advance('5 minutes');
+  await work(engine, 'one');
+  await work(engine, 'two');
+  expect(await used()).toBe(1);
+  await engine.sql.query(`update public.items set two_status = 'queued' where id = $1`, [id]);
+  await work(engine, 'two');
+  expect(await used()).toBe(2);
+  await engine.sql.query(`update public.items set two_status = 'queued' where id = $1`, [id]);
+  expect(await takeAll(engine, 'two')).toEqual([]);
+  expect(await engine.item(id)).toMatchObject({ two_status: 'queued', two_error: expect.stringMatching(/2 starts/) });
+  // Rows that are deleted take nothing of it with them.
+  await engine.sql.query('delete from public.items where id = $1', [id]);
+  await queueKeys(engine, 'a');
+  expect(await takeAll(engine)).toEqual([]);
+});
+
+test('what an operator does is no start', async ({ engine }) => {
+  await bounded(engine, hourly(1), chain(['one'], { retry: { max_attempts: 1 } }));
+  const [id] = await queueKeys(engine, 'a');
+  await work(engine, 'one', undefined, failed);
+  const { id: run } = await engine.run(id);
+  await engine.sql.query('select pipeline.retry($1)', [run]);
+  expect(await work(engine, 'one', undefined, failed)).toEqual(['a']);
+  await engine.sql.query(`select pipeline.replay('flow', p_dry_run => false)`);
+  expect(await work(engine, 'one')).toEqual(['a']);
+  await engine.sql.query('select pipeline.reset($1)', [run]);
+  expect(await work(engine, 'one')).toEqual(['a']);
+  await engine.queue('one', [id as string]);
+  expect(await takeAll(engine)).toEqual([]);
+});
+
+test('a start with several first stages is charged once, and waits with all of them', async ({ engine }) => {
+  await bounded(engine, hourly(1), [{ name: 'one' }, { name: 'beside' }, { name: 'last', needs: ['one', 'beside'] }]);
+  await engine.sql.query(`insert into public.items (key) values ('a'), ('a')`);
+  await engine.sql.query(`select pipeline.start('flow', id::text) from public.items`);
+  expect(await takeAll(engine, 'beside')).toHaveLength(1);
+  expect(await takeAll(engine, 'one')).toHaveLength(1);
+  await engine.advance('1 hour');
+  expect(await takeAll(engine, 'one')).toHaveLength(1);
+  expect(await takeAll(engine, 'beside')).toHaveLength(1);
+});
+
+test('rows without a tenant share one quota', async ({ engine }) => {
+  await bounded(engine, hourly(2));
+  await queueKeys(engine, null, null, null, 'a');
+  const taken = await takeAll(engine);
+  expect(taken.map((item) => item.entity.key)).toEqual([null, null, 'a']);
+});
+
+test('spending that is used up holds back next stages, retries and operators’ retries; what is in work goes on', async ({
+  engine,
+}) => {
+  await bounded(engine, daily(1), chain(['one', 'two'], { retry: { max_attempts: 2 } }));
+  const ids = await queueKeys(engine, ...repeat('a', 4), 'b');
+  const worker = await Worker.of(engine, 'one');
+  const batch = await worker.take(5);
+  const [first, second, third, fourth] = batch as [Claimed, Claimed, Claimed, Claimed];
+  const usage = { cost_usd: 0.5 };
+  await worker.complete([
+    { ...completed(first), usage },
+    // A failed attempt costs too.
+    { ...failed(second), usage },
+    completed(batch[4] as Claimed),
+  ]);
+  await engine.advance('1 hour');
+  expect((await takeAll(engine, 'two')).map((item) => item.entity.key)).toEqual(['b']);
+  expect(await takeAll(engine, 'one')).toEqual([]);
+  expect(await engine.item(ids[0])).toMatchObject({ two_status: 'queued', two_error: expect.stringMatching(/^held/) });
+  expect(await engine.item(ids[1])).toMatchObject({ one_status: 'queued', one_retry_count: 1 });
+  expect((await engine.item(ids[1])).one_error).toBe(
+    'held back until 2026-11-03 00:00:00 UTC: the quota of 1 US dollars in 24 hours is used up',
+  );
+  await worker.complete([{ ...completed(third), usage }, { ...failed(fourth, { permanent: true }) }]);
+  await engine.sql.query('select pipeline.retry($1)', [fourth.run]);
+  expect(await takeAll(engine, 'one')).toEqual([]);
+  expect(await takeAll(engine, 'two')).toEqual([]);
+  expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'spending', used: 1.5, allowed: 1, held: 4 }]);
+  await engine.advance('14 hours');
+  expect(await takeAll(engine, 'one')).toHaveLength(2);
+  expect(await takeAll(engine, 'two')).toHaveLength(2);
+});
+
+test('what was held back for its spending is asked again with each window', async ({ engine }) => {
+  await bounded(engine, daily(1), chain(['one']));
+  await queueKeys(engine, ...repeat('a', 3));
+  for (let day = 0; day < 3; day++) {
+    const worker = await Worker.of(engine, 'one');
+    const [item] = await worker.take(1);
+    await worker.complete([{ ...completed(item as Claimed), usage: { cost_usd: 2 } }]);
+    expect(await takeAll(engine)).toEqual([]);
+    await worker.leave();
+    await engine.advance('24 hours');
+  }
+  expect(await engine.value(`select count(*)::int from public.items where one_status = 'completed'`)).toBe(3);
+});
+
+test('children count against their parent’s tenant and wait with it, also when a person starts them', async ({ engine }) => {
+  await defineFamily(engine, { sheets: chain(['scan', 'blend'], { max_workers: 50 }) });
+  await engine.sql.query(`select pipeline.attach('sheets')`);
+  await engine.sql.query(`alter table public.atlases add column key text`);
+  const atlas = {
+    pipeline: 'atlas',
+    entity: { table: 'public.atlases', key: 'id', projection: 'columns' },
+    stages: [
+      { name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } },
+      { name: 'publish', needs: ['split'] },
+    ],
+  };
+  await engine.define({ ...atlas, quota: { column: 'key', starts: { count: 3, per_seconds: 60 }, spending: { usd: 1, per_seconds: 60 } } });
+  const [red, blue] = await startAtlases(engine, 2);
+  await engine.sql.query(`update public.atlases set key = case id when $1 then 'red' else 'blue' end`, [red]);
+  for (const id of [red, blue]) await engine.sql.query(`select pipeline.start('atlas', $1, p_restart => true)`, [id]);
+  for (const _ of [red, blue]) await spawnAll(engine, numbers(1, 4));
+  const worker = await Worker.of(engine, 'scan', 'sheets');
+  const items = await worker.take(100);
+  expect(items).toHaveLength(8);
+  const reds = items.filter(({ entity }) => entity.atlas === red);
+  await worker.complete([
+    ...reds.map((item) => ({ ...completed(item), usage: { cost_usd: 0.3 } })),
+    ...items.filter((item) => !reds.includes(item)).map((item) => completed(item)),
+  ]);
+  const blended = await takeAll(engine, 'blend', 'sheets');
+  expect(blended.map(({ entity }) => entity.atlas)).toEqual(Array.from({ length: 4 }, () => blue));
+  expect(await held(engine)).toMatchObject([{ key: 'red', kind: 'spending', held: 4 }, {}, {}]);
+  await engine.advance('1 minute');
+  const again = await Worker.of(engine, 'blend', 'sheets');
+  const rest = await again.take(100);
+  expect(rest).toHaveLength(4);
+  await again.complete(rest.map((item) => completed(item)));
+  // A tenant that starts a child by itself pays for that too.
+  const sheets = rest.map(({ entity_id }) => entity_id);
+  await engine.sql.query(`update public.items set blend_status = 'queued' where id = any ($1)`, [sheets]);
+  expect(await takeAll(engine, 'blend', 'sheets')).toHaveLength(3);
+});
+
+test('a neighbour’s one row waits for few claims behind thousands that are held back', async ({ engine }) => {
+  await bounded(engine, hourly(3), chain(['one'], { batch_size: 10 }));
+  await queueKeys(engine, ...repeat('a', 2000), 'b');
+  const worker = await Worker.of(engine, 'one');
+  const taken: string[] = [];
+  for (let claims = 0; claims < 7; claims++) {
+    for (const item of await worker.take(10)) taken.push(item.entity.key as string);
+  }
+  expect(taken).toEqual(['a', 'a', 'a', 'b']);
+  // Each of them is put back about once, since they are spread over the windows to come.
+  await engine.advance('1 hour');
+  expect(await takeAll(engine, 'one', 'flow', 10)).toHaveLength(3);
+  await engine.advance('1 hour');
+  expect(await takeAll(engine, 'one', 'flow', 10)).toHaveLength(3);
+});
+
+test('two workers never take more than the quota, and neither waits for the other', async ({ engine }) => {
+  await bounded(engine, hourly(3), chain(['one']));
+  await queueKeys(engine, ...repeat('a', 5));
+  const two = await Worker.of(engine, 'one');
+  await two.take(0);
+  const charging = await openTransaction(engine);
+  const one = await Worker.of(engine, 'one');
+  await one.take(0);
+  const first = await charging.query(`select public.pipeline_claim('flow', 'one', $1, $2, 2, 2) as answer`, [
+    one.id,
+    one.host,
+  ]);
+  expect(first.rows[0].answer.batch).toHaveLength(2);
+  const [late] = await queueKeys(engine, 'b');
+  const { batch } = await two.claim(10);
+  expect(batch.map((item: Claimed) => item.entity_id), 'of another tenant alone').toEqual([late]);
+  await charging.query('commit');
+  await engine.advance('1 second');
+  const rest = (await takeAll(engine)).filter((item) => item.entity.key === 'a');
+  expect(rest).toHaveLength(1);
+  expect(await engine.value('select sum(used)::int from pipeline.quota_uses')).toBe(4);
+});
+
+test('a user’s write waits for no claim that is charging its tenant, nor the claim for the user', async ({ engine }) => {
+  await bounded(engine, hourly(1), chain(['one']));
+  const [first, second] = await queueKeys(engine, 'a', 'a');
+  const charging = await openTransaction(engine);
+  const claimed = await charging.query(
+    `select public.pipeline_claim('flow', 'one', gen_random_uuid(), gen_random_uuid(), 1, 1) as answer`,
+  );
+  expect(claimed.rows[0].answer.batch).toHaveLength(1);
+  const [third] = await queueKeys(engine, 'a');
+  const writing = await openTransaction(engine);
+  await writing.query(`update public.items set label = 'mine' where id = $1`, [third]);
+  await charging.query('commit');
+  expect(await takeAll(engine)).toEqual([]);
+  await writing.query('commit');
+  expect(await each([first, second, third] as string[], async (id) => (await engine.item(id)).one_status)).toEqual([
+    'started',
+    'queued',
+    'queued',
+  ]);
+});
+
+test('a limit that is raised lets go what was held back within a sweep, one that is dropped everything', async ({
+  engine,
+}) => {
+  const definition = await bounded(engine, hourly(1));
+  const ids = await queueKeys(engine, ...repeat('a', 6));
+  expect(await takeAll(engine)).toHaveLength(1);
+  await engine.define({ ...definition, quota: hourly(3) });
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.item(ids[5])).toMatchObject({ one_status: 'queued', one_error: null });
+  expect(await takeAll(engine)).toHaveLength(2);
+  expect((await engine.item(ids[5])).one_error).toMatch(/quota of 3 starts/);
+  await engine.define({ ...definition, quota: hourly(3) });
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await takeAll(engine), 'nothing was changed').toEqual([]);
+  await engine.define({ ...definition, quota: undefined });
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await takeAll(engine)).toHaveLength(3);
+  await engine.advance('2 minutes');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.value('select quota_changed_at from pipeline.pipelines where name = $1', ['flow'])).toBe(null);
+  await engine.define({ ...definition, quota: daily(1) });
+  await queueKeys(engine, 'a');
+  expect(await takeAll(engine)).toHaveLength(1);
+});
+
+test('what is held back frees its slots, and its lane sleeps until it is due', async ({ engine }) => {
+  const limits = { max_in_flight: 4, concurrency: { column: 'key', limit: 3 } };
+  await bounded(engine, hourly(1), chain(['one'], { limits }));
+  await queueKeys(engine, ...repeat('a', 6), 'b', 'c');
+  const taken = await takeAll(engine, 'one', 'flow', 4);
+  expect(taken.map((item) => item.entity.key).sort()).toEqual(['a', 'b', 'c']);
+  expect(await engine.value('select count(*)::int from pipeline.in_flight')).toBe(3);
+  await engine.advance('1 hour');
+  expect(await takeAll(engine, 'one', 'flow', 4)).toHaveLength(1);
+});
+
+test('an attempt that must be alone is held back like any other, and leaves its host free', async ({ engine }) => {
+  await bounded(engine, daily(1), chain(['one']));
+  const ids = await queueKeys(engine, 'a', 'b');
+  await engine.sql.query(`update pipeline.attempts set alone = true where id = (select min(id) from pipeline.attempts)`);
+  await engine.sql.query(
+    `insert into pipeline.quota_uses (pipeline_id, key, kind, closes_at, used) values (1, 'a', 'spending', '2026-11-03 00:00+00', 2)`,
+  );
+  await engine.sql.query(`update pipeline.quota_uses set pipeline_id = (select id from pipeline.pipelines where name = 'flow')`);
+  expect((await takeAll(engine)).map((item) => item.entity_id)).toEqual([ids[1]]);
+});
+
+test('a column that is gone makes no write of a user fail', async ({ engine }) => {
+  await bounded(engine, hourly(2), chain(['one']));
+  await engine.sql.query('alter table public.items rename key to tenant');
+  await engine.queued('one', 3);
+  await engine.sql.query(`select pipeline.attach('flow')`);
+  expect(await takeAll(engine)).toHaveLength(2);
+  expect(await engine.value(`select message from pipeline.log where code = 'quota_key_failed'`)).toMatch(/share one quota/);
+});
+
+test('however much a tenant starts, the sweep leaves one row of it, and none once the window is over', async ({
+  engine,
+}) => {
+  await bounded(engine, { ...hourly(100), ...daily(100) }, chain(['one']));
+  for (let n = 0; n < 5; n++) {
+    await queueKeys(engine, 'a', 'b');
+    await work(engine, 'one', 0.5);
+    if (n > 2) await engine.sql.query('select pipeline.sweep()');
+  }
+  const uses = 'select key, kind, used::float8, summed from pipeline.quota_uses order by key, kind';
+  const of = (key: string) => [
+    { key, kind: 'spending', used: 2.5, summed: true },
+    { key, kind: 'starts', used: 5, summed: true },
+  ];
+  expect(await engine.rows(uses)).toEqual([...of('a'), ...of('b')]);
+  await engine.advance('24 hours');
+  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.rows(uses)).toEqual([]);
+});
+
+test('two sweeps at once lose nothing and count nothing twice', async ({ engine }) => {
+  await bounded(engine, hourly(100), chain(['one']));
+  await queueKeys(engine, ...repeat('a', 3));
+  await work(engine, 'one');
+  const sweeping = await openTransaction(engine);
+  await sweeping.query('select pipeline.sum_uses(100)');
+  await queueKeys(engine, 'a');
+  await work(engine, 'one');
+  await engine.sql.query('select pipeline.sum_uses(100)');
+  await sweeping.query('commit');
+  expect(await engine.value('select sum(used)::int from pipeline.quota_uses')).toBe(4);
+});
+
+const starts = { count: 1, per_seconds: 60 };
+test.for<[string, unknown, RegExp]>([
+  ['a quota that is a number', 5, /^quota is 5, but must be an object of column, and starts or spending or both$/],
+  ['a quota of nothing', { column: 'key' }, /^quota is \{"column": "key"\}, but must be/],
+  ['an unknown part', { column: 'key', starts, jobs: 1 }, /^quota is .*"jobs".*, but must be an object of column/],
+  ['no column', { starts }, /^quota\.column is missing, but must be a column of public\.items$/],
+  ['an unknown column', { column: 'account', starts }, /^quota\.column is "account", but must be a column of/],
+  ['starts that are a number', { column: 'key', starts: 3 }, /^quota\.starts is 3, but must be an object of count and/],
+  ['an unknown part of starts', { column: 'key', starts: { ...starts, burst: 1 } }, /^quota\.starts is .*, but must be/],
+  ['no start', { column: 'key', starts: { ...starts, count: 0 } }, /starts\.count is 0, but must be a whole number from 1/],
+  ['half a start', { column: 'key', starts: { ...starts, count: 1.5 } }, /starts\.count is 1\.5, but must be a whole/],
+  ['no window', { column: 'key', starts: { count: 1 } }, /starts\.per_seconds is missing, but must be a whole number/],
+  ['a negative window', { column: 'key', starts: { ...starts, per_seconds: -1 } }, /per_seconds is -1, but must be/],
+  ['a window of months', { column: 'key', starts: { ...starts, per_seconds: 1e7 } }, /from 1 to 2678400$/],
+  ['no dollar', { column: 'key', spending: { usd: 0, per_seconds: 60 } }, /usd is 0, but must be a number from 0\.01 to/],
+])('a definition with %s is refused', async ([, quota, message], { engine }) => {
+  const definition = await bounded(engine, undefined);
+  const refused = await engine.refusal('select pipeline.define($1)', [JSON.stringify({ ...definition, quota })]);
+  expect(refused).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
+  expect(refused.hint).toMatch(/leave|Name the column/);
 });
