@@ -245,6 +245,7 @@ begin
   for v_ready in
     select r.stage_id, array_agg(r.run_id) as run_ids from unnest((pipeline.advance(p_stage_id, v_runs)).ready) r group by r.stage_id order by r.stage_id
   loop
+    perform pipeline.assign_lanes(v_ready.stage_id, v_ready.run_ids);
     perform pipeline.show_queued(v_ready.stage_id, v_ready.run_ids);
     v_ring := v_ring || v_ready.stage_id;
   end loop;

@@ -412,3 +412,11 @@ async function prioritise(engine: Engine, entity: string, priority: number): Pro
     [entity, priority],
   );
 }
+
+test('what follows a skipped stage is sorted into its lane at once', async ({ engine }) => {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  await engine.pipeline([{ name: 'only' }, { name: 'next', needs: ['only'], limits: perKey(1) }]);
+  const [id] = await queueKeys(engine, 'a');
+  await engine.sql.query(`select pipeline.skip($1, 'only')`, [(await engine.run(id)).id]);
+  expect(await (await Worker.of(engine, 'next')).take()).toHaveLength(1);
+});
