@@ -13,6 +13,17 @@ select pipeline.define($pipeline${
       "authenticated"
     ]
   },
+  "quota": {
+    "column": "account_id",
+    "starts": {
+      "count": 5000,
+      "per_seconds": 3600
+    },
+    "spending": {
+      "usd": 50,
+      "per_seconds": 86400
+    }
+  },
   "stages": [
     {
       "name": "scrape",
@@ -56,7 +67,11 @@ select pipeline.define($pipeline${
         }
       },
       "limits": {
-        "max_in_flight": 50
+        "max_in_flight": 50,
+        "concurrency": {
+          "column": "account_id",
+          "limit": 25
+        }
       },
       "completion": {
         "callback": true,
@@ -116,6 +131,12 @@ select pipeline.define($pipeline${
               ]
             }
           }
+        }
+      },
+      "limits": {
+        "concurrency": {
+          "column": "account_id",
+          "limit": 40
         }
       },
       "completion": {
@@ -178,6 +199,12 @@ select pipeline.define($pipeline${
           }
         }
       },
+      "limits": {
+        "concurrency": {
+          "column": "account_id",
+          "limit": 40
+        }
+      },
       "completion": {
         "callback": true,
         "poll_seconds": 2,
@@ -236,6 +263,12 @@ select pipeline.define($pipeline${
               ]
             }
           }
+        }
+      },
+      "limits": {
+        "concurrency": {
+          "column": "account_id",
+          "limit": 40
         }
       },
       "completion": {
@@ -297,6 +330,12 @@ select pipeline.define($pipeline${
               ]
             }
           }
+        }
+      },
+      "limits": {
+        "concurrency": {
+          "column": "account_id",
+          "limit": 40
         }
       },
       "completion": {

@@ -13,6 +13,17 @@ select pipeline.define($pipeline${
       "authenticated"
     ]
   },
+  "quota": {
+    "column": "account_id",
+    "starts": {
+      "count": 1000,
+      "per_seconds": 3600
+    },
+    "spending": {
+      "usd": 100,
+      "per_seconds": 86400
+    }
+  },
   "stages": [
     {
       "name": "split",
@@ -53,6 +64,12 @@ select pipeline.define($pipeline${
               "jitter": 0.2
             }
           }
+        }
+      },
+      "limits": {
+        "concurrency": {
+          "column": "account_id",
+          "limit": 5
         }
       },
       "child": {

@@ -18,6 +18,17 @@ select pipeline.define($pipeline${
     "projection": "columns",
     "metadata": "metadata"
   },
+  "quota": {
+    "column": "clerk_org_id",
+    "starts": {
+      "count": 2000,
+      "per_seconds": 3600
+    },
+    "spending": {
+      "usd": 50,
+      "per_seconds": 86400
+    }
+  },
   "stages": [
     {
       "name": "monolith",

@@ -45,6 +45,17 @@ select pipeline.define($pipeline${
     "pipeline": "document_monolith",
     "group_by": "clerk_org_id"
   },
+  "quota": {
+    "column": "clerk_org_id",
+    "starts": {
+      "count": 2000,
+      "per_seconds": 3600
+    },
+    "spending": {
+      "usd": 50,
+      "per_seconds": 86400
+    }
+  },
   "stages": [
     {
       "name": "extraction",
@@ -88,7 +99,11 @@ select pipeline.define($pipeline${
         }
       },
       "limits": {
-        "max_in_flight": 20
+        "max_in_flight": 20,
+        "concurrency": {
+          "column": "clerk_org_id",
+          "limit": 10
+        }
       },
       "completion": {
         "callback": true,
@@ -141,6 +156,12 @@ select pipeline.define($pipeline${
           }
         }
       },
+      "limits": {
+        "concurrency": {
+          "column": "clerk_org_id",
+          "limit": 10
+        }
+      },
       "apply": "public.apply_chunks",
       "sla_seconds": 300,
       "result_limit_bytes": 1048576
@@ -186,6 +207,12 @@ select pipeline.define($pipeline${
               "jitter": 0.2
             }
           }
+        }
+      },
+      "limits": {
+        "concurrency": {
+          "column": "clerk_org_id",
+          "limit": 10
         }
       },
       "child": {

@@ -70,6 +70,36 @@ describe('a tenant', () => {
     await worker.leave();
   });
 
+  it('has its one lead begun at each stage behind another’s thousand', async () => {
+    const insert = `insert into public.leads (email, company_url, account_id, scrape_status)
+      select 'a@b.test', 'http://b.test', $1, 'queued' from generate_series(1, $2)`;
+    await engine.sql.query(insert, [blue, 1000]);
+    await tenant.query(`update public.leads set scrape_status = 'queued'`);
+    for (const stage of ['scrape', 'intel', 'strategy', 'subject', 'messaging']) {
+      const worker = await Worker.of(engine, stage, 'leads');
+      const batch = await worker.take(10);
+      expect(batch.map((item) => item.entity_id), stage).toContain(own);
+      expect(batch).toHaveLength(10);
+      // What else is ready goes on to the next stage as well, in front of the one.
+      await worker.complete(batch.filter((item) => item.entity_id !== own).map((item) => completed(item)));
+      await worker.complete(batch.filter((item) => item.entity_id === own).map((item) => completed(item)));
+      const rest = await worker.take(50);
+      await worker.complete(rest.map((item) => completed(item)));
+      await worker.leave(true);
+    }
+  });
+
+  it('has no more than its share in work', async () => {
+    const insert = `insert into public.leads (email, company_url, account_id, scrape_status)
+      select 'a@b.test', 'http://b.test', $1, 'queued' from generate_series(1, $2)`;
+    await engine.sql.query(insert, [red, 100]);
+    const worker = await Worker.of(engine, 'scrape', 'leads');
+    expect(await worker.take(100)).toHaveLength(25);
+    await engine.sql.query(insert, [blue, 100]);
+    expect(await worker.take(100)).toHaveLength(25);
+    await worker.leave(true);
+  });
+
   it('hears of a status it may not write by hand', async () => {
     for (const status of ['completed', 'started', 'failed', 'skipped']) {
       expect(await engine.refusal(`update public.leads set intel_status = '${status}'`, [], tenant)).toMatchObject({

@@ -14,6 +14,12 @@ const allLabelled = [{ map: 'split', stage: 'label', all: true as const }];
 export const books = definePipeline({
   name: 'books',
   entity: { table: 'public.books', key: 'id', projection: 'columns', startableBy: ['authenticated'] },
+  // Pages count too that a person starts by themselves, and what pages and contents spend.
+  quota: {
+    column: 'account_id',
+    starts: { count: 1_000, perSeconds: 3600 },
+    spending: { usd: 100, perSeconds: 24 * 3600 },
+  },
   stages: {
     split: {
       ...ownWork,
@@ -22,6 +28,8 @@ export const books = definePipeline({
       child: { pipeline: 'pages', insert: 'public.insert_pages' },
       // A book with a page that nobody can read is a book all the same; the stages after it say how many may be missing.
       fanIn: { rule: 'all', failedChildren: 'ignore' },
+      // A book is in work until its pages are read: so a shelf of one account leaves room at their stages for others.
+      limits: { concurrency: { column: 'account_id', limit: 5 } },
     },
     // Title page and imprint are among the first pages. A book need have neither, nor a table of contents.
     metadata: {

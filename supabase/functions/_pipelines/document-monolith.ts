@@ -1,10 +1,18 @@
 import { definePipeline } from '../_shared/define-pipeline.ts';
 import { modelWork, ownWork } from './stage-defaults.ts';
 
+/** What one organisation may start and spend, each of the two ways by itself. */
+export const documentQuota = {
+  column: 'clerk_org_id',
+  starts: { count: 2_000, perSeconds: 3600 },
+  spending: { usd: 50, perSeconds: 24 * 3600 },
+};
+
 /** The old way: what `documents` does in three phases, in one call. After a change run `npm run pipelines:sync`. */
 export const documentMonolith = definePipeline({
   name: 'document_monolith',
   entity: { table: 'public.document', key: 'id', projection: 'columns', metadata: 'metadata' },
+  quota: documentQuota,
   stages: {
     monolith: {
       ...ownWork,

@@ -9,6 +9,9 @@ const byCode = {
   rate_limited: { maxAttempts: 8, backoff: { ...patient, baseSeconds: 10 } },
 };
 
+/** Accounts take turns at each stage; nobody's thousand leads are all in front of another's one. */
+const turns = (limit: number) => ({ concurrency: { column: 'account_id', limit } });
+
 /** A model may answer better when asked again, and need not be given time for it. */
 const modelStage: Omit<FunctionStageInput, 'function'> = {
   kind: 'function',
@@ -22,12 +25,19 @@ const modelStage: Omit<FunctionStageInput, 'function'> = {
     byCode: { ...byCode, invalid_output: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 5] } } },
   },
   completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
+  limits: turns(40),
 };
 
 /** From a company's web site to an outreach message. After a change run `npm run pipelines:sync`. */
 export const leads = definePipeline({
   name: 'leads',
   entity: { table: 'public.leads', key: 'id', projection: 'columns', startableBy: ['authenticated'] },
+  // Far above what people do, and a bound for a program that queues its leads again and again.
+  quota: {
+    column: 'account_id',
+    starts: { count: 5_000, perSeconds: 3600 },
+    spending: { usd: 50, perSeconds: 24 * 3600 },
+  },
   stages: {
     scrape: {
       kind: 'external',
@@ -39,7 +49,7 @@ export const leads = definePipeline({
       retry: { maxAttempts: 4, backoff: patient, byCode },
       completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
       // What one scraper has in work and next in line; more would only wait there.
-      limits: { maxInFlight: 50 },
+      limits: { maxInFlight: 50, ...turns(25) },
     },
     intel: { ...modelStage, function: 'leads-intel', needs: ['scrape'] },
     strategy: { ...modelStage, function: 'leads-strategy', needs: ['intel'] },
