@@ -1,8 +1,5 @@
 import { expect } from 'vitest';
-import {
-  definePipeline,
-  type PipelineDefinition,
-} from '../../supabase/functions/_shared/define-pipeline.ts';
+import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
 import type { PipelineInput } from '../../supabase/functions/_shared/definition-schema.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { completed } from '../support/worker.ts';

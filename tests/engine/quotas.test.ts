@@ -36,7 +36,12 @@ async function takeAll(engine: Engine, stage = 'one', pipeline = 'flow', limit =
 }
 
 /** Takes what may be taken and ends it, each attempt at this price; resolves to the tenants it was of. */
-async function work(engine: Engine, stage: string, usd?: number, end: (item: Claimed) => Row = completed): Promise<string[]> {
+async function work(
+  engine: Engine,
+  stage: string,
+  usd?: number,
+  end: (item: Claimed) => Row = completed,
+): Promise<string[]> {
   const worker = await Worker.of(engine, stage);
   const items = await worker.take(1000);
   const usage = usd === undefined ? {} : { usage: { cost_usd: usd } };
@@ -183,7 +188,9 @@ test('what was held back for its spending is asked again with each window', asyn
   expect(await engine.value(`select count(*)::int from public.items where one_status = 'completed'`)).toBe(3);
 });
 
-test('children count against their parent’s tenant and wait with it, also when a person starts them', async ({ engine }) => {
+test('children count against their parent’s tenant and wait with it, also when a person starts them', async ({
+  engine,
+}) => {
   await defineFamily(engine, { sheets: chain(['scan', 'blend'], { max_workers: 50 }) });
   await engine.sql.query(`select pipeline.attach('sheets')`);
   await engine.sql.query(`alter table public.atlases add column key text`);
@@ -195,7 +202,10 @@ test('children count against their parent’s tenant and wait with it, also when
       { name: 'publish', needs: ['split'] },
     ],
   };
-  await engine.define({ ...atlas, quota: { column: 'key', starts: { count: 3, per_seconds: 60 }, spending: { usd: 1, per_seconds: 60 } } });
+  await engine.define({
+    ...atlas,
+    quota: { column: 'key', starts: { count: 3, per_seconds: 60 }, spending: { usd: 1, per_seconds: 60 } },
+  });
   const [red, blue] = await startAtlases(engine, 2);
   await engine.sql.query(`update public.atlases set key = case id when $1 then 'red' else 'blue' end`, [red]);
   for (const id of [red, blue]) await engine.sql.query(`select pipeline.start('atlas', $1, p_restart => true)`, [id]);
@@ -253,7 +263,10 @@ test('two workers never take more than the quota, and neither waits for the othe
   expect(first.rows[0].answer.batch).toHaveLength(2);
   const [late] = await queueKeys(engine, 'b');
   const { batch } = await two.claim(10);
-  expect(batch.map((item: Claimed) => item.entity_id), 'of another tenant alone').toEqual([late]);
+  expect(
+    batch.map((item: Claimed) => item.entity_id),
+    'of another tenant alone',
+  ).toEqual([late]);
   await charging.query('commit');
   await engine.advance('1 second');
   const rest = (await takeAll(engine)).filter((item) => item.entity.key === 'a');
@@ -261,7 +274,9 @@ test('two workers never take more than the quota, and neither waits for the othe
   expect(await engine.value('select sum(used)::int from pipeline.quota_uses')).toBe(4);
 });
 
-test('a user’s write waits for no claim that is charging its tenant, nor the claim for the user', async ({ engine }) => {
+test('a user’s write waits for no claim that is charging its tenant, nor the claim for the user', async ({
+  engine,
+}) => {
   await bounded(engine, hourly(1), chain(['one']));
   const [first, second] = await queueKeys(engine, 'a', 'a');
   const charging = await openTransaction(engine);
@@ -321,11 +336,15 @@ test('what is held back frees its slots, and its lane sleeps until it is due', a
 test('an attempt that must be alone is held back like any other, and leaves its host free', async ({ engine }) => {
   await bounded(engine, daily(1), chain(['one']));
   const ids = await queueKeys(engine, 'a', 'b');
-  await engine.sql.query(`update pipeline.attempts set alone = true where id = (select min(id) from pipeline.attempts)`);
+  await engine.sql.query(
+    `update pipeline.attempts set alone = true where id = (select min(id) from pipeline.attempts)`,
+  );
   await engine.sql.query(
     `insert into pipeline.quota_uses (pipeline_id, key, kind, closes_at, used) values (1, 'a', 'spending', '2026-11-03 00:00+00', 2)`,
   );
-  await engine.sql.query(`update pipeline.quota_uses set pipeline_id = (select id from pipeline.pipelines where name = 'flow')`);
+  await engine.sql.query(
+    `update pipeline.quota_uses set pipeline_id = (select id from pipeline.pipelines where name = 'flow')`,
+  );
   expect((await takeAll(engine)).map((item) => item.entity_id)).toEqual([ids[1]]);
 });
 
@@ -335,7 +354,9 @@ test('a column that is gone makes no write of a user fail', async ({ engine }) =
   await engine.queued('one', 3);
   await engine.sql.query(`select pipeline.attach('flow')`);
   expect(await takeAll(engine)).toHaveLength(2);
-  expect(await engine.value(`select message from pipeline.log where code = 'quota_key_failed'`)).toMatch(/share one quota/);
+  expect(await engine.value(`select message from pipeline.log where code = 'quota_key_failed'`)).toMatch(
+    /share one quota/,
+  );
 });
 
 test('however much a tenant starts, the sweep leaves one row of it, and none once the window is over', async ({
@@ -379,13 +400,25 @@ test.for<[string, unknown, RegExp]>([
   ['no column', { starts }, /^quota\.column is missing, but must be a column of public\.items$/],
   ['an unknown column', { column: 'account', starts }, /^quota\.column is "account", but must be a column of/],
   ['starts that are a number', { column: 'key', starts: 3 }, /^quota\.starts is 3, but must be an object of count and/],
-  ['an unknown part of starts', { column: 'key', starts: { ...starts, burst: 1 } }, /^quota\.starts is .*, but must be/],
-  ['no start', { column: 'key', starts: { ...starts, count: 0 } }, /starts\.count is 0, but must be a whole number from 1/],
+  [
+    'an unknown part of starts',
+    { column: 'key', starts: { ...starts, burst: 1 } },
+    /^quota\.starts is .*, but must be/,
+  ],
+  [
+    'no start',
+    { column: 'key', starts: { ...starts, count: 0 } },
+    /starts\.count is 0, but must be a whole number from 1/,
+  ],
   ['half a start', { column: 'key', starts: { ...starts, count: 1.5 } }, /starts\.count is 1\.5, but must be a whole/],
   ['no window', { column: 'key', starts: { count: 1 } }, /starts\.per_seconds is missing, but must be a whole number/],
   ['a negative window', { column: 'key', starts: { ...starts, per_seconds: -1 } }, /per_seconds is -1, but must be/],
   ['a window of months', { column: 'key', starts: { ...starts, per_seconds: 1e7 } }, /from 1 to 2678400$/],
-  ['no dollar', { column: 'key', spending: { usd: 0, per_seconds: 60 } }, /usd is 0, but must be a number from 0\.01 to/],
+  [
+    'no dollar',
+    { column: 'key', spending: { usd: 0, per_seconds: 60 } },
+    /usd is 0, but must be a number from 0\.01 to/,
+  ],
 ])('a definition with %s is refused', async ([, quota, message], { engine }) => {
   const definition = await bounded(engine, undefined);
   const refused = await engine.refusal('select pipeline.define($1)', [JSON.stringify({ ...definition, quota })]);

@@ -78,7 +78,10 @@ describe('a tenant', () => {
     for (const stage of ['scrape', 'intel', 'strategy', 'subject', 'messaging']) {
       const worker = await Worker.of(engine, stage, 'leads');
       const batch = await worker.take(10);
-      expect(batch.map((item) => item.entity_id), stage).toContain(own);
+      expect(
+        batch.map((item) => item.entity_id),
+        stage,
+      ).toContain(own);
       expect(batch).toHaveLength(10);
       // What else is ready goes on to the next stage as well, in front of the one.
       await worker.complete(batch.filter((item) => item.entity_id !== own).map((item) => completed(item)));

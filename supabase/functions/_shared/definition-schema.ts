@@ -214,7 +214,10 @@ export const pipelineSchema = z.strictObject({
       /** By what attempts say they cost. What is in work when it is used up goes on. */
       spending: z.strictObject({ usd: z.number().min(0.01).max(1_000_000), perSeconds: window }).optional(),
     })
-    .refine(({ starts, spending }) => starts !== undefined || spending !== undefined, 'must bound starts, spending or both')
+    .refine(
+      ({ starts, spending }) => starts !== undefined || spending !== undefined,
+      'must bound starts, spending or both',
+    )
     .optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
 });
