@@ -64,7 +64,7 @@ comment on column pipeline.pipelines.group_key is 'The key of the metadata by wh
 comment on column pipeline.pipelines.quota is
   'What one tenant may start and spend in a while (chapter quotas); null for no bound.';
 comment on column pipeline.pipelines.quota_changed_at is
-  'Set when a definition changes quota, until the sweep has let go what was held back under the former.';
+  'Set when a definition changes quota, until the sweep has let go what the former held back.';
 comment on column pipeline.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
 comment on column pipeline.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';

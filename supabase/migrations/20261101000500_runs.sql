@@ -65,7 +65,7 @@ comment on table pipeline.dropped_metadata is
   'that nobody who deletes a row waits for another who does.';
 
 comment on column pipeline.runs.quota_of is
-  'The pipeline whose quota it counts against, under quota_key; of a child its parent''s (chapter quotas).';
+  'The pipeline whose quota it counts against, under quota_key (chapter quotas).';
 
 create table pipeline.attempts (
   id bigint generated always as identity,
@@ -122,7 +122,7 @@ comment on column pipeline.attempts.alone is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
 comment on column pipeline.attempts.uncounted is
-  'Part of a start that its tenant''s quota has not been charged with yet: that is done when it is claimed.';
+  'Part of a start that its tenant has not been charged with: that is done when it is claimed.';
 comment on column pipeline.attempts.held is
   'Queued until its tenant''s quota has room again; error says why and until when.';
 comment on column pipeline.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';

@@ -6,7 +6,8 @@
 --   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
 --   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
---   leads__metadata(ids)            what runs copy, where declared  leads__quota_keys(ids)           whose quota they count against
+--   leads__metadata(ids)            what runs copy, where declared
+--   leads__quota_keys(ids)          whose quota runs count against, where there is one
 
 create function pipeline.stage_columns(p_stage text) returns text[]
 language sql immutable set search_path = pg_catalog, pg_temp

@@ -1,22 +1,27 @@
 -- Chapter 34: quotas: what one tenant may start and spend in a while
 --
--- A definition may name a column that tells tenants apart, and how many starts and how many US dollars each of them has
--- in a window of time. What exceeds that is not refused, since a user's write must not fail for it: it stays queued until
--- the next window, and its error says so. A pipeline without a quota pays nothing but the look at a flag.
+-- A definition may name a column that tells tenants apart, and how many starts and how many US
+-- dollars each of them has in a window of time. What exceeds that is not refused, since a
+-- user's write must not fail for it: it stays queued until the next window, and its error says
+-- so. A pipeline without a quota pays nothing but the look at a flag.
 --
---   who      a run keeps whose quota it counts against: read when a person starts it, and a child has its parent's
---   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So two numbers a tenant
---            are all that is kept, and it can be said when there is room again. At worst a tenant has twice the amount
---            around the turn of a window.
---   where    in the claim, after it has taken attempts by whatever limits: it puts back those whose tenant has no room. So
---            what is queued and never begins is charged to nobody, and what may be overspent is what is in work.
---   starts   charged when the first attempt of a start is claimed. A start is what a person queues, by a status or by
---            start(). Claims charge one tenant's starts by turns: one that finds another doing so puts them back for a
---            second, and waits for nobody. What operators do (retry, replay, reset) is no start.
---   spending noted when attempts end, failed ones too, by what they say they cost. Once it is used up, nothing of the
---            tenant is claimed, whoever started it.
+--   who      a run keeps whose quota it counts against: read when a person starts it, and a child
+--            has its parent's
+--   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So
+--            two numbers a tenant are all that is kept, and it can be said when there is room
+--            again. At worst a tenant has twice the amount around the turn of a window.
+--   where    in the claim, after it has taken attempts by whatever limits: it puts back those
+--            whose tenant has no room. So what is queued and never begins is charged to nobody,
+--            and what may be overspent is what is in work.
+--   starts   charged when the first attempt of a start is claimed. A start is what a person
+--            queues, by a status or by start(). Claims charge one tenant's starts by turns: one
+--            that finds another doing so puts them back for a second, and waits for nobody. What
+--            operators do (retry, replay, reset) is no start.
+--   spending noted when attempts end, failed ones too, by what they say they cost. Once it is
+--            used up, nothing of the tenant is claimed, whoever started it.
 --
--- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and deletes those of windows that are over.
+-- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and deletes those
+-- of windows that are over.
 
 create table pipeline.quota_uses (
   id bigint generated always as identity constraint quota_uses_pkey primary key,
@@ -31,13 +36,15 @@ create index quota_uses_by_key on pipeline.quota_uses (pipeline_id, key, kind, c
 create index quota_uses_to_sum on pipeline.quota_uses (id) where not summed;
 create index quota_uses_by_end on pipeline.quota_uses (closes_at);
 comment on table pipeline.quota_uses is
-  'What tenants have started and spent in windows that are not over. Read it through pipeline.quotas.';
+  'What tenants have started and spent in windows that are not over. Read it through '
+  'pipeline.quotas.';
 comment on column pipeline.quota_uses.summed is
   'Written by the sweep, as the sum of what was there; false for what came since.';
 
 create type pipeline.payer as (pipeline_id int, key text, quota jsonb);
 comment on type pipeline.payer is
-  'A tenant: the pipeline whose quota it has, its value of the quota''s column, and that quota as it is today.';
+  'A tenant: the pipeline whose quota it has, its value of the quota''s column, and that quota as '
+  'it is today.';
 
 -- Called by define(). A flag is never taken back: what is held back must still be let go.
 create function pipeline.save_quota(p_pipeline_id int, p_definition jsonb) returns void
@@ -100,7 +107,8 @@ end $$$f$,
   into v_ids, v_names
   from pipeline.pipelines p
   where p.quota is not null;
-  perform pipeline.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]', v_ids,
+  perform pipeline.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]',
+    v_ids,
     array(select format('return pipeline.%I(p_ids);', n || '__quota_keys') from unnest(v_names) n),
     'the tenants that a pipeline''s entities belong to, in the order of their keys.');
 end
@@ -108,8 +116,8 @@ $write$;
 comment on function pipeline.attach_quota(pipeline.pipelines, text) is
   'Writes a pipeline''s __quota_keys function, and quota_keys(), which leads to those of all.';
 
--- A row that was a child once counts against the quota of its former parent when a person starts it by itself, unless its
--- own pipeline has a quota.
+-- A row that was a child once counts against the quota of its former parent when a person
+-- starts it by itself, unless its own pipeline has a quota.
 create function pipeline.name_payers(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -163,7 +171,8 @@ $$;
 comment on function pipeline.inherit_quotas(bigint[]) is
   'Lets new children count against the quota of their parents.';
 
--- All that was queued since p_since, in the runs and in child runs that began with it: whichever is claimed first pays.
+-- All that was queued since p_since, in the runs and in child runs that began with it:
+-- whichever is claimed first pays.
 create function pipeline.note_starts(p_run_ids bigint[], p_since timestamptz) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -293,7 +302,8 @@ $$;
 comment on function pipeline.keep_to_quota(pipeline.stages, pipeline.payer, bigint[]) is
   'Charges a tenant with what was claimed of it, and puts back what it has no room for.';
 
--- Whoever finds another claim charging the same tenant does not wait for it, and cannot know what it leaves.
+-- Whoever finds another claim charging the same tenant does not wait for it, and cannot know
+-- what it leaves.
 create function pipeline.charge_starts(
   p_stage pipeline.stages,
   p_payer pipeline.payer,
@@ -321,21 +331,19 @@ begin
   end if;
   v_room := greatest(
     (p_payer.quota #>> '{starts,count}')::numeric - pipeline.used_by(p_payer, 'starts'), 0);
-  v_runs := array(select distinct a.run_id from pipeline.attempts a where a.id = any (v_marked));
-  if cardinality(v_runs) > v_room then
-    v_runs := array(
-      select a.run_id
-      from unnest(v_marked) with ordinality i(id, place)
-      join pipeline.attempts a on a.id = i.id
-      group by a.run_id
-      order by min(i.place)
-      limit v_room);
-  end if;
+  v_runs := array(
+    select a.run_id
+    from unnest(v_marked) with ordinality i(id, place)
+    join pipeline.attempts a on a.id = i.id
+    group by a.run_id
+    order by min(i.place)
+    limit v_room);
   if cardinality(v_runs) > 0 then
     insert into pipeline.quota_uses (pipeline_id, key, kind, closes_at, used)
     values (p_payer.pipeline_id, p_payer.key, 'starts',
       pipeline.window_end(p_payer.quota, 'starts'), cardinality(v_runs));
-    -- One start, one charge, however many stages it begins with. What another claim is just taking is its own to charge.
+    -- One start, one charge, however many stages it begins with. What another claim is
+    -- just taking is its own to charge.
     update pipeline.attempts a
     set uncounted = false
     where a.id in (
@@ -357,10 +365,12 @@ begin
 end
 $$;
 comment on function pipeline.charge_starts(pipeline.stages, pipeline.payer, bigint[]) is
-  'Charges a tenant with the starts among these attempts, as far as it has room, and puts back and returns the others.';
+  'Charges a tenant with the starts among these attempts, as far as it has room, and puts back '
+  'and returns the others.';
 
--- With them goes what the next claims would come upon, so that a tenant's thousands are put back by a few claims. Starts are
--- spread over the windows to come, so that each is put back about once, however many there are.
+-- With them goes what the next claims would come upon, so that a tenant's thousands are put
+-- back by a few claims. Starts are spread over the windows to come, so that each is put back
+-- about once, however many there are.
 create function pipeline.hold_back(
   p_stage pipeline.stages,
   p_payer pipeline.payer,
@@ -431,7 +441,8 @@ begin
 end
 $$;
 comment on function pipeline.due_of_payer(pipeline.stages, pipeline.payer, boolean) is
-  'Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only starts.';
+  'Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only '
+  'starts.';
 
 -- What is held back is not late: its bound moves with it.
 create function pipeline.put_back(
@@ -537,7 +548,8 @@ $$;
 comment on function pipeline.show_going(pipeline.stages, bigint[]) is
   'Takes the word that they are held back from attempts that go on, and from their entities.';
 
--- What was held back under numbers that are no longer those of the definition; the next claims ask the new ones.
+-- What was held back under numbers that are no longer those of the definition; the next claims
+-- ask the new ones.
 create function pipeline.let_go(p_pipeline pipeline.pipelines, p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -573,7 +585,8 @@ begin
 end
 $$;
 comment on function pipeline.let_go(pipeline.pipelines, int) is
-  'Makes due what is held back by a quota that was changed or dropped, so many at a time; returns how many it found.';
+  'Makes due what is held back by a quota that was changed or dropped, so many at a time; returns '
+  'how many it found.';
 
 -- Deleted and added in one statement, hence one snapshot: nothing is lost or counted twice.
 create function pipeline.sum_uses(p_limit int) returns void
@@ -617,7 +630,8 @@ begin
 end
 $$;
 comment on function pipeline.sum_uses(int) is
-  'Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows that are over.';
+  'Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows '
+  'that are over.';
 
 create function pipeline.sweep_quotas() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -629,7 +643,8 @@ begin
   for v_pipeline in
     select p.* from pipeline.pipelines p where p.quota_changed_at is not null order by p.id
   loop
-    -- For a minute it looks again: a claim that was under way may hold back by the former numbers.
+    -- For a minute it looks again: a claim that was under way may hold back by the former
+    -- numbers.
     if pipeline.let_go(v_pipeline, 5000) = 0
       and v_pipeline.quota_changed_at <= pipeline.now() - interval '1 minute' then
       update pipeline.pipelines p
@@ -674,6 +689,7 @@ full join held h using (pipeline_id, key, kind)
 join pipeline.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind;
 comment on view pipeline.quotas is
-  'What each tenant has used of its quota in the present window, of what is allowed, and how many attempts are held back for it.';
+  'What each tenant has used of its quota in the present window, of what is allowed, and how many '
+  'attempts are held back for it.';
 
 revoke all on all functions in schema pipeline from public;

@@ -79,6 +79,9 @@ class Bench {
   }
 
   async check(): Promise<void> {
+    const charged = `select sum(used)::int as used from pipeline.quota_uses group by pipeline_id, key, closes_at`;
+    const used = (await this.engine.rows<{ used: number }>(charged)).map((row) => row.used);
+    expect(Math.max(0, ...used), 'starts of a key in a window').toBeLessThanOrEqual(3);
     const busy = await this.engine.rows<{ key: string; count: number }>(
       `select i.key, count(*)::int from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
        join public.items i on i.id::text = r.entity_id where a.state in ('started', 'waiting') group by i.key`,
@@ -103,13 +106,22 @@ class Bench {
   }
 }
 
-test.for([1, 2, 3])(
-  'whatever happens, no limit is exceeded and nothing is forgotten (seed %i)',
-  async (seed, { engine }) => {
+const quota = { column: 'key', starts: { count: 3, per_seconds: 2 } };
+
+test.for([
+  [1, 'without a quota', undefined],
+  [2, 'without a quota', undefined],
+  [3, 'without a quota', undefined],
+  [4, 'with a quota', quota],
+  [5, 'with a quota', quota],
+] as const)(
+  'whatever happens, no limit is exceeded and nothing is forgotten (seed %i, %s)',
+  async ([seed, , quota], { engine }) => {
     await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
     const retry = { max_attempts: 3, backoff: { kind: 'list', seconds: [1, 5] } };
     const completion = { callback: true, deadline_seconds: 600 };
-    await engine.pipeline([{ name: 'only', kind: 'external', completion, limits, retry, max_workers: 10 }]);
+    const stages = [{ name: 'only', kind: 'external', completion, limits, retry, max_workers: 10 }];
+    await engine.define({ ...(await engine.pipeline(stages)), quota });
     const workers = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
     const bench = new Bench(engine, workers);
     const [steps] = fc.sample(fc.array(step, { minLength: 120, maxLength: 120 }), { seed, numRuns: 1 });
