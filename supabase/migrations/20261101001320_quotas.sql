@@ -176,6 +176,8 @@ comment on function pipeline.inherit_quotas(bigint[]) is
 create function pipeline.note_starts(p_run_ids bigint[], p_since timestamptz) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_ids bigint[];
 begin
   with recursive family as (
     select r.id
@@ -186,10 +188,16 @@ begin
     join pipeline.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
     join pipeline.runs c on c.fan_out_id = f.id
   )
-  update pipeline.attempts a
-  set uncounted = true
+  select array_agg(q.id)
+  into v_ids
   from family m
-  where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since;
+  cross join lateral (
+    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+    select a.id
+    from pipeline.attempts a
+    where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since
+    offset 0) q;
+  update pipeline.attempts a set uncounted = true where a.id = any (v_ids);
 end
 $$;
 comment on function pipeline.note_starts(bigint[], timestamptz) is

@@ -136,7 +136,7 @@ select pipeline.define($pipeline${
       "limits": {
         "concurrency": {
           "column": "account_id",
-          "limit": 40
+          "limit": 50
         }
       },
       "completion": {
@@ -202,7 +202,7 @@ select pipeline.define($pipeline${
       "limits": {
         "concurrency": {
           "column": "account_id",
-          "limit": 40
+          "limit": 50
         }
       },
       "completion": {
@@ -268,7 +268,7 @@ select pipeline.define($pipeline${
       "limits": {
         "concurrency": {
           "column": "account_id",
-          "limit": 40
+          "limit": 50
         }
       },
       "completion": {
@@ -335,7 +335,7 @@ select pipeline.define($pipeline${
       "limits": {
         "concurrency": {
           "column": "account_id",
-          "limit": 40
+          "limit": 50
         }
       },
       "completion": {

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startAtlases } from '../support/children.ts';
 import { chain, type Definition, type Engine, each, type Row, test } from '../support/engine.ts';
+import { planRows } from '../support/plan-rows.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, Worker } from '../support/worker.ts';
 
@@ -390,6 +391,22 @@ test('two sweeps at once lose nothing and count nothing twice', async ({ engine 
   await engine.sql.query('select pipeline.sum_uses(100)');
   await sweeping.query('commit');
   expect(await engine.value('select sum(used)::int from pipeline.quota_uses')).toBe(4);
+});
+
+test('neither a start nor a claim reads more, however much is held back', async ({ engine }) => {
+  await bounded(engine, { ...hourly(10), ...daily(100) }, chain(['one']));
+  const insert = `insert into public.items (key, one_status) select $1, 'queued' from generate_series(1, $2)`;
+  const claim = `select public.pipeline_claim('flow', 'one', gen_random_uuid(), gen_random_uuid(), 1, 10)`;
+  const read = (statement: string, values: unknown[] = []) => planRows(engine.database.superUrl, statement, values);
+  const few = await read(insert, ['a', 100]);
+  await takeAll(engine);
+  const before = await read(insert, ['b', 10]).then(() => read(claim));
+  expect(await read(insert, ['a', 2000])).toBeLessThan(25 * few);
+  await takeAll(engine);
+  expect(await engine.value('select sum(held)::int from pipeline.quotas')).toBe(2090);
+  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query(insert, ['c', 10]);
+  expect(await read(claim)).toBeLessThan(1.5 * before);
 });
 
 const starts = { count: 1, per_seconds: 60 };

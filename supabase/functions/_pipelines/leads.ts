@@ -25,7 +25,7 @@ const modelStage: Omit<FunctionStageInput, 'function'> = {
     byCode: { ...byCode, invalid_output: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 5] } } },
   },
   completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
-  limits: turns(40),
+  limits: turns(50),
 };
 
 /** From a company's web site to an outreach message. After a change run `npm run pipelines:sync`. */
