@@ -16,8 +16,11 @@ const inCode = [
 ];
 const inSql = [/'code', '([a-z_]+[a-z])'/g, /"code": "([a-z_]+)"/g, /\breport\(\s*'\w+',\s*'([a-z_]+)'/g, /(MR\d{3})/g];
 
-/** Codes that the code puts together: an agent's limits, and the services' own names. */
-const composed = ['turns', 'tokens', 'cost', 'time'].map((what) => `agent_${what}_exceeded`);
+/** Codes that the code puts together: an agent's limits, a quota's amounts, and the services' own names. */
+const composed = [
+  ...['turns', 'tokens', 'cost', 'time'].map((what) => `agent_${what}_exceeded`),
+  ...['starts', 'spending'].map((kind) => `quota_${kind}`),
+];
 
 async function codesIn(folder: string, ending: string, patterns: RegExp[]): Promise<string[]> {
   const files = await readdir(path.join(project, folder), { recursive: true });
