@@ -19,6 +19,8 @@ export interface FunctionsHost {
   logs(name: string): string[];
   /** The ids of its live processes: the one that takes requests last. */
   pids(name: string): number[];
+  /** Lets the next request start a new process, as the platform does beside a busy one; those there finish what they do. */
+  retire(name: string): void;
   /** Kills its processes with SIGKILL. The next request starts a new one. */
   kill(name: string): Promise<void>;
   /** Ends all functions with `beforeunload` and a moment's grace. */
@@ -104,6 +106,9 @@ export function createFunctionsHost({ folder, env, limits, watchdog, log }: Host
     handle,
     logs: (name) => [...linesOf(name)],
     pids: (name) => (processes.get(name) ?? []).map((worker) => worker.pid),
+    retire(name) {
+      for (const worker of processes.get(name) ?? []) worker.retire();
+    },
     async kill(name) {
       await each((worker) => worker.kill(), [name]);
     },

@@ -84,7 +84,7 @@ export async function expectOver(engine: Engine, accepted: Map<number, unknown>)
  * Stages whose columns differ from what the newest run of their row came to. Where that run failed before a stage could
  * begin, they may still show the run before it.
  */
-const unlike = (pipeline: string, table: string, stage: string) => `
+export const unlike = (pipeline: string, table: string, stage: string) => `
   select i.id, '${stage}' as stage, i.${stage}_status as shown, a.state, a.error from public.${table} i
   join lateral (select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
     where p.name = '${pipeline}' and r.entity_id = i.id::text and not exists (
@@ -97,8 +97,8 @@ const unlike = (pipeline: string, table: string, stage: string) => `
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end)`;
 
 /** Stages of one way of a cut-over that show something on a row whose newest run went the other way. */
-const forsaken = (pipeline: string, other: string, stage: string) => `
-  select i.id, '${stage}' as stage, i.${stage}_status as shown, i.${stage}_result as result from public.items i
+export const forsaken = (pipeline: string, other: string, stage: string, table = 'items') => `
+  select i.id, '${stage}' as stage, i.${stage}_status as shown, i.${stage}_result as result from public.${table} i
   where (i.${stage}_status <> 'pending' or i.${stage}_result is not null) and exists (
     select from pipeline.runs o join pipeline.pipelines p on p.id = o.pipeline_id where o.entity_id = i.id::text and p.name = '${other}' and not exists (
       select from pipeline.runs r join pipeline.pipelines q on q.id = r.pipeline_id where r.entity_id = i.id::text and q.name = '${pipeline}' and r.id > o.id))`;

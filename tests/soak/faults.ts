@@ -1,0 +1,174 @@
+// What happens to the machinery, and how it ends again.
+import pg from 'pg';
+import type { Campaign } from './campaign.ts';
+import { Choices, type FaultKind, type Step } from './plan.ts';
+import { type CallbackMood, serviceNames } from './services.ts';
+
+/** Ends a fault. It must succeed, or the next campaign would suffer. */
+export type Undo = () => Promise<void>;
+type Strike = (campaign: Campaign, choices: Choices) => Promise<Undo | undefined>;
+
+const strikes: Record<FaultKind, Strike> = {
+  'function killed': killFunction,
+  'zombie past its lease': stopFunction,
+  'Postgres killed': killPostgres,
+  'statement timeouts of 15 ms': shortenTimeouts,
+  'full disk': fillDisk,
+  'connections exhausted': exhaustConnections,
+  'queue of pg_net emptied': emptyQueue,
+  'dead service': killService,
+  'callbacks twice': (campaign) => handleCallbacks(campaign, 'twice'),
+  'callbacks late': (campaign) => handleCallbacks(campaign, 'late'),
+  'callbacks lost': (campaign) => handleCallbacks(campaign, 'lost'),
+  'callback forged': forgeCallback,
+  'rings duplicated': ringTwice,
+};
+
+/** Lets a fault strike and counts it, if there is anything to strike at. Answers how it ends, unless it is over at once. */
+export async function strike(campaign: Campaign, step: Step<FaultKind>): Promise<Undo | undefined> {
+  campaign.count(step.kind);
+  return campaign.attempt(step.kind, () => strikes[step.kind](campaign, new Choices(step)));
+}
+
+/** The functions that hold work at this moment, or, where none does, all of them that run. */
+async function functionsAtWork({ chaos }: Campaign): Promise<string[]> {
+  const rows = await chaos.asAdmin<{ name: string; busy: boolean }>(
+    `select s.function_name as name, bool_or(a.id is not null) as busy from pipeline.stages s
+     left join pipeline.attempts a on a.stage_id = s.id and a.state = 'started'
+     where s.function_name is not null group by 1 order by 1`,
+  );
+  const alive = rows.filter(({ name }) => chaos.stack.functions.pids(name).length > 0);
+  const busy = alive.filter((row) => row.busy);
+  return (busy.length > 0 ? busy : alive).map(({ name }) => name);
+}
+
+async function killFunction(campaign: Campaign, choices: Choices): Promise<undefined> {
+  const name = choices.oneOf([...(await functionsAtWork(campaign)), 'job-complete', 'job-poll']);
+  if (name) await campaign.chaos.stack.functions.kill(name);
+}
+
+/** A function is stopped, its leases expire, others take over what it held, and then it goes on as if nothing had been. */
+async function stopFunction(campaign: Campaign, choices: Choices): Promise<Undo | undefined> {
+  const { functions } = campaign.chaos.stack;
+  const name = choices.oneOf(await functionsAtWork(campaign));
+  if (!name) return undefined;
+  const pids = functions.pids(name);
+  for (const pid of pids) signal(pid, 'SIGSTOP');
+  // The platform would ask another isolate.
+  functions.retire(name);
+  await campaign.attempt('zombie past its lease', async () => {
+    await campaign.chaos.advance('2 minutes');
+    await campaign.chaos.sweep();
+  });
+  return async () => {
+    for (const pid of pids) signal(pid, 'SIGCONT');
+  };
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+async function killPostgres({ chaos }: Campaign): Promise<undefined> {
+  await chaos.stack.postgres.kill9();
+  await chaos.stack.postgres.start();
+}
+
+/** The Data API's roles get 15 ms a statement, too few for many a batch. */
+async function shortenTimeouts({ chaos }: Campaign): Promise<Undo> {
+  const set = (service: string, user: string) =>
+    chaos.asAdmin(
+      `alter role service_role ${service}; alter role authenticated ${user}; notify pgrst, 'reload config'`,
+    );
+  await set(`set statement_timeout = '15ms'`, `set statement_timeout = '15ms'`);
+  return async () => {
+    await set('reset statement_timeout', `set statement_timeout = '8s'`);
+  };
+}
+
+async function fillDisk({ chaos }: Campaign, choices: Choices): Promise<Undo> {
+  await chaos.asAdmin('update chaos.disk set full_share = $1', [choices.oneOf([0.1, 0.3, 1])]);
+  return async () => {
+    await chaos.asAdmin('update chaos.disk set full_share = 0');
+  };
+}
+
+/** Idle sessions take up every connection there is, those of the Data API included. */
+async function exhaustConnections({ chaos }: Campaign): Promise<Undo> {
+  const idle: pg.Client[] = [];
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: chaos.stack.dbUrl });
+    client.on('error', () => {});
+    await client.connect();
+    idle.push(client);
+  };
+  const takeAll = async () => {
+    for (;;) {
+      const taken = await Promise.allSettled(Array.from({ length: 8 }, connect));
+      if (taken.some(({ status }) => status === 'rejected')) return;
+    }
+  };
+  await takeAll();
+  await chaos.asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator'`);
+  await takeAll();
+  return async () => {
+    await Promise.all(idle.map((client) => client.end().catch(() => {})));
+  };
+}
+
+async function emptyQueue({ chaos }: Campaign): Promise<undefined> {
+  await chaos.asAdmin(
+    'delete from net.http_request_queue where id in (select id from net.http_request_queue for update skip locked)',
+  );
+}
+
+async function killService({ chaos }: Campaign, choices: Choices): Promise<Undo> {
+  const name = choices.oneOf(serviceNames);
+  if (name) chaos.services.dead.add(name);
+  return async () => {
+    if (name) chaos.services.dead.delete(name);
+  };
+}
+
+async function handleCallbacks({ chaos }: Campaign, mood: CallbackMood): Promise<Undo> {
+  chaos.services.mood = mood;
+  return async () => {
+    chaos.services.mood = 'passed on';
+    await chaos.services.deliverLate();
+  };
+}
+
+/** A callback as it came, but with another body, or with a signature that nobody made. It must get nowhere. */
+async function forgeCallback(campaign: Campaign, choices: Choices): Promise<undefined> {
+  const { services } = campaign.chaos;
+  const call = services.last ?? {
+    method: 'POST',
+    path: '/functions/v1/job-complete',
+    headers: { 'content-type': 'application/json', 'webhook-id': 'msg_forged', 'webhook-timestamp': '1700000000' },
+    body: JSON.stringify({ job_id: 'job-1', status: 'completed', result: {} }),
+  };
+  const headers = { ...call.headers, 'webhook-signature': 'v1,AAAA' };
+  // A callback that bears no signature of its own bears one in its address.
+  const path = call.path.replace(/signature=[^&]+/, 'signature=AAAA');
+  const body = choices.below(2) === 0 ? call.body : call.body.replace(/:"/, ':"forged ');
+  const { status, json } = await services.deliver({ ...call, headers, path, body });
+  if (status < 400 || json.verdict) campaign.troubles.push(`a forged callback was answered ${status} ${json.verdict}`);
+}
+
+/** A function with work in hand or before it hears its doorbell three times more. */
+async function ringTwice({ chaos }: Campaign, choices: Choices): Promise<undefined> {
+  const stages = await chaos.asAdmin<{ function: string; pipeline: string; stage: string }>(
+    `select s.function_name as function, p.name as pipeline, s.name as stage from pipeline.stages s
+     join pipeline.pipelines p on p.id = s.pipeline_id
+     where exists (select from pipeline.attempts a where a.stage_id = s.id and a.state in ('queued', 'started')) and s.function_name is not null
+     order by s.id`,
+  );
+  const rung = choices.oneOf(stages);
+  if (!rung) return;
+  const body = { pipeline: rung.pipeline, stage: rung.stage };
+  await chaos.rows('select pipeline.post($1, $2) from generate_series(1, 3)', [rung.function, JSON.stringify(body)]);
+}

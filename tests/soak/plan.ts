@@ -1,0 +1,122 @@
+// What a campaign will do, drawn from its seed alone: the same seed gives the same operations and faults in the same order.
+// Whom they strike is looked up when they are played (the third lead of those that are there by then), and who comes first
+// is up to the machine: so a seed that failed may pass when it is played again, and fail at the third try.
+import { randomNumbers } from '../support/mischief.ts';
+
+/** What users and operators do, and how often in comparison with one another. */
+export const operations = {
+  'insert leads': 4,
+  'insert a document': 3,
+  'insert a book': 1,
+  'queue many leads': 5,
+  'queue a document': 3,
+  'queue a book': 2,
+  'start anew': 2,
+  cancel: 3,
+  delete: 2,
+  reset: 2,
+  skip: 1,
+  retry: 2,
+  replay: 2,
+  decide: 4,
+  'turn the cut-over': 3,
+  pause: 2,
+  'go on': 2,
+  'hold a row': 3,
+  'time passes': 6,
+  sweep: 4,
+} as const;
+
+/** What happens to the machinery. Some are over at once; the others last for some steps. */
+export const faults = {
+  'function killed': 6,
+  'zombie past its lease': 4,
+  'Postgres killed': 2,
+  'statement timeouts of 15 ms': 3,
+  'full disk': 3,
+  'connections exhausted': 2,
+  'queue of pg_net emptied': 4,
+  'dead service': 4,
+  'callbacks twice': 3,
+  'callbacks late': 3,
+  'callbacks lost': 2,
+  'callback forged': 3,
+  'rings duplicated': 4,
+} as const;
+
+export type OperationKind = keyof typeof operations;
+export type FaultKind = keyof typeof faults;
+
+export interface Step<Kind = OperationKind | FaultKind> {
+  kind: Kind;
+  /** Chooses among what is there: each user of it takes the next number, from 0 up to (not including) a million. */
+  choices: number[];
+  /** For how many steps a fault goes on, where it is none of a moment. */
+  lasts: number;
+  /** Milliseconds until the next step. */
+  pauseMs: number;
+}
+
+/** Costly ones come once a campaign at most, so that 200 campaigns fit into half an hour. */
+const onceAtMost: string[] = ['Postgres killed', 'connections exhausted', 'insert a book'];
+const stepsOfCampaign = 26;
+const longestPauseMs = 160;
+
+export interface Plan {
+  seed: number;
+  /** Rows that are there and queued when it begins. */
+  opening: Step<OperationKind>[];
+  steps: Step[];
+}
+
+/** Draws the plan of a campaign. */
+export function drawPlan(seed: number): Plan {
+  const random = randomNumbers(seed);
+  const step = <Kind>(kind: Kind): Step<Kind> => ({
+    kind,
+    choices: Array.from({ length: 6 }, () => random(1_000_000)),
+    lasts: 2 + random(5),
+    pauseMs: random(longestPauseMs),
+  });
+  const opening: Step<OperationKind>[] = [step('insert leads'), step('insert a document'), step('insert a document')];
+  if (random(2) === 0) opening.push(step('insert a book'));
+  const seen = new Set<string>(opening.map(({ kind }) => kind));
+  const draw = (): OperationKind | FaultKind => {
+    const kinds: Record<string, number> = random(5) < 2 ? faults : operations;
+    const kind = weighted(kinds, random);
+    if (onceAtMost.includes(kind) && seen.has(kind)) return draw();
+    seen.add(kind);
+    return kind as OperationKind | FaultKind;
+  };
+  return { seed, opening, steps: Array.from({ length: stepsOfCampaign }, () => step(draw())) };
+}
+
+function weighted(kinds: Record<string, number>, random: (bound: number) => number): string {
+  const total = Object.values(kinds).reduce((sum, weight) => sum + weight, 0);
+  let left = random(total);
+  for (const [kind, weight] of Object.entries(kinds)) {
+    left -= weight;
+    if (left < 0) return kind;
+  }
+  throw new Error('the weights do not add up');
+}
+
+/** Takes the choices of a step one after the other. */
+export class Choices {
+  readonly #numbers: number[];
+  #next = 0;
+
+  constructor({ choices }: Step) {
+    this.#numbers = choices;
+  }
+
+  /** A number from 0 up to (not including) `bound`. */
+  below(bound: number): number {
+    return (this.#numbers[this.#next++ % this.#numbers.length] ?? 0) % bound;
+  }
+
+  /** One of them; undefined when there is none. */
+  oneOf<T>(list: readonly T[]): T | undefined {
+    return list[this.below(Math.max(list.length, 1))];
+  }
+}
