@@ -5,10 +5,13 @@ import { type Campaign, type RootName, rootNames, roots } from './campaign.ts';
 import type { ChaosStack } from './chaos-stack.ts';
 import { unpauseAll } from './operations.ts';
 
-const patienceMs = 90_000;
+const patienceMs = 240_000;
 const lookMs = 60;
-/** So long nothing may change before the clock is moved on, since somebody may be at work. */
-const stillMs = 1_200;
+/**
+ * So long nothing may change before the clock is moved on, since somebody may be at work: at first, and at the most. It
+ * doubles each time, so that a slow machine gets its work done between two expiries of its leases.
+ */
+const stillMs = { first: 1_000, most: 16_000 };
 
 /** Runs and what hangs on them that are not over. */
 const open = `(select count(*) from pipeline.runs where status = 'running')
@@ -29,7 +32,7 @@ const skipBackoff = `
 /** Brings every run to its end, moving the clock on where nothing else would happen. Throws when some never end. */
 async function finishAll({ chaos }: Campaign): Promise<void> {
   const deadline = Date.now() + patienceMs;
-  let [last, since, jumps] = ['', Date.now(), 0];
+  let [last, since, jumps, patience] = ['', Date.now(), 0, stillMs.first];
   for (;;) {
     if ((await chaos.value(`select (${open})::int`)) === 0) return;
     if (Date.now() > deadline) throw new Error(`some runs never end\n${await whatIsOpen(chaos)}`);
@@ -37,11 +40,12 @@ async function finishAll({ chaos }: Campaign): Promise<void> {
     if ((await chaos.rows(skipBackoff)).length > 0) await look(chaos);
     const now = await chaos.value<string>(state);
     if (now !== last) [last, since] = [now, Date.now()];
-    if (Date.now() - since > stillMs) {
+    if (Date.now() - since > patience) {
       // Past a lease first; then past a poll that found a queue; then past the deadline of a job that is lost for good.
       await chaos.advance(jumps % 4 === 3 ? '61 minutes' : '65 seconds');
       await look(chaos);
       jumps += 1;
+      patience = Math.min(patience * 2, stillMs.most);
       since = Date.now();
     }
     await pause(lookMs);
@@ -199,10 +203,13 @@ function findBoughtTwice({ chaos, troubles }: Campaign): void {
 async function countAll(campaign: Campaign): Promise<void> {
   const [counted] = await campaign.chaos.asAdmin<Record<string, number>>(
     `select (select count(*) from pipeline.runs)::int as runs, (select count(*) from pipeline.attempts)::int as attempts,
-       (select count(*) from pipeline.attempts where state = 'completed')::int as completed,
-       (select count(*) from pipeline.attempts where error ->> 'code' = 'lost_lease')::int as "leases lost"`,
+       (select count(*) from pipeline.attempts where state = 'completed')::int as completed`,
   );
   for (const [what, number] of Object.entries(counted ?? {})) campaign.count(what, number);
+  const failed = await campaign.chaos.asAdmin<{ code: string; number: number }>(
+    `select error ->> 'code' as code, count(*)::int as number from pipeline.attempts where state = 'failed' group by 1`,
+  );
+  for (const { code, number } of failed) campaign.count(`failed as ${code}`, number);
 }
 
 /** Ends a campaign and looks at what came of it; what is wrong stands in its troubles. */
