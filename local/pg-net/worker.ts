@@ -1,5 +1,6 @@
 // Sends what net.http_* queued, with the pace of the real pg_net: one transaction takes at most 200 requests, waits for
 // all of them, stores the responses and commits; then a second's pause.
+import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
 import { keepSession, pause } from '../database/session.ts';
 import { createSender, type QueuedRequest } from './send.ts';
@@ -15,6 +16,8 @@ export interface PgNet {
 /** Starts the worker on the database at `url` (a superuser). It finds its own way back after a crash of Postgres. */
 export function startPgNet(url: string, report: (message: string) => void): PgNet {
   const stopping = new AbortController();
+  // Every request of a batch listens for the end.
+  setMaxListeners(0, stopping.signal);
   const sender = createSender(stopping.signal);
   const done = keepSession(url, 'pg_net 0.20.0', stopping.signal, report, async (client) => {
     await client.query(`set search_path = ''`);
