@@ -41,8 +41,6 @@ async function play(campaign: Campaign): Promise<void> {
     for (const [place, step] of campaign.plan.steps.entries()) {
       await end(lasting.filter(({ ends }) => ends <= place));
       if (lasting.some(({ kind }) => kind === step.kind)) continue;
-      // Postgres cannot be killed under what has to be undone in it.
-      if (step.kind === 'Postgres killed') await end([...lasting]);
       const undo = isFault(step) ? await strike(campaign, step) : undefined;
       if (!isFault(step)) await playOperation(campaign, step as Step<OperationKind>);
       if (undo) lasting.push({ ends: place + step.lasts, kind: step.kind, undo });

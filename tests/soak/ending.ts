@@ -40,12 +40,15 @@ async function finishAll({ chaos }: Campaign): Promise<void> {
     if ((await chaos.rows(skipBackoff)).length > 0) await look(chaos);
     const now = await chaos.value<string>(state);
     if (now !== last) [last, since] = [now, Date.now()];
-    if (Date.now() - since > patience) {
-      // Past a lease first; then past a poll that found a queue; then past the deadline of a job that is lost for good.
-      await chaos.advance(jumps % 4 === 3 ? '61 minutes' : '65 seconds');
+    const isWorking = await chaos.value<boolean>(
+      `select exists (select from pipeline.attempts where state = 'started')`,
+    );
+    if (Date.now() - since > (isWorking ? patience : stillMs.first)) {
+      // Past a lease first, or a poll; then, where nobody holds anything, past the deadline of a job that is lost for good.
+      await chaos.advance(!isWorking && jumps % 2 === 1 ? '61 minutes' : '65 seconds');
       await look(chaos);
+      if (isWorking) patience = Math.min(patience * 2, stillMs.most);
       jumps += 1;
-      patience = Math.min(patience * 2, stillMs.most);
       since = Date.now();
     }
     await pause(lookMs);

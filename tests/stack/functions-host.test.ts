@@ -89,6 +89,15 @@ describe('the functions host', () => {
     expect(stack.functions.pids('background')).not.toContain(before);
   });
 
+  it('starts a new process beside one that was retired, which finishes what it does', async () => {
+    const worked = () => stack.functions.logs('background').filter((line) => line === 'worked 400').length;
+    await call('background/400');
+    const [before] = stack.functions.pids('background');
+    stack.functions.retire('background');
+    expect((await (await call('background/0')).json()).count).toBe(1);
+    await until(() => worked() === 1 && !stack.functions.pids('background').includes(before as number));
+  });
+
   it('answers 503 for a function that does not start, with the reason in its log', async () => {
     const answer = await call('broken');
     expect(answer.status).toBe(503);
