@@ -17,6 +17,8 @@ as $$
 declare
   v_wanted text := case
     when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$' then 'a whole number from 1 to 9999'
+    when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
+      then 'a whole number from 10000 to 99999999'
     when new.name = 'use_new_pipeline' and new.value not in ('true', 'false') then 'true or false' end;
 begin
   if v_wanted is not null then
@@ -31,6 +33,7 @@ create trigger settings_are_checked before insert or update on pipeline.settings
 
 insert into pipeline.settings (name, value, comment) values
   ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
+  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more alone fails as row_too_large. Read from here alone, at each claim.'),
   ('retention_days', '90', 'Days after which pipeline.prune() deletes finished runs.'),
   ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (pipeline.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by pipeline.sweep(); pipeline.doctor() reads it.');

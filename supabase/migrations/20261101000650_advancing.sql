@@ -119,7 +119,7 @@ begin
   if cardinality(v_runs) = 0 then
     return '{}';
   end if;
-  v_rows := pipeline.rows_of_entities(v_pipeline_id, array(select r.entity_id from unnest(v_runs) with ordinality u(id, place) join pipeline.runs r on r.id = u.id order by u.place));
+  v_rows := pipeline.rows_of_entities(v_pipeline_id, array(select r.entity_id from unnest(v_runs) with ordinality u(id, place) join pipeline.runs r on r.id = u.id order by u.place), null);
   return array(
     select r.id
     from unnest(v_runs, v_rows) u(id, entity)

@@ -65,6 +65,10 @@ create type pipeline.claimed as (
 );
 comment on type pipeline.claimed is 'A claimed attempt as its worker is told of it.';
 
+create type pipeline.built as (entity json, needs json, failure json);
+comment on type pipeline.built is
+  'The row of a claimed attempt and the results of its needs, or the failure to report in their place.';
+
 -- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
 create function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items pipeline.claimed[])
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -95,12 +99,12 @@ begin
   ), taken as (
     update pipeline.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.alone, a.retry_count, a.number,
+    returning a.id, a.run_id, a.alone, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
   )
-  select array_agg(t.id), array_agg(r.entity_id),
+  select array_agg(t.id order by t.queue_at, t.id), array_agg(r.entity_id order by t.queue_at, t.id),
     array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission,
-      t.number, t.alone)::pipeline.claimed),
+      t.number, t.alone)::pipeline.claimed order by t.queue_at, t.id),
     bool_or(t.alone)
   into attempt_ids, entity_ids, items, v_alone
   from taken t join pipeline.runs r on r.id = t.run_id;
@@ -148,59 +152,215 @@ begin
   return array(
     select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
       coalesce(a.submission_id, a.id), a.number, a.alone)::pipeline.claimed
-    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids) and a.token = p_token and a.state = 'started' order by a.queue_at, a.id);
+    from unnest(p_attempt_ids) with ordinality i(id, place)
+    join pipeline.attempts a on a.id = i.id
+    join pipeline.runs r on r.id = a.run_id
+    where a.token = p_token and a.state = 'started'
+    order by i.place);
 end
 $$;
-comment on function pipeline.held_items(uuid, bigint[]) is 'Those attempts of a claim that are still under it.';
+comment on function pipeline.held_items(uuid, bigint[]) is 'Those attempts of a claim that are still under it, in its order.';
 
 -- Built as json, not jsonb: it is read once, as text, by the function at the other end. What all or most of a batch have in
--- common, the version and its needs, is looked up once.
-create function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[]) returns json
+-- common, the version and its needs, is looked up once. Rows and results that measured_rows() has built already come along
+-- with why some are too large; else each may have p_each bytes, and a batch in which one may have more is null.
+create function pipeline.batch_of(
+  p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[],
+  p_each bigint, p_built pipeline.built[] default null
+) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows json[] := pipeline.rows_of_entities(p_stage.pipeline_id, p_entity_ids);
+  v_rows json[];
   v_version record;
+  v_within boolean;
   v_batch json;
 begin
+  if p_built is null then
+    v_rows := pipeline.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
+  end if;
   select v.id, v.number, vs.needs, array(select s.name from unnest(vs.needs) with ordinality n(id, place) join pipeline.stages s on s.id = n.id order by n.place) as names into v_version
   from pipeline.version_stages vs join pipeline.versions v on v.id = vs.version_id where vs.stage_id = p_stage.id order by v.id desc limit 1;
   -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
-  select json_agg(b) into v_batch from (
+  select json_agg(b), bool_and(b.entity is not null and b.needs is not null) into v_batch, v_within from (
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
       case when i.version_id = v_version.id then v_version.number else (select v.number from pipeline.versions v where v.id = i.version_id) end as version,
-      coalesce(i.entity, '{}') as entity, i.retry_count, i.submission, i.alone,
+      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.alone,
       -- A retry goes on with the execution of the stage that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
         select min(a.id) from pipeline.attempts a
         where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded
       ) end as execution,
-      coalesce(case when i.version_id = v_version.id then (
-        select json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
-        from pipeline.attempts n
-        where n.run_id = i.run_id and n.stage_id = any (v_version.needs) and n.state in ('completed', 'skipped') and not n.superseded)
-      else pipeline.needs_of(i.run_id, i.version_id, p_stage.id) end, '{}') as needs
-    from rows from (unnest(p_items), unnest(v_rows)) as i(attempt_id, run_id, entity_id, trace_id,
-      version_id, retry_count, submission, number, alone, entity)) b;
-  return coalesce(v_batch, '[]');
+      case
+        when p_built is not null then i.built_needs
+        when i.version_id <> v_version.id then pipeline.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
+        else (
+          select case when bool_or(z.most > p_each) is not true then coalesce(
+              json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
+                filter (where (z.most > p_each) is not true), '{}') end
+          from pipeline.attempts n
+          -- The most that its text may have, as in size_expression() of the chapter attaching.
+          cross join lateral (values (pg_column_size(n.output)::bigint
+            * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
+          where n.run_id = i.run_id
+            and n.stage_id = any (v_version.needs)
+            and n.state in ('completed', 'skipped')
+            and not n.superseded)
+      end as needs,
+      i.failure
+    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built)) as i(attempt_id, run_id, entity_id, trace_id,
+      version_id, retry_count, submission, number, alone, entity, built_entity, built_needs, failure)
+    -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask whether they are null.
+    offset 0) b;
+  if v_within then
+    return v_batch;
+  end if;
+  return case when cardinality(p_items) > 0 then null else '[]' end;
 end
 $$;
-comment on function pipeline.batch_of(pipeline.stages, uuid, pipeline.claimed[], text[]) is 'Claimed attempts as their worker reads them, each with its entity''s row and the results of its needs.';
+comment on function pipeline.batch_of(pipeline.stages, uuid, pipeline.claimed[], text[], bigint, pipeline.built[]) is
+  'Claimed attempts as their worker reads them, each with its entity''s row and the results of its needs; null where one may have more than p_each bytes.';
 
-create function pipeline.needs_of(p_run_id bigint, p_version_id int, p_stage_id int) returns json
+-- One row at a time. Of what is stored the size is known before it is fetched; what that leaves open shows once it is
+-- built. The first row that the others leave no room for ends the batch.
+create function pipeline.measured_rows(
+  p_stage pipeline.stages, p_items pipeline.claimed[], p_entity_ids text[], p_bytes bigint
+) returns pipeline.built[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- What else the batch says of an item.
+  c_frame constant int := 500;
+  -- What is longer than Postgres can write out counts as a gigabyte.
+  c_unwritable constant bigint := 1073741824;
+  v_stored bigint[] := pipeline.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
+  v_used bigint := 0;
+  v_size bigint;
+  v_row pipeline.built;
+  v_rows pipeline.built[] := '{}';
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    v_size := c_frame + coalesce(v_stored[v_i], 0)
+      + pipeline.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
+    if v_size <= p_bytes then
+      exit when v_used + v_size > p_bytes;
+      v_row := pipeline.built_row(p_stage, p_items[v_i]);
+      v_size := c_frame + coalesce(
+        octet_length(v_row.entity::text)::bigint + octet_length(v_row.needs::text), c_unwritable);
+    end if;
+    if v_size > p_bytes then
+      v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
+        'the row and the results that stage %s needs have %s bytes, but a worker takes %s (setting batch_bytes); '
+        'shorten the row, then retry it', p_stage.name, v_size, p_bytes)))::pipeline.built;
+      v_size := c_frame;
+    end if;
+    exit when v_used + v_size > p_bytes;
+    v_used := v_used + v_size;
+    v_rows[v_i] := v_row;
+  end loop;
+  return v_rows;
+end
+$$;
+comment on function pipeline.measured_rows(pipeline.stages, pipeline.claimed[], text[], bigint) is
+  'The rows of as many items, from the first, as have p_bytes together, with the results of their needs; one that alone has more comes with the failure to report.';
+
+create function pipeline.built_row(p_stage pipeline.stages, p_item pipeline.claimed) returns pipeline.built
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return row(
+    coalesce((pipeline.rows_of_entities(p_stage.pipeline_id, array[p_item.entity_id], null))[1], '{}'),
+    pipeline.needs_of(p_item.run_id, p_item.version_id, p_stage.id, null),
+    null)::pipeline.built;
+exception
+  -- Postgres makes no text of over a gigabyte, which a number such as 1e100000 comes to when it is written out.
+  when program_limit_exceeded or out_of_memory then
+    return null;
+end
+$$;
+comment on function pipeline.built_row(pipeline.stages, pipeline.claimed) is
+  'The row of an item and the results of its needs; null where Postgres cannot write them out.';
+
+-- A batch whose rows are small, as nearly all are, is built in one go. Where that cannot be told beforehand, its rows are
+-- measured one by one: a few per cent more work for rows of ten kilobytes, and a tenth of all for rows of one.
+create function pipeline.fill_batch(
+  p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[],
+  out batch json, out kept int
+)
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bytes bigint := (select s.value::bigint from pipeline.settings s where s.name = 'batch_bytes');
+  v_built pipeline.built[];
+begin
+  kept := cardinality(p_items);
+  batch := pipeline.batch_of(p_stage, p_token, p_items, p_entity_ids, v_bytes / (2 * greatest(kept, 1)));
+  if pg_column_size(batch) <= v_bytes then
+    return;
+  end if;
+  v_built := pipeline.measured_rows(p_stage, p_items, p_entity_ids, v_bytes);
+  kept := cardinality(v_built);
+  batch := pipeline.batch_of(p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+end
+$$;
+comment on function pipeline.fill_batch(pipeline.stages, uuid, pipeline.claimed[], text[]) is
+  'The batch of as many items, from the first, as the setting batch_bytes allows; kept says how many.';
+
+create function pipeline.needs_of(p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint)
+returns json
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return (
+  if 100 * pipeline.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
+    return null;
+  end if;
+  return coalesce((
     select json_object_agg(s.name, n.output)
     from pipeline.version_stages vs
     join pipeline.attempts n on n.run_id = p_run_id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
     join pipeline.stages s on s.id = n.stage_id
+    where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
+end
+$$;
+comment on function pipeline.needs_of(bigint, int, int, bigint) is 'The results of what a stage of a run needs, by the names of the stages; null where they may have more than p_each bytes.';
+
+create function pipeline.size_of_needs(p_run_id bigint, p_version_id int, p_stage_id int) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(sum(pg_column_size(n.output)), 0)
+    from pipeline.version_stages vs
+    join pipeline.attempts n on n.run_id = p_run_id
+      and n.stage_id = any (vs.needs)
+      and n.state in ('completed', 'skipped')
+      and not n.superseded
     where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
 end
 $$;
-comment on function pipeline.needs_of(bigint, int, int) is 'The results of what a stage of a run needs, by the names of the stages; null when it needs nothing.';
+comment on function pipeline.size_of_needs(bigint, int, int) is
+  'The bytes of the results that a stage of a run needs, as they are stored.';
+
+-- What its bytes kept out of a batch goes back as if it had never been claimed: at its place in the queue, and with what
+-- the claim took of the stage's limits.
+create function pipeline.give_back(p_stage pipeline.stages, p_token uuid, p_kept bigint[], p_back bigint[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pipeline.attempts a
+  set state = 'queued', token = null, started_at = null
+  where a.id = any (p_back) and a.token = p_token and a.state = 'started';
+  update pipeline.claims c
+  set attempt_ids = p_kept
+  where c.token = p_token;
+  if p_stage.limits is not null then
+    perform pipeline.give_back_limits(p_stage, p_kept, p_back);
+  end if;
+end
+$$;
+comment on function pipeline.give_back(pipeline.stages, uuid, bigint[], bigint[]) is
+  'started → queued for those attempts of a claim, made in this transaction, that its batch has no room for.';
 
 -- pg_cron stalls now and then, so workers and callbacks look after the sweep as well: an answer that says so has its
 -- receiver call pipeline_sweep(), in a transaction of its own.
@@ -217,7 +377,7 @@ comment on function pipeline.sweep_due() is 'Whether the last sweep is over a mi
 
 -- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
 -- something to fold.
-create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items json, p_wait_ms int default null) returns json
+create function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items json, p_wait_ms int default null, p_cut boolean default false) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -225,11 +385,11 @@ begin
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
     'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then pipeline.ring_list(p_ring) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
-    'sweep_due', pipeline.sweep_due(),
+    'sweep_due', pipeline.sweep_due(), 'cut', p_cut,
     'fold', case when p_stage.kind = 'map' or (select p.is_child from pipeline.pipelines p where p.id = p_stage.pipeline_id) then pipeline.parents_to_fold('{}') else '{}' end);
 end
 $$;
-comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], json, int) is 'Builds the answer to pipeline_claim and pipeline_complete. wait_ms: how long a worker that got nothing, because of limits, may wait before it asks again.';
+comment on function pipeline.claim_answer(pipeline.stages, text, text, json, int[], json, int, boolean) is 'Builds the answer to pipeline_claim and pipeline_complete. wait_ms: how long a worker that got nothing, because of limits, may wait before it asks again. cut: it got less than it asked for and there was, since its batch has all the bytes that one may have.';
 
 create function pipeline.stage_open(p_stage pipeline.stages) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -247,18 +407,23 @@ as $$
 declare
   v_claim record;
   v_wait_ms int;
-  v_batch json := '[]';
+  v_filled record;
+  v_taken int;
+  v_cut boolean := false;
   v_ring int[] := array_remove(p_done.ready, p_stage.id);
   v_open boolean := pipeline.stage_open(p_stage);
 begin
+  select '[]'::json as batch, 0 as kept into v_filled;
   if p_stage.limits is null then
     v_claim := pipeline.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
   else
     v_claim := pipeline.claim_limited(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end, p_done.verdicts is null);
     v_wait_ms := v_claim.wait_ms;
   end if;
+  v_taken := cardinality(v_claim.attempt_ids);
   if p_stage.counted and v_claim.token is not null then
     v_claim.items := pipeline.keep_to_quotas(p_stage, v_claim.token, v_claim.attempt_ids);
+    v_claim.attempt_ids := array(select i.attempt_id from unnest(v_claim.items) i);
     v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
     if cardinality(v_claim.items) = 0 then
       -- All of it was held back: there may be another tenant's work behind it.
@@ -267,16 +432,24 @@ begin
     end if;
   end if;
   if v_claim.token is not null then
-    perform pipeline.project_started(p_stage, v_claim.entity_ids);
-    -- A user's trigger may have ended one of them there and then.
-    if v_claim.items is null or cardinality(v_claim.items) > (select count(*) from pipeline.attempts a where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
+    if v_claim.items is null then
       v_claim.items := pipeline.held_items(v_claim.token, v_claim.attempt_ids);
       v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
     end if;
-    v_batch := pipeline.batch_of(p_stage, v_claim.token, v_claim.items, v_claim.entity_ids);
+    v_filled := pipeline.fill_batch(p_stage, v_claim.token, v_claim.items, v_claim.entity_ids);
+    v_cut := v_filled.kept < cardinality(v_claim.attempt_ids);
+    if v_cut then
+      perform pipeline.give_back(p_stage, v_claim.token, v_claim.attempt_ids[:v_filled.kept], v_claim.attempt_ids[v_filled.kept + 1:]);
+      v_claim.attempt_ids := v_claim.attempt_ids[:v_filled.kept];
+    end if;
+    perform pipeline.project_started(p_stage, v_claim.entity_ids[:v_filled.kept]);
+    -- A user's trigger may have ended one of them there and then.
+    if v_filled.kept > (select count(*) from pipeline.attempts a where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
+      v_filled := pipeline.held_batch(p_stage, v_claim.token, v_claim.attempt_ids);
+    end if;
     -- A full claim with more behind it: that is how a stage scales out. One that must be alone
     -- fills its host.
-    if (cardinality(v_claim.attempt_ids) >= p_limit or (v_claim.items[1]).alone)
+    if (v_taken >= p_limit or v_cut or (v_claim.items[1]).alone)
       and pipeline.live_workers(p_stage.id) < p_stage.max_workers
       and pipeline.has_ready_work(p_stage.id) then
       v_ring := v_ring || p_stage.id;
@@ -288,20 +461,42 @@ begin
     v_ring := pipeline.take_rings(v_ring, p_stage.id);
   end if;
   return pipeline.claim_answer(p_stage, case when not v_open then 'refused' when v_claim.token is null then 'empty' else 'working' end,
-    case when not v_open then 'the stage or its pipeline is switched off' end, v_batch, v_ring, p_done.verdicts, v_wait_ms);
+    case when not v_open then 'the stage or its pipeline is switched off' end, v_filled.batch, v_ring, p_done.verdicts, v_wait_ms, v_cut);
 end
 $$;
 comment on function pipeline.claim_next(pipeline.stages, pipeline.workers, int, int, record) is 'The claiming half of pipeline_claim and pipeline_complete.';
+
+-- Of a batch that was handed out before. A row may have grown since: what has no room any more is released.
+create function pipeline.held_batch(
+  p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], out batch json, out kept int
+)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items pipeline.claimed[] := pipeline.held_items(p_token, p_attempt_ids);
+begin
+  select f.batch, f.kept into batch, kept
+  from pipeline.fill_batch(p_stage, p_token, v_items, array(select i.entity_id from unnest(v_items) i)) f;
+  if kept < cardinality(v_items) then
+    perform pipeline.record_items(pipeline.parse_items((
+      select json_agg(json_build_object('attempt', i.attempt_id, 'token', p_token, 'outcome', 'released'))
+      from unnest(v_items[kept + 1:]) i), 'attempt'));
+  end if;
+end
+$$;
+comment on function pipeline.held_batch(pipeline.stages, uuid, bigint[]) is
+  'The batch of those attempts of a claim that are still under it, as far as the setting batch_bytes allows.';
 
 create function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_items pipeline.claimed[];
+  v_held record;
 begin
-  v_items := pipeline.held_items(p_worker.last_token, (select c.attempt_ids from pipeline.claims c where c.token = p_worker.last_token));
+  v_held := pipeline.held_batch(p_stage, p_worker.last_token,
+    (select c.attempt_ids from pipeline.claims c where c.token = p_worker.last_token));
   update pipeline.workers w set heartbeat_at = pipeline.now() where w.id = p_worker.id;
-  return pipeline.claim_answer(p_stage, case when cardinality(v_items) = 0 then 'empty' else 'working' end, 'repeated answer', pipeline.batch_of(p_stage, p_worker.last_token, v_items, array(select i.entity_id from unnest(v_items) i)),
+  return pipeline.claim_answer(p_stage, case when v_held.kept = 0 then 'empty' else 'working' end, 'repeated answer', v_held.batch,
     pipeline.followers_with_work(p_stage.id), p_done.verdicts);
 end
 $$;

@@ -250,7 +250,7 @@ declare
   v_strange record;
 begin
   select i.key, i.entity_id, i.entity ->> p_child.entity_key as spelling into v_strange
-  from unnest(p_item_keys, p_entity_ids, pipeline.rows_of_entities(p_child.id, p_entity_ids)) i(key, entity_id, entity)
+  from unnest(p_item_keys, p_entity_ids, pipeline.rows_of_entities(p_child.id, p_entity_ids, null)) i(key, entity_id, entity)
   where i.entity is null or i.entity ->> p_child.entity_key <> i.entity_id limit 1;
   if v_strange.spelling is not null then
     raise exception 'item % names the row % of table %, whose own spelling is %', v_strange.key, v_strange.entity_id, p_child.entity_table, v_strange.spelling

@@ -307,6 +307,24 @@ end
 $$;
 comment on function pipeline.claim_limited(pipeline.stages, uuid, uuid, int, boolean) is 'claim() for a stage with limits. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.';
 
+-- The claim has passed the stage's gate, so that nobody else writes this row or the stage's lanes.
+create function pipeline.give_back_limits(p_stage pipeline.stages, p_kept bigint[], p_back bigint[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pipeline.free_slots(p_back);
+  update pipeline.gates g
+  set tokens = g.tokens + cardinality(p_back)
+  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.laned then
+    perform pipeline.give_back_turns(p_stage, p_kept, p_back);
+  end if;
+end
+$$;
+comment on function pipeline.give_back_limits(pipeline.stages, bigint[], bigint[]) is
+  'Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does not keep.';
+
 create function pipeline.sweep_limits(p_pipeline_id int) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -398,13 +398,49 @@ begin
     return;
   end if;
   token := v_token;
-  select array_agg(a.id), array_agg(r.entity_id) into attempt_ids, entity_ids
-  from unnest(v_taken) i join pipeline.attempts a on a.id = i join pipeline.runs r on r.id = a.run_id;
+  select array_agg(a.id order by i.place), array_agg(r.entity_id order by i.place) into attempt_ids, entity_ids
+  from unnest(v_taken) with ordinality i(id, place)
+  join pipeline.attempts a on a.id = i.id
+  join pipeline.runs r on r.id = a.run_id;
   insert into pipeline.claims (token, worker_id, host, expires_at, alone, attempt_ids)
   values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
 end
 $$;
 comment on function pipeline.claim_lanes(pipeline.stages, uuid, uuid, int, pipeline.gates) is 'The claim of a stage with lanes: by turns, the higher class of priority first.';
+
+-- A lane that got nothing after all goes to the front, so that one with large rows cannot be served before it for ever. One
+-- that got less than it might have has had its turn, and is announced like any lane in which something arrives.
+create function pipeline.give_back_turns(p_stage pipeline.stages, p_kept bigint[], p_back bigint[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first bigint := coalesce((
+    select min(l.turn) from pipeline.lanes l where l.stage_id = p_stage.id and l.turn is not null), 0);
+begin
+  with back as materialized (
+    select a.lane, min(a.queue_at) as due_at, min(u.place) as place,
+      a.lane in (select k.lane from pipeline.attempts k where k.id = any (p_kept)) as served
+    from unnest(p_back) with ordinality u(id, place)
+    join pipeline.attempts a on a.id = u.id
+    where a.lane is not null
+    group by a.lane
+  ), announced as (
+    insert into pipeline.arrivals (stage_id, lane, due_at)
+    select p_stage.id, b.lane, b.due_at
+    from back b
+    where b.served
+  )
+  insert into pipeline.lanes as l (stage_id, lane, priority, turn)
+  select p_stage.id, b.lane, left(b.lane, 1)::smallint, v_first - row_number() over (order by b.place desc)
+  from back b
+  where not b.served
+  on conflict on constraint lanes_pkey do update
+  set turn = excluded.turn, due_at = null;
+end
+$$;
+comment on function pipeline.give_back_turns(pipeline.stages, bigint[], bigint[]) is
+  'Puts the lanes of attempts that a claim does not keep back in turn.';
 
 create function pipeline.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable set search_path = pg_catalog, pg_temp

@@ -6,7 +6,7 @@
 --   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
 --   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
---   leads__metadata(ids)            what runs copy, where declared
+--   leads__metadata(ids)            what runs copy, where declared         leads__sizes(ids)                how large the rows are
 --   leads__quota_keys(ids)          whose quota runs count against, where there is one
 
 create function pipeline.stage_columns(p_stage text) returns text[]
@@ -170,6 +170,73 @@ as $$
 $$;
 comment on function pipeline.written_rows(pipeline.pipelines, text, text[], text[], text) is 'Source of the column in which a pipeline''s __intake function collects what was written to one stage''s status.';
 
+-- What a row has in bytes, as an expression over its columns. As stored: read from the rows' headers and pointers, so that
+-- nothing is fetched or unpacked. At most: what it may come to as JSON. Packing saves no more than 99 of 100 bytes; and the
+-- text of a jsonb value that is not packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
+create function pipeline.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  -- bigint, since a row may have several columns of a gigabyte.
+  select '0::bigint + ' || string_agg(
+    case
+      when t.typlen > 0 then '64'
+      when coalesce(nullif(t.typbasetype, 0), t.oid) in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+        then format('coalesce(octet_length(x.%I), 0)', a.attname)
+      when p_at_most then format('coalesce(pg_column_size(x.%1$I)::bigint '
+        '* case when pg_column_compression(x.%1$I) is null then 8 else 100 end, 0)', a.attname)
+      else format('coalesce(pg_column_size(x.%I), 0)', a.attname)
+    end, ' + ' order by a.attnum)
+  from pg_attribute a
+  join pg_type t on t.oid = a.atttypid
+  where a.attrelid = p_table and a.attname = any (p_columns)
+$$;
+comment on function pipeline.size_expression(regclass, name[], boolean) is
+  'Source of the size of a row x in bytes: as it is stored, or as it is at most when made JSON.';
+
+-- A row that may be larger than p_each is not built at all.
+create function pipeline.write_rows(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_columns name[] := array(
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (p_engine_columns)
+    order by a.attnum);
+  v_row text := format('(select %s from %s e where e.%I = i.id::%s) x',
+    (select string_agg(format('e.%I', c.name), ', ' order by c.place)
+     from unnest(v_columns) with ordinality c(name, place)),
+    p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+begin
+  execute format($f$
+create or replace function pipeline.%1$I(p_ids text[], p_each bigint) returns json[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select case when (p_each < %3$s) is not true then to_json(x) end from %2$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+end $$$f$, p_pipeline.name || '__rows', v_row,
+    pipeline.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true));
+  execute format($f$
+create or replace function pipeline.%1$I(p_ids text[]) returns bigint[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select %3$s from %2$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+end $$$f$, p_pipeline.name || '__sizes', v_row,
+    pipeline.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false));
+end
+$write$;
+comment on function pipeline.write_rows(pipeline.pipelines, text, text[]) is
+  'Creates the __rows and __sizes functions of a pipeline. A column that is added later is neither sent nor counted until attach() is called again.';
+
 create function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
@@ -184,17 +251,7 @@ begin
   end if;
   return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked);
 end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
-  execute format($f$
-create or replace function pipeline.%1$I(p_ids text[]) returns json[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  return array(
-    select (select to_json(x) from (select %5$s from %3$s e where e.%2$I = i.id::%4$s) x)
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $$$f$, p_pipeline.name || '__rows', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
-    (select string_agg(format('e.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
-     where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped and a.attname <> all (p_engine_columns)));
+  perform pipeline.write_rows(p_pipeline, p_key_type, p_engine_columns);
   -- A column that was renamed since must not make a user's own write fail.
   execute case when p_pipeline.metadata_column is null then format('drop function if exists pipeline.%I(text[])', p_pipeline.name || '__metadata') else format($f$
 create or replace function pipeline.%1$I(p_ids text[]) returns jsonb[]
@@ -238,7 +295,7 @@ create or replace trigger %4$I before update of %3$I on %2$s for each row when (
     p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key, 'millrace_' || p_pipeline.name || '_key');
 end
 $write$;
-comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __metadata, __deleted and __key functions of a pipeline.';
+comment on function pipeline.write_common_functions(pipeline.pipelines, text, text[]) is 'Creates the __lock, __rows, __sizes, __metadata, __deleted and __key functions of a pipeline.';
 
 create function pipeline.write_by_stage(p_function text, p_arguments text, p_branches text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -404,9 +461,12 @@ begin
   perform pipeline.write_way('lock_entities', '(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', v_ids,
     array(select format('return pipeline.%I(p_ids, p_wait);', n || '__lock') from unnest(v_names) n),
     'locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys got.');
-  perform pipeline.write_way('rows_of_entities', '(p_pipeline_id int, p_ids text[]) returns json[]', v_ids,
-    array(select format('return pipeline.%I(p_ids);', n || '__rows') from unnest(v_names) n),
-    'rows of a pipeline''s entities in the order of their keys, without the engine''s columns.');
+  perform pipeline.write_way('rows_of_entities', '(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', v_ids,
+    array(select format('return pipeline.%I(p_ids, p_each);', n || '__rows') from unnest(v_names) n),
+    'rows of a pipeline''s entities in the order of their keys, without the engine''s columns; null for one that may have more than p_each bytes.');
+  perform pipeline.write_way('sizes_of_entities', '(p_pipeline_id int, p_ids text[]) returns bigint[]', v_ids,
+    array(select format('return pipeline.%I(p_ids);', n || '__sizes') from unnest(v_names) n),
+    'the bytes of what rows_of_entities() would build of each entity, as they are stored.');
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from pipeline.pipelines p where p.metadata_column is not null;
   perform pipeline.write_way('metadata_of_entities', '(p_pipeline_id int, p_ids text[]) returns jsonb[]', v_ids,
     array(select format('return pipeline.%I(p_ids);', n || '__metadata') from unnest(v_names) n),
@@ -418,7 +478,7 @@ begin
     'the projecting statements of all pipelines.');
 end
 $write$;
-comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities, metadata_of_entities and project_entities, which lead to the functions of each pipeline.';
+comment on function pipeline.write_dispatch() is 'Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and project_entities, which lead to the functions of each pipeline.';
 
 create function pipeline.attach(p_pipeline text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

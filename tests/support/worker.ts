@@ -15,6 +15,7 @@ export interface Claimed {
   retry_count: number;
   submission: number;
   alone: boolean;
+  failure: { code: string; message: string } | null;
 }
 
 export interface Verdict {
@@ -36,6 +37,7 @@ export interface ClaimAnswer {
   stage: Row;
   batch: Claimed[];
   ring: Ring[];
+  cut: boolean;
 }
 
 export type CompleteAnswer = ClaimAnswer & { items: Verdict[] };
