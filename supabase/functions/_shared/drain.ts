@@ -1,10 +1,12 @@
 import type { Budget } from './budget.ts';
+import { ClaimSize } from './claim-size.ts';
 import { type Engine, EngineRefusal } from './engine-client.ts';
 import type { Claim, Completion, Item, Outcome, OutcomeItem, StageLimits } from './engine-contract.ts';
 import { messageOf } from './errors.ts';
 import type { Folder } from './fold.ts';
 import { HeldItems } from './held-items.ts';
 import type { Log } from './log.ts';
+import { portionsOf } from './portions.ts';
 import { renewLeases } from './renew-leases.ts';
 import type { Ringer } from './ring.ts';
 
@@ -39,6 +41,7 @@ const LONGEST_IDLE_MS = 5_000;
 export class Drain {
   private readonly worker = crypto.randomUUID();
   private readonly held: HeldItems;
+  private readonly size = new ClaimSize();
   private limits: StageLimits;
   private seq = 0;
   private closed = false;
@@ -122,7 +125,10 @@ export class Drain {
     if (this.held.ready(Date.now()).length > 0) {
       if (this.held.running > 0 && !this.unloading) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
       const items = this.held.ready(Date.now());
-      await this.save(items, this.freeSlots(items.length));
+      const portions = portionsOf(items);
+      const last = portions.pop() ?? [];
+      for (const portion of portions) await this.save(portion, 0);
+      await this.save(last, this.freeSlots(last.length));
     } else if (Date.now() >= refill) {
       await this.claim();
     }
@@ -132,7 +138,7 @@ export class Drain {
 
   private async claim(): Promise<void> {
     // A first claim is made whatever the isolate has used up before, so that every invocation gets something done.
-    const limit = this.seq === 0 ? this.capacity() : this.freeSlots(0);
+    let limit = this.seq === 0 ? this.capacity() : this.freeSlots(0);
     const answer = await this.o.engine.claim({
       pipeline: this.o.pipeline,
       stage: this.o.stage,
@@ -140,15 +146,33 @@ export class Drain {
       host: this.o.host,
       seq: this.seq + 1,
       limit,
+      afterTimeout: (tried) => {
+        limit = this.size.timedOut(tried);
+        return limit;
+      },
     });
     this.accept(answer, limit);
   }
 
-  /** A call the engine refuses as a whole is halved, so that one item it cannot take spoils no other. */
-  private async save(items: OutcomeItem[], limit: number): Promise<void> {
+  /**
+   * A call the engine refuses as a whole is halved, so that one item it cannot take spoils no other. One that took too long
+   * is repeated without its claim, for what is finished must not wait until the claim is small enough.
+   */
+  private async save(items: OutcomeItem[], wanted: number): Promise<void> {
+    let limit = wanted;
     let answer: Completion;
     try {
-      answer = await this.o.engine.complete({ worker: this.worker, seq: this.seq + 1, items, limit });
+      answer = await this.o.engine.complete({
+        worker: this.worker,
+        seq: this.seq + 1,
+        items,
+        limit,
+        afterTimeout: (tried) => {
+          if (tried > 0) this.size.timedOut(tried);
+          limit = 0;
+          return limit;
+        },
+      });
     } catch (error) {
       if (!(error instanceof EngineRefusal)) throw error;
       if (items.length > 1) {
@@ -194,6 +218,7 @@ export class Drain {
       },
     });
     this.held.add(answer.batch);
+    if (limit > 0) this.size.answered(answer.cut, this.held.size);
     this.sawEmpty = limit > 0 && answer.batch.length === 0;
     this.refillPause = this.sawEmpty ? Math.min(this.refillPause * 2, LONGEST_REFILL_PAUSE_MS) : FIRST_REFILL_PAUSE_MS;
     this.waitMs = this.sawEmpty && answer.wait_ms != null ? Math.max(answer.wait_ms, SHORTEST_WAIT_MS) : null;
@@ -208,7 +233,7 @@ export class Drain {
   /** How many items can be taken once `sent` of those held are recorded. */
   private freeSlots(sent: number): number {
     if (!this.mayClaim()) return 0;
-    return Math.max(0, this.capacity() - this.held.size + sent);
+    return this.size.next(this.capacity(), this.held.size - sent);
   }
 
   private capacity(): number {

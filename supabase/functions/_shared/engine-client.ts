@@ -45,12 +45,15 @@ export interface Engine {
     host: string;
     seq: number;
     limit: number;
+    /** What to claim instead of `limit` after the database has cancelled the call, which took too long. */
+    afterTimeout?(limit: number): number;
   }): Promise<contract.Claim>;
   complete(call: {
     worker: string;
     seq: number;
     items: contract.OutcomeItem[];
     limit: number;
+    afterTimeout?(limit: number): number;
   }): Promise<contract.Completion>;
   /** Renews all leases of a worker; of the attempts it names, `lost` are those that are no longer its own. */
   renew(worker: string, attempts: number[]): Promise<z.output<typeof contract.renewAnswer>>;
@@ -95,10 +98,13 @@ export type JobName = contract.JobOrigin | { job_id: string };
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
+/** The SQLSTATE of a statement that was cancelled, mostly by its timeout: nothing of it stays. */
+const QUERY_CANCELED = '57014';
 
 /**
- * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated unchanged until `retryUntil`
- * (epoch milliseconds): every function takes a repeat as the same call. `renew` is tried once, its timer repeats it,
+ * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated until `retryUntil` (epoch
+ * milliseconds), unchanged, since every function takes a repeat as the same call; only a claim that the database has
+ * cancelled, so that nothing of it stays, may ask for less the next time. `renew` is tried once, its timer repeats it,
  * and so is `fold`, which the sweep repeats. When an answer says that the sweep itself is late, it is called in the background.
  */
 export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
@@ -107,9 +113,11 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
   async function call<S extends z.ZodType, N extends keyof EngineFunctions>(
     schema: S,
     name: N,
-    args: EngineArgs<N>,
+    given: EngineArgs<N>,
     once = false,
+    afterTimeout: (args: EngineArgs<N>) => EngineArgs<N> = (args) => args,
   ): Promise<z.output<S>> {
+    let args = given;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const answer = await tryCall(rpc, name, args);
       if (!answer.error) return readAnswer(schema, name, answer.data);
@@ -120,8 +128,15 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
       if (once || Date.now() + pause >= retryUntil()) throw new EngineUnavailable(said);
       log.warn('the engine did not answer, trying again', { rpc: name, status: answer.status, error: said });
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
+      if (answer.error.code === QUERY_CANCELED) args = afterTimeout(args);
     }
   }
+
+  /** The same call with the limit that its caller chooses after a timeout. */
+  const claimLess =
+    (choose?: (limit: number) => number) =>
+    <A extends { p_limit: number }>(args: A): A =>
+      choose ? { ...args, p_limit: choose(args.p_limit) } : args;
 
   const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'pipeline_sweep', {}, true), log);
   const seen = <A extends { sweep_due: boolean }>(answer: A): A => {
@@ -131,21 +146,28 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
 
   return {
     claim: (c) =>
-      call(contract.claimAnswer, 'pipeline_claim', {
-        p_pipeline: c.pipeline,
-        p_stage: c.stage,
-        p_worker: c.worker,
-        p_host: c.host,
-        p_seq: c.seq,
-        p_limit: c.limit,
-      }).then(seen),
+      call(
+        contract.claimAnswer,
+        'pipeline_claim',
+        {
+          p_pipeline: c.pipeline,
+          p_stage: c.stage,
+          p_worker: c.worker,
+          p_host: c.host,
+          p_seq: c.seq,
+          p_limit: c.limit,
+        },
+        false,
+        claimLess(c.afterTimeout),
+      ).then(seen),
     complete: (c) =>
-      call(contract.completeAnswer, 'pipeline_complete', {
-        p_worker: c.worker,
-        p_seq: c.seq,
-        p_items: c.items,
-        p_limit: c.limit,
-      }).then(seen),
+      call(
+        contract.completeAnswer,
+        'pipeline_complete',
+        { p_worker: c.worker, p_seq: c.seq, p_items: c.items, p_limit: c.limit },
+        false,
+        claimLess(c.afterTimeout),
+      ).then(seen),
     renew: (worker, attempts) =>
       call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker, p_attempts: attempts }, true),
     leave: (worker, handOver) =>

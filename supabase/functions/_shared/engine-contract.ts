@@ -18,6 +18,8 @@ const item = z.object({
   /** The first attempt of this execution of the stage: retries go on from it, a reset begins another. */
   execution: z.number(),
   alone: z.boolean(),
+  /** Why the engine hands out neither row nor results: to be reported, as a permanent failure, in the handler's place. */
+  failure: z.object({ code: z.string(), message: z.string() }).nullish(),
 });
 
 const verdict = z.object({
@@ -43,6 +45,8 @@ const admitted = z.object({
   ring: z.array(ring),
   /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
   wait_ms: z.number().nullish(),
+  /** Whether the batch has all the bytes that one may have, and more is queued. */
+  cut: z.boolean().default(false),
   fold,
   sweep_due,
 });

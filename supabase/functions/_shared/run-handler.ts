@@ -49,6 +49,7 @@ export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
 async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
   const { stage, item, limits, env, controller } = run;
   try {
+    if (item.failure) throw new PermanentError(item.failure.code, item.failure.message);
     const faults = settingsFaults([workerSettings, ...stage.settings], env);
     if (faults.length > 0) throw new MisconfiguredError(faults.join(' '));
     const given = { entity: item.entity, needs: item.needs };
