@@ -48,7 +48,11 @@ create table public.leads (
   messaging_error text,
   messaging_retry_count int not null default 0,
   messaging_started_at timestamptz,
-  messaging_completed_at timestamptz
+  messaging_completed_at timestamptz,
+
+  -- Only on what people write: what the engine writes must never be refused.
+  constraint leads_email_length check (octet_length(email) <= 1000),
+  constraint leads_company_url_length check (octet_length(company_url) <= 8000)
 ) with (fillfactor = 50);
 -- No index on a projected column: it would end HOT updates. The queue has its own index in pipeline.attempts.
 create index leads_by_account on public.leads (account_id, created_at);

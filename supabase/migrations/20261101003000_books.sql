@@ -69,6 +69,9 @@ create table public.books (
   assemble_started_at timestamptz,
   assemble_completed_at timestamptz,
 
+  -- Only on what people write. A path is no longer than Storage takes.
+  constraint books_title_length check (octet_length(title) <= 4000),
+  constraint books_source_path_length check (octet_length(source_path) <= 1024),
   -- The functions read Storage with the rights of the project: a path must not lead them into another account's folder. It
   -- becomes part of a URL, so it has no character that a URL reads as something else: no %, \, ?, # and none that is invisible.
   constraint books_source_in_own_folder check (
