@@ -75,6 +75,7 @@ table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column deadline_at timestamp with time zone
   column error jsonb
   column finished_at timestamp with time zone
+  column held boolean not null default false
   column id bigint not null generated always as identity
   column job_id text
   column job_started_at timestamp with time zone
@@ -96,6 +97,7 @@ table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column submission_id bigint
   column superseded boolean not null default false
   column token uuid
+  column uncounted boolean not null default false
   column usage jsonb
   constraint attempts_number_key UNIQUE (run_id, stage_id, number)
   constraint attempts_pkey PRIMARY KEY (id)
@@ -104,6 +106,7 @@ table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_by_job ON pipeline.attempts USING btree (hashtextextended(job_id, (0)::bigint)) WHERE ((job_id IS NOT NULL) AND (service <> ALL (ARRAY['children'::text, 'decision'::text, 'by_hand'::text])))
   CREATE INDEX attempts_by_lane ON pipeline.attempts USING btree (stage_id, lane, queue_at, id) WHERE ((lane IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_submission ON pipeline.attempts USING btree (submission_id) WHERE (submission_id IS NOT NULL)
+  CREATE INDEX attempts_held ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (held AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_late ON pipeline.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
   CREATE INDEX attempts_of_jobs ON pipeline.attempts USING btree (stage_id, finished_at) WHERE ((job_id IS NOT NULL) AND (finished_at IS NOT NULL))
   CREATE INDEX attempts_ready ON pipeline.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
@@ -185,6 +188,12 @@ view pipeline.dead_letters
   column run_id bigint
   column stage text
   as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, a.error ->> 'message'::text AS error_message, a.retry_count, a.finished_at AS failed_at, NOT (EXISTS ( SELECT FROM pipeline.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (pipeline.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM pipeline.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.attempts a ON a.run_id = r.id AND a.state = 'failed'::pipeline.attempt_state AND NOT a.superseded JOIN pipeline.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::pipeline.run_status AND NOT (EXISTS ( SELECT FROM pipeline.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
+table pipeline.dropped_metadata
+  column id bigint not null generated always as identity
+  column metadata_id bigint not null
+  constraint dropped_metadata_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX dropped_metadata_pkey ON pipeline.dropped_metadata USING btree (id)
+sequence pipeline.dropped_metadata_id_seq
 table pipeline.fan_outs with (fillfactor=50)
   column attempt_id bigint not null
   column cancelled integer not null default 0
@@ -293,12 +302,16 @@ view pipeline.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.service, o.job_id, o.overtaken_job_id, o.error, o.lane, o.output, o.usage FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::pipeline.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM pipeline.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state])) AND NOT n.superseded)) AND pipeline.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::pipeline.attempt_state, 'started'::pipeline.attempt_state, 'waiting'::pipeline.attempt_state, 'completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::pipeline.attempt_state, 'skipped'::pipeline.attempt_state, 'failed'::pipeline.attempt_state, 'cancelled'::pipeline.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::pipeline.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, a.error ->> 'message'::text AS error FROM pipeline.runs r JOIN pipeline.pipelines p ON p.id = r.pipeline_id JOIN pipeline.version_stages vs ON vs.version_id = r.version_id JOIN pipeline.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.uncounted, o.held, o.service, o.job_id, o.overtaken_job_id, o.error, o.lane, o.output, o.usage FROM pipeline.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 view pipeline.paused
   column pipeline text
   column remedy text
   column stage text
   as  SELECT p.name AS pipeline, s.name AS stage, format('select pipeline.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM pipeline.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM pipeline.version_stages vs JOIN pipeline.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
+type pipeline.payer
+  column key text
+  column pipeline_id integer
+  column quota jsonb
 table pipeline.pipelines
   column created_at timestamp with time zone not null default pipeline.now()
   column current_version_id integer
@@ -311,6 +324,8 @@ table pipeline.pipelines
   column metadata_column text
   column name text not null
   column projection text not null
+  column quota jsonb
+  column quota_changed_at timestamp with time zone
   column replaces_id integer
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
@@ -334,6 +349,30 @@ view pipeline.queue_depth
   column stage text
   column started bigint
   as  SELECT p.name AS pipeline, s.name AS stage, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at <= pipeline.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state AND a.queue_at > pipeline.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::pipeline.attempt_state) AS started, min(a.queue_at) FILTER (WHERE a.state = 'queued'::pipeline.attempt_state) AS oldest_due_at FROM pipeline.stages s JOIN pipeline.pipelines p ON p.id = s.pipeline_id LEFT JOIN pipeline.attempts a ON a.stage_id = s.id AND a.queue_at IS NOT NULL GROUP BY p.name, s.id, s.name ORDER BY p.name, s.id;
+table pipeline.quota_uses with (autovacuum_vacuum_scale_factor=0.02)
+  column closes_at timestamp with time zone not null
+  column id bigint not null generated always as identity
+  column key text not null
+  column kind text not null
+  column pipeline_id integer not null
+  column summed boolean not null default false
+  column used numeric not null
+  constraint quota_uses_kind_known CHECK ((kind = ANY (ARRAY['starts'::text, 'spending'::text])))
+  constraint quota_uses_pkey PRIMARY KEY (id)
+  CREATE INDEX quota_uses_by_end ON pipeline.quota_uses USING btree (closes_at)
+  CREATE INDEX quota_uses_by_key ON pipeline.quota_uses USING btree (pipeline_id, key, kind, closes_at)
+  CREATE INDEX quota_uses_to_sum ON pipeline.quota_uses USING btree (id) WHERE (NOT summed)
+  CREATE UNIQUE INDEX quota_uses_pkey ON pipeline.quota_uses USING btree (id)
+sequence pipeline.quota_uses_id_seq
+view pipeline.quotas
+  column allowed numeric
+  column held bigint
+  column key text
+  column kind text
+  column next_at timestamp with time zone
+  column pipeline text
+  column used numeric
+  as  WITH used AS ( SELECT u_1.pipeline_id, u_1.key, u_1.kind, sum(u_1.used) AS used FROM pipeline.quota_uses u_1 WHERE u_1.closes_at > pipeline.now() GROUP BY u_1.pipeline_id, u_1.key, u_1.kind ), held AS ( SELECT r.quota_of AS pipeline_id, r.quota_key AS key, substr(a.error ->> 'code'::text, 7) AS kind, count(*) AS held, min(a.queue_at) AS next_at FROM pipeline.attempts a JOIN pipeline.runs r ON r.id = a.run_id WHERE a.held AND a.queue_at IS NOT NULL AND a.state = 'queued'::pipeline.attempt_state GROUP BY r.quota_of, r.quota_key, (substr(a.error ->> 'code'::text, 7)) ) SELECT p.name AS pipeline, key, kind, COALESCE(u.used, 0::numeric) AS used, COALESCE(p.quota #>> ARRAY[kind, 'count'::text], p.quota #>> ARRAY[kind, 'usd'::text])::numeric AS allowed, COALESCE(h.held, 0::bigint) AS held, h.next_at FROM used u FULL JOIN held h USING (pipeline_id, key, kind) JOIN pipeline.pipelines p ON p.id = pipeline_id ORDER BY p.name, (COALESCE(h.held, 0::bigint)) DESC, key, kind;
 type pipeline.ready
   column run_id bigint
   column stage_id integer
@@ -345,6 +384,12 @@ table pipeline.rings
   CREATE INDEX rings_by_stage ON pipeline.rings USING btree (stage_id, rung_at)
   CREATE UNIQUE INDEX rings_pkey ON pipeline.rings USING btree (id)
 sequence pipeline.rings_id_seq
+table pipeline.run_metadata
+  column id bigint not null generated by default as identity
+  column value jsonb not null
+  constraint run_metadata_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX run_metadata_pkey ON pipeline.run_metadata USING btree (id)
+sequence pipeline.run_metadata_id_seq
 table pipeline.runs with (fillfactor=80)
   column created_at timestamp with time zone not null
   column entity_id text not null
@@ -352,9 +397,11 @@ table pipeline.runs with (fillfactor=80)
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
   column item_key text
-  column metadata jsonb
+  column metadata_id bigint
   column pipeline_id integer not null
   column priority smallint not null default 0
+  column quota_key text
+  column quota_of integer
   column status pipeline.run_status not null default 'running'::pipeline.run_status
   column took_place_of bigint
   column trace_id uuid not null default gen_random_uuid()
@@ -362,6 +409,7 @@ table pipeline.runs with (fillfactor=80)
   constraint runs_pkey PRIMARY KEY (id)
   constraint runs_priority_bounds CHECK (((priority >= 0) AND (priority <= 9)))
   CREATE INDEX runs_by_entity ON pipeline.runs USING btree (entity_id, pipeline_id, id)
+  CREATE INDEX runs_by_metadata ON pipeline.runs USING btree (metadata_id) WHERE (metadata_id IS NOT NULL)
   CREATE INDEX runs_of_live_children ON pipeline.runs USING btree (fan_out_id) WHERE ((status = 'running'::pipeline.run_status) AND (fan_out_id IS NOT NULL))
   CREATE UNIQUE INDEX runs_by_item ON pipeline.runs USING btree (fan_out_id, item_key) WHERE (fan_out_id IS NOT NULL)
   CREATE UNIQUE INDEX runs_one_live ON pipeline.runs USING btree (pipeline_id, entity_id) WHERE (status = 'running'::pipeline.run_status)
@@ -397,6 +445,7 @@ table pipeline.stages
   column batch_size integer not null
   column callback boolean not null default false
   column child jsonb
+  column counted boolean not null default false
   column deadline interval
   column deadline_from text not null default 'start'::text
   column decision jsonb
@@ -727,7 +776,7 @@ table public.document with (fillfactor=50) row level security
   column monolith_status text not null default 'pending'::text
   column source_path text not null
   constraint document_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text))
-  constraint document_metadata_length CHECK ((octet_length((metadata)::text) <= 100000))
+  constraint document_metadata_length CHECK ((octet_length((metadata)::text) <= 65536))
   constraint document_org_form CHECK ((clerk_org_id ~ '^[A-Za-z0-9_-]{1,100}$'::text))
   constraint document_pkey PRIMARY KEY (id)
   constraint document_source_in_own_folder CHECK ((starts_with(source_path, ((metadata ->> 'clerk_org_id'::text) || '/'::text)) AND (source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$'::text) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
@@ -1019,11 +1068,11 @@ view public.pipeline_phase with (security_invoker=true)
   grant select to authenticated
   grant select to service_role
 function pipeline.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59fe02f2b88253952e22563cb1c87af9
-function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bfe5acfe7db62e6b285bab1c59f920
+function pipeline.add_children(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 12e3da21babde4cffa12cfa999cf7bc4
 function pipeline.address_ends(p_items pipeline.work[], p_locked bigint[], OUT items pipeline.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7713d70d7deac2735041ce25deb0bcad
 function pipeline.admit_arrivals(p_stage_id integer, p_gate pipeline.gates, p_room integer) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 6997499a3971a7e99d2ee50232a8d0cc
 function pipeline.adopt_attempts(p_stage pipeline.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ed8a6f058620b231eed517ec0087bbb6
-function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7757e580b6610577105868e24b6fda4b
+function pipeline.adopt_runs(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 87f0ee081df622146c49fd634cd935b6
 function pipeline.advance(p_stage_id integer, p_run_ids bigint[], OUT ready pipeline.ready[], OUT followers integer[], OUT names text[], OUT laned boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a46ae619548d01245cc8ad9cdf2d629b
 function pipeline.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bee4e5b5988878d84f9ec12ee53fe07a
 function pipeline.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 578af31db27a06f0bef993c971878296
@@ -1032,21 +1081,24 @@ function pipeline.append_turns(p_attempt pipeline.attempts, p_turns jsonb, OUT a
 function pipeline.apply_results(p_stage_id integer, p_items pipeline.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a173fae8d018d501806abfa3c473cbf
 function pipeline.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 404e9e153fd5e00a94d90e0d77546b58
 function pipeline.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4438bf342b56b9b3302af8e60115bc6
-function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cc7a875e125472a87f928499df49213
+function pipeline.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f47de630b50d744c95edf0de2d7f9fc
 function pipeline.attach_lanes(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b4fa7ef011dd050bbf544ed5e56c48f
+function pipeline.attach_quota(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9b43646c474b7fac7ca8a9881c60eeb
 function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body ef88bc3924ab32a25ee2fa6e05a7c6ac
 function pipeline.attempt_of_job(p_job_id text) returns pipeline.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body 60c30108559ef63cb6309e68014d0853
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], p_each bigint, p_built pipeline.built[] DEFAULT NULL::pipeline.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 392ca4d36ffced4b43f1b002c478c4c8
 function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31d2b772b04d6f9a9b6240a327cd48b4
 function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
-function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 463d103666ee73f0f2d2f2be25d081f6
+function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ed75ab3e9286358fb1159bff81e5ae2
 function pipeline.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c95212f8f72d025f810fb5e61268e1f
 function pipeline.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 40bd42d97c2825ea1d43d235642fdad1
 function pipeline.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f67fed03378b227f0fa2d302a7f126cb
 function pipeline.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e697b05ac58dd0b2a04e2376899b72d5
 function pipeline.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
+function pipeline.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51464d674993c0448ff40077bc745f51
 function pipeline.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
 function pipeline.books__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function pipeline.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
@@ -1056,8 +1108,10 @@ function pipeline.built_row(p_stage pipeline.stages, p_item pipeline.claimed) re
 function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab97a2adcceb4c03e873590db0133b62
 function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e26b46edd78d17b31ccdc8e169aadc12
 function pipeline.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4817e97af209d1a90effd3c9822025eb
+function pipeline.charge_starts(p_stage pipeline.stages, p_payer pipeline.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e5f41f5924e23a48ccc59b38fb00e3fb
 function pipeline.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 723fc5c6788636983f4094064058b7fa
 function pipeline.check_agent(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d1a1bdf12078337d89aa37d1e5b3d8c5
+function pipeline.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e979add38d30b475b4322b5c15fb032b
 function pipeline.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body c976ee596656951853f8ec51e02b1a5e
 function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1c6aa9ca38d4ce24699923eeb02badad
 function pipeline.check_backoff(p_stage jsonb, p_path text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body a45c2d1c7682dc46706b491ee34ed2b7
@@ -1072,11 +1126,11 @@ function pipeline.check_condition_names(p_stage jsonb, p_definition jsonb) retur
 function pipeline.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 709851095875d88254a1e5bc90be0619
 function pipeline.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8f845c540f25c7693efdd9256c4568d
 function pipeline.check_decision(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d519cb6e0181d19d7e2b8ddc84af9665
-function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 212d778eaedb93e496c4bea43ef95c45
+function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d1a848a41a84a169b1d4245353ee57c
 function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23bfd1efcaba0873d1a717dd7b787587
 function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9da6154898a9faa7cb1ad17069d1f940
 function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ee9d6a10b53c8b770c594888f6fd8f31
-function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 29f1c6f6d21ee1cd484f36bdf184a325
+function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 97188acc37df95ffbdd8c7fd5e0a9bdd
 function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function pipeline.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
 function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
@@ -1090,6 +1144,7 @@ function pipeline.check_number(p_stage jsonb, p_path text[], p_min numeric, p_ma
 function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 723fd7d70d7236da6803be3bba5aaa5e
 function pipeline.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ea2a1fa3882d4d4808d1ed38eb3b5fd
 function pipeline.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fadbdeec59c660863542ea0666b228f0
+function pipeline.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d3098c368756f3cac527078ea8d39ccb
 function pipeline.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4990600a5cf4ba8667e2cd5eba138748
 function pipeline.check_replaces(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0314fcda4c1351c03b41523e97745132
 function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c5d84f5531e00d14800cb3def7d11a80
@@ -1117,21 +1172,22 @@ function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, 
 function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 62071afd993dac6542a4d43ac109a2bc
 function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 862c677aa97818e38ebf34abaf0eee1a
 function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7a2df580f3f7d717d0f06e4bd4562587
-function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body d439832be109a97049a8b790ddc4b271
+function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 3832a24ffdf052768473647b53730c27
 function pipeline.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5022d1d7c0d5d8089402df0d0e2872f3
 function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4430efa62d29cbfff3553b52eb0f4962
 function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
 function pipeline.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aef5abd99f466a03b00937880aab9b16
-function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae91f213934518890f3afb3712368994
+function pipeline.complete(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c11084c6dcf57acdfbb6e536d4d6aec
 function pipeline.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 69b2691d88a8c61198e33567fff10a9f
 function pipeline.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f59e8fc176d1d794eb95bc1d0c871330
 function pipeline.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body e8015fa8f90b2125d6dca0253ba54cf5
+function pipeline.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1fadb166e74aaff5deeb06e99f290d12
 function pipeline.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 88bb82649d217d6da5358ae9973e81a2
 function pipeline.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b92550760388cd804fdaeeb1f7a4eb95
 function pipeline.count_consecutive(p_fan_out pipeline.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d34f650b980cda4f3555fee853f31a4d
 function pipeline.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d9a8c75384bfdfde8502e8116e8ee4d
-function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 20c32c9db350a12758368fc399500712
-function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5030e1c4ec45daa599dc8432b67d2009
+function pipeline.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d2af6de145c79695be9dd5f116629e24
+function pipeline.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b3437266b82bde5a64118b4b28f7f1f
 function pipeline.detach_old(p_pipeline pipeline.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc7e9054794cfda23ac0765002b6ba08
 function pipeline.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 53e938302678f564a960aa1a91631ca9
 function pipeline.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body af0b31a2b215a233ca871e84a211b9cb
@@ -1141,6 +1197,7 @@ function pipeline.document_monolith__key() returns trigger language plpgsql vola
 function pipeline.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function pipeline.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a4be138fa74dfcec8a826a3e9dc9c92
 function pipeline.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2eca2ab14ceb1d5d434201b634bdcc1d
+function pipeline.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 808925bca9be228824244443378aefa2
 function pipeline.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3ceafc87d10c4afc46a13f6336115
 function pipeline.document_monolith__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
 function pipeline.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
@@ -1148,9 +1205,11 @@ function pipeline.document_monolith__started(p_stage text, p_now timestamp with 
 function pipeline.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 367d8ca8cdeaeaf18c67c89cdad0a2ea
 function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 07274519630bee6a73c89512a965d4a5
 function pipeline.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dfac11d451fb907248534366ffd8ada
 function pipeline.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function pipeline.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 01d4350f8fe53e833b4c5fa43c7d6a66
 function pipeline.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 899837577a141c0f08bf020f572507b0
+function pipeline.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 639128785f987684d86b4020754c90c4
 function pipeline.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
 function pipeline.documents__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77520d2cbf302ddac2071291d18c8ea8
 function pipeline.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
@@ -1158,13 +1217,14 @@ function pipeline.documents__started(p_stage text, p_now timestamp with time zon
 function pipeline.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d89adc3f98642f06fe3c69b855a8372e
 function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cce0c66b541d9e76eab6c3c0f0302ac
 function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d3c125ab89d7eef547ad85330311ce8
+function pipeline.due_of_payer(p_stage pipeline.stages, p_payer pipeline.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9eb5b1e69103edb35ea62814095641a
 function pipeline.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
 function pipeline.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f143d8ddc6f8afab91702abb769aa810
 function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c5783812d2c75aa416c3a1d9d36b9a40
 function pipeline.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 778a2fde78956c0c4e2d65f3d16fd624
 function pipeline.end_turns(p_stage pipeline.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd8108b7dcdc12009eda899c01869b50
 function pipeline.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d19ef2d3f839d8044618da2d3e6b7e0a
-function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 08f0ef8751433fd7fbc2006b46a13d18
+function pipeline.fail(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 79b6f90fa4879363b45eabbbd92d9ab8
 function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d0f2f467c98b6df30aaca7d2c151eb7f
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 32725107a1a675f4d3b2b2158c8a976f
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
@@ -1191,7 +1251,7 @@ function pipeline.function_named(p_name text, p_arguments text) returns regproce
 function pipeline.give_back(p_stage pipeline.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d3d5cb9b6d0dc82b6ee81488217d5c25
 function pipeline.give_back_limits(p_stage pipeline.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c583e8fe8bdf4963384adbad6e8124
 function pipeline.give_back_turns(p_stage pipeline.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b1852925b35034df7723801596bf1d33
-function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b72e0933704dad88543950140a75fe2
+function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee909f066d90f48c318e1b0712a5f51d
 function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9e89fcf548da347253a815172abc22f
 function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270
@@ -1199,18 +1259,21 @@ function pipeline.has_ready_work(p_stage_id integer) returns boolean language pl
 function pipeline.held_batch(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 685b3d235fe633a19421362f080b9786
 function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba11bf29d7ba57fff9d4094f91667c73
 function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba347e0b8fdb3dd42951ceb11887bfeb
+function pipeline.hold_back(p_stage pipeline.stages, p_payer pipeline.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c8efa2a539b91802f88919650e07d4e
 function pipeline.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 49a88b30f5ceb96961c30cedf7fe0583
+function pipeline.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
 function pipeline.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f01a38a74f6aaa4b02debfb9f1fbf322
 function pipeline.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 759d432128799283257e475f33fd2db7
 function pipeline.hold_stage(p_run bigint, p_stage text, OUT run pipeline.runs, OUT version_stage pipeline.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a60f2358fd6cc74eebd0108c6a580bf
 function pipeline.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5694671c22514654250a8bea344ed5a2
+function pipeline.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 39b89e9e665e65412d37a04bd73a6b97
 function pipeline.intake_body(p_pipeline pipeline.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body fe95ce58d35d4398a757e8f1a54c501e
 function pipeline.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 50f8cd1126a6e902d054a8992c7362fd
 function pipeline.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
 function pipeline.is_last_word(p_attempt pipeline.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 578730f420cfcb2718f96bb29f20a340
 function pipeline.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7862813a20f63eccf93d8fb72b07a6f5
 function pipeline.is_only_root(p_stage pipeline.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a1df32f0d69bc92fd592c878943c1be0
-function pipeline.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body b4fdda2c02e75909d094ef99af3caebb
+function pipeline.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body e3a28ad74e3ae37e697d54627544cfa6
 function pipeline.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function pipeline.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 87d5153577662dd8fac041b55e3acc1f
 function pipeline.join_children(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae252ca81e9da319e66acdfc5870122d
@@ -1218,8 +1281,10 @@ function pipeline.json_is(p_value jsonb, p_type text) returns boolean language p
 function pipeline.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
 function pipeline.judge(p_items pipeline.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33d656f89877c7615a088ceffec999ea
 function pipeline.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 1a01b7968cca02afbc0747d80de111dc
+function pipeline.keep_to_quota(p_stage pipeline.stages, p_payer pipeline.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32dd75954543e9e9194a80e26df75deb
+function pipeline.keep_to_quotas(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee8aed31552b4028f56416ff0b627fbb
 function pipeline.key_of_row(p_pipeline pipeline.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
-function pipeline.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 798324beb295aa286c18c5295fdfa639
+function pipeline.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a1a3c2aaf38fafa76fbb5fcdc6017c04
 function pipeline.lane_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
 function pipeline.lane_keys(p_stage pipeline.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa7f973bf70325be319179873ad32bc3
 function pipeline.lanes_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
@@ -1230,13 +1295,17 @@ function pipeline.late_runs(p_stage_id integer) returns bigint language plpgsql 
 function pipeline.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1a68572532c8a4c44bb66c0e3e1df9ab
 function pipeline.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 1eccca85fe301955fc0e9dbafa9ef75b
 function pipeline.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
+function pipeline.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbbebb95b77ae764604a5d2ff30e461
 function pipeline.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
 function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
+function pipeline.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5d40b042841d0df8593ffc912a0542a8
 function pipeline.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
 function pipeline.leads__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function pipeline.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function pipeline.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
 function pipeline.leave_children(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body beab60fc0c62f55a00b4461461500f50
+function pipeline.let_go(p_pipeline pipeline.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 89775d2fcb2e1b12aebc7460bb3f6712
+function pipeline.limit_error(p_limit text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3709f1f55c280f7096c88988d7a369e4
 function pipeline.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 51a1f7aff9923ddf0cc27a4cf6c3c06f
 function pipeline.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 2888343c090ec0ff8ccd59663c10d7f3
 function pipeline.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 298943072a33e95dd5db25b6233da258
@@ -1247,16 +1316,21 @@ function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids te
 function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function pipeline.may_claim(p_stage pipeline.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 67069cc596b60fa765ba9bf19b009966
 function pipeline.measured_rows(p_stage pipeline.stages, p_items pipeline.claimed[], p_entity_ids text[], p_bytes bigint) returns pipeline.built[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c661d1326088d1010328e50076357c
+function pipeline.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body fb6d333b0b1524d8139e6ea6b232de41
+function pipeline.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body f56c6ae8e7af2fea98abec526d79beea
 function pipeline.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a74a1016a86f050f4b93cd9f6cd26f1
 function pipeline.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c41dd8f42b1475c6f7cbc933b1aaf693
 function pipeline.must_stay(p_worker pipeline.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 701cb9df7697c19480a1674da897ea46
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
+function pipeline.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body da9056753c3410bea55204d3bcac8eb3
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
 function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 62ffbeb6ad4885111ad887def15afcd4
-function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e3cb21cd020d45dfdcaba09b295c40f
+function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f80c32cc31a46574b1e332bd1e43011
 function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc34bf6a34a07916f4f3a0a27b05d654
 function pipeline.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 876fa08e03096d05fa2653c3d0e52c19
 function pipeline.note_in_flight(p_stage pipeline.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eab2b1c73bae5051a734f3e6d2db183e
+function pipeline.note_spending(p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 086e6b755dc474f0c7ec163747a8fa85
+function pipeline.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b3371f8e60c3bff97cde740ce180179
 function pipeline.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function pipeline.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0147bb4de415636ee60180fac89ebe95
 function pipeline.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 842648bb1f0c0f1e6349aba910619d18
@@ -1272,7 +1346,8 @@ function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) retur
 function pipeline.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
 function pipeline.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d3b22e0d29b3e3a81bd9cd83918d59c
-function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d576f02af95da59e1a894f20d90bafb
+function pipeline.parents_without_child(p_child pipeline.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 41bddea6bb1a0b19047ce49122cb6bbe
+function pipeline.parse_items(p_items json, p_key text) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce39eb3c4c29b3b5b4fbbd814dc25b42
 function pipeline.pass_gate(p_stage_id integer, p_may_wait boolean) returns pipeline.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 43dd4c411fd1f5621e0782bbf7af2270
 function pipeline.pass_thresholds(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ff0c7b9e76cc7619b6495acaee07874
 function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0bbd944482c0d4e0f60fdc3bb5fa1194
@@ -1291,20 +1366,24 @@ function pipeline.project_started(p_stage pipeline.stages, p_entity_ids text[]) 
 function pipeline.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9187157c2b7fd11e9c125bf7e1332388
 function pipeline.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fc48adfa835f25b612cff60bac30a44b
 function pipeline.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dc9398c24062519e04973c3f5ac4d38a
+function pipeline.put_back(p_stage pipeline.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c8ad9e4453d0fdb6919bd6e27b610cc3
 function pipeline.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c11e76d204077689f0c8dfc212555536
-function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 418b62748089d04558a5191306c19094
+function pipeline.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a695752b09bc06d12b783b4ce885329
 function pipeline.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 07ddcba4c184d99c4c5a52930c191b41
 function pipeline.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 62561d500902de56a831f2a08f5af9ca
 function pipeline.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 602cd1eba1b7b8dc2f259956c764dcd3
+function pipeline.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6aaf9bd4700b96949edcac1b8b44898d
 function pipeline.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d41a288224ec8d58c66d880bb1ea0c3
 function pipeline.record_ends(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8bb29e8ef9163511afac54357557b28e
 function pipeline.record_items(p_items pipeline.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8147ef10e1e2bd03170bf44aab54e69b
+function pipeline.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
 function pipeline.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function pipeline.refuse_orphan(p_run pipeline.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30c0b8d66179ac05395a541d96ea4f8a
 function pipeline.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4234934993084680556438454121fbeb
+function pipeline.refuse_quota(p_definition jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 083f056805d7a471c7fd31ff2c0c9de7
 function pipeline.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b118a2b0afb4830d7f55d60c5b6e2da0
 function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
-function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 233e99d5fe471cf7d1a1b1a74f829d23
+function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4938308f27b87a7d48764c4b313e7afb
 function pipeline.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fddad70d256ee22dcf888dddc612601c
 function pipeline.reopen_run(p_run pipeline.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0737d7da5c0c55bae40f6418ff7c803
 function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 62c358dea1acb716e6ab0431d430e138
@@ -1333,6 +1412,7 @@ function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each b
 function pipeline.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 98813c58f28ade5c134be86ac1230f8a
 function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd38f571661a8175f540ce4b3f1ba232
 function pipeline.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f950876a3f010387fb14fde31c043371
+function pipeline.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body f3002328d8aa54721e91b95ef7376b26
 function pipeline.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 0862aa8828824409c25d9cb1675b3d4c
 function pipeline.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 5285f155c0421795f51b1a9993229d88
 function pipeline.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75f4d7117a03b1635bfd0278b0560be6
@@ -1349,6 +1429,8 @@ function pipeline.settle_unprojected(p_items pipeline.work[], OUT items pipeline
 function pipeline.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body d0c529a36545250f8fcae2898ba5d290
 function pipeline.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
 function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0e22ec41bc1bac4460dad1ff86a8b2a
+function pipeline.show_going(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f69d817616fe8dc0feeb86c285c80964
+function pipeline.show_held(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 039f4a66d63fbcf0280b32c3a6320da6
 function pipeline.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11e2f038de6f82e12bb819bc2d225440
 function pipeline.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body 6cf34f7f6c55dbb8ed9264ac2c1022bc
 function pipeline.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 7a0ee937ff71dd51722651731f849de9
@@ -1364,21 +1446,24 @@ function pipeline.stage_open(p_stage pipeline.stages) returns boolean language p
 function pipeline.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body a2c8f69b1ebf62861c6c6d62b51ad5b0
 function pipeline.stale_reason(p_state pipeline.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
 function pipeline.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 02a68643a3c70e3702220fc5b24d6c06
-function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d85d35eb0c490f6b037fedf0c637fe9f
+function pipeline.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bf03f8d3837d10305f9ae393bd30b684
 function pipeline.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea0e16b2eb311686c37f1f249dd9f672
 function pipeline.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e7d2c811ae798a75bda85d01fcb1d67
 function pipeline.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body b7da32692a75bdee0c41912309f98670
 function pipeline.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd06640a3b786af7891b7f049efd0fca
 function pipeline.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e9ecb4b49fe53b4e8f7aa6bb8056993
 function pipeline.successor_of(p_attempt pipeline.attempts) returns pipeline.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body 13cda4d475634dd9ef44198007fdc6a9
-function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body db7207dd011fd74596cd38f66dabdcb9
+function pipeline.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0c3bedb4cd0d19e7f272f57cfbeb623
+function pipeline.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ae474d409ef4973886ca07f08177fa3b
 function pipeline.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cbab376177c80e78c69ad6114f4804b
 function pipeline.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 60bcb8c1325b3f7ad21eb720eec5bc2e
 function pipeline.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 08662aee6e733209b7a8d324517ac943
 function pipeline.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bb42568a90df1826598e84194812e46
 function pipeline.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body aaf0c7bcc03bff09cdc53d6af6738966
 function pipeline.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e643867fe67695b371eb21914a3a73b4
+function pipeline.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7626a50aed83918b6b7fb62b70660023
 function pipeline.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bf93cebcad255e3e510ad8ca376dc32c
+function pipeline.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 95fe6a2540773d7660a9e30dd434802a
 function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bf4cff5b31328a483f61a11019ca02c6
 function pipeline.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
@@ -1386,7 +1471,7 @@ function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_sha
 function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5f6f2c6ad9d2894c92c1ab3b169895a4
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
 function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ca79b3cc2f2b777643f2f6e5f7fdcf8
-function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 911a4a6da32cecd778a789781603af54
+function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e9ef3b35b7a916bff920c26db2e5b31
 function pipeline.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e311174e6a0e236b723f3b9d404fd05
 function pipeline.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f860e44726a74e6b1081e40118f4
 function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state pipeline.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 0d00c6d7d11bcfe834c43b65a1efc0f5
@@ -1401,6 +1486,7 @@ function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) r
 function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3444113ca64b9a9bab9bb39cb8704ee8
 function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b5a2b56758429b315ffddeb382d3bd3
 function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 695ea5d446f788f5f1020ac086b7297c
+function pipeline.used_by(p_payer pipeline.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body e21691df90529f070b34adb926d1136f
 function pipeline.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body fbb13550a29927db2fbb6744d888e0c1
 function pipeline.verdict_on_end(p_attempt pipeline.attempts, p_item pipeline.work, p_late boolean, p_too_large boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1079ecb465180c289c0dee201b34a1ed
 function pipeline.verdicts_of(p_items pipeline.work[]) returns json language plpgsql immutable set search_path=pg_catalog, pg_temp body 4642fa9ac0b6ded1cedd6f59bee8ccea
@@ -1408,6 +1494,7 @@ function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns
 function pipeline.wait(p_stage_id integer, p_items pipeline.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75516f98673bb4c03ceaeea450caa15b
 function pipeline.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body afeded5fc8f07e361e113072b3485383
 function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
+function pipeline.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body f0b0e9749b5f23588a42177f95b55a80
 function pipeline.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c2e17552b84a58252ca1982aab84f553
 function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a2010ef96df220f202d1ec06ef03e55
 function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa35603bf5cefa10b79f445289eae4ce

@@ -20,7 +20,6 @@ create table public.document (
   id uuid constraint document_pkey primary key default gen_random_uuid(),
   source_path text not null,
   metadata jsonb not null default '{}' constraint document_metadata_is_object check (jsonb_typeof(metadata) = 'object'),
-  constraint document_metadata_length check (octet_length(metadata::text) <= 65536),
   clerk_org_id text not null generated always as (metadata ->> 'clerk_org_id') stored,
   created_at timestamptz not null default now(),
 
@@ -58,7 +57,7 @@ create table public.document (
 
   -- Only on what people write. A path is no longer than Storage takes; metadata goes out with each document that is claimed.
   constraint document_source_path_length check (octet_length(source_path) <= 1024),
-  constraint document_metadata_length check (octet_length(metadata::text) <= 100000),
+  constraint document_metadata_length check (octet_length(metadata::text) <= 65536),
   constraint document_org_form check (clerk_org_id ~ '^[A-Za-z0-9_-]{1,100}$'),
   -- The functions read Storage with the rights of the project: a path must not lead them into another organisation's folder. It
   -- becomes part of a URL, so it has no character that a URL reads as something else: no %, \, ?, # and none that is invisible.
