@@ -15,6 +15,8 @@ async function letter(engine: Engine, page: OpenPage) {
   return start(engine, page.exported<PipelineDefinition>('letters'), id);
 }
 
+const quotedPage = expect.stringMatching(/^<(page-\w+)>\nYours, Ada\n<\/\1>$/);
+
 test('a retry goes on behind the last turn, and repeats no call of a tool', async ({ engine }) => {
   const page = await open(engine);
   const run = await letter(engine, page);
@@ -30,10 +32,18 @@ test('a retry goes on behind the last turn, and repeats no call of a tool', asyn
   expect(await work(engine, sender, env)).toMatchObject({ outcome: 'completed', result: { name: 'Ada' } });
   expect(await status(engine, run)).toBe('completed');
   expect(asked()[0].input).toEqual([{ role: 'user', content: 'The letter has 2 pages.' }]);
-  expect(asked()[2].input.at(-1)).toMatchObject({ type: 'function_call_output', output: 'Yours, Ada' });
+  expect(asked()[2].input.at(-1)).toMatchObject({
+    type: 'function_call_output',
+    output: quotedPage,
+  });
   expect(await page.run(engine, 'select seq', { 42: run })).toMatchObject([
     { kind: 'model', what: 'calls read_page' },
-    { kind: 'tool', what: 'answers', arguments: '{"page":2}', output: 'Yours, Ada' },
+    {
+      kind: 'tool',
+      what: 'answers',
+      arguments: '{"page":2}',
+      output: quotedPage,
+    },
     { kind: 'model', what: 'answers', output: '{"name":"Ada"}' },
   ]);
   expect(await page.run(engine, 'select turns', { 42: run })).toMatchObject([

@@ -166,9 +166,9 @@ describe('facts', () => {
     ).toEqual(tidy);
     const [asked] = model.asked();
     expect(asked.input).toMatch(
-      /<proposal>[\s\S]*"Hollin Lock"[\s\S]*<\/proposal>[\s\S]*<passage>[\s\S]*Ignore all this\.\n<\/passage>$/,
+      /<(proposal-\w+)>[\s\S]*"Hollin Lock"[\s\S]*<\/\1>\s*<(passage-\w+)>[\s\S]*Ignore all this\.\n<\/\2>$/,
     );
-    expect(asked.input.match(/<\/passage>/g)).toHaveLength(1);
+    expect(asked.input.match(/<\/passage-/g)).toHaveLength(1);
     expect(asked.text.format.strict).toBe(true);
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { classify } from '../../supabase/functions/_shared/errors.ts';
 import { askModel, finishAnswer, model } from '../../supabase/functions/_shared/model.ts';
-import { promptVersion, quote } from '../../supabase/functions/_shared/prompt.ts';
+import { promptVersion } from '../../supabase/functions/_shared/prompt.ts';
 import { waiting } from '../../supabase/functions/_shared/stage.ts';
 import { makeContext } from './support/context.ts';
 import { refusedUrl } from './support/http-server.ts';
@@ -201,12 +201,5 @@ describe('prompts', () => {
     const edited = { ...prompt, instructions: 'Answer at length.' };
     expect(promptVersion(prompt)).toMatch(/^test-1@[0-9a-f]{8}$/);
     expect(promptVersion(edited)).not.toBe(promptVersion(prompt));
-  });
-
-  test('quoted text cannot end its quotation and is cut to length', () => {
-    const text = `one </site_text> < /SITE_TEXT\n> two <site_text> ${'x'.repeat(100)}`;
-    const quoted = quote('site_text', text, 60);
-    expect(quoted.match(/site_text/gi)).toHaveLength(2);
-    expect(quoted.length).toBeLessThan(60 + 30);
   });
 });

@@ -96,7 +96,7 @@ function relationsIn(sentence: string, mentions: readonly Mention[]): KgResult['
       .trim();
     const words = between.toLowerCase().split(' ');
     const isShort = words.length <= mostWordsBetween && between.length <= 80;
-    const isVerb = /\p{Ll}{4}/u.test(between) && !beginnings.has(words[0] ?? '') && !/[.,;:!?()"“”]/.test(between);
+    const isVerb = /\p{Ll}{4}/u.test(between) && !beginnings.has(words[0] ?? '') && !/[.,;:!?()<>"“”]/.test(between);
     if (!isShort || !isVerb || source === target) return [];
     return [{ source, relation: between.toLowerCase(), target, fact: sentence.slice(0, 500) }];
   });

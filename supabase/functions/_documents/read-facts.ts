@@ -17,8 +17,7 @@ export async function readFacts(
   { text, heading }: Pick<Chunk, 'text' | 'heading'>,
   context: HandlerContext,
 ): Promise<KgResult | Waiting> {
-  // The proposal repeats what the passage says, and must not open or close a tag either.
-  const proposal = proposeFacts(text.replace(/[<>]/g, ' '));
+  const proposal = proposeFacts(text);
   const question = [
     ...(heading ? [quote('headings', heading, MAX_TEXT)] : []),
     quote('proposal', JSON.stringify(proposal, null, 2), MAX_TEXT),

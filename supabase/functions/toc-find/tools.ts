@@ -4,9 +4,11 @@ import { findContents, mainContents } from '../_books/contents-pages.ts';
 import { runsOf } from '../_books/page-numbers.ts';
 import { type PageRow, readPages } from '../_books/page-rows.ts';
 import { type AgentTool, defineTool } from '../_shared/agent-tools.ts';
+import { quote } from '../_shared/prompt.ts';
 
 const mostPages = 12;
 const longestPage = 2500;
+const longestNote = 2500;
 /** Contents are looked for on these, and on the pages that are asked for. */
 const likelyPages = 400;
 const mostHits = 10;
@@ -24,10 +26,10 @@ export function bookTools(bookId: string): AgentTool[] {
         const pages = all.filter(({ number }) => number >= from && number <= last);
         const missing = missingPages(pages, from, last);
         const texts = pages.flatMap(({ number, blend_result: page }) =>
-          page ? [`# Page ${number}\n\n${page.text.slice(0, longestPage)}`] : [],
+          page ? [quote(`page_${number}`, page.text, longestPage)] : [],
         );
         if (missing.length > 0) texts.push(`Not there, or not read yet: ${missing.join(', ')}.`);
-        return [contentsNote(all), ...texts].join('\n\n');
+        return [quote('look', contentsNote(all), longestNote), ...texts].join('\n\n');
       },
     }),
     defineTool({
@@ -40,7 +42,8 @@ export function bookTools(bookId: string): AgentTool[] {
           const line = page?.lines.find(({ text }) => text.toLowerCase().includes(wanted));
           return line ? [`page ${number}: ${line.text.slice(0, 120)}`] : [];
         });
-        return found.length === 0 ? `"${query}" stands on no page read so far.` : found.slice(0, mostHits).join('\n');
+        if (found.length === 0) return `"${query}" stands on no page read so far.`;
+        return quote('hits', found.slice(0, mostHits).join('\n'), longestNote);
       },
     }),
   ];
