@@ -401,6 +401,12 @@ test('names are compared without case, accents, punctuation, articles and forms 
   expect(Object.fromEntries(found.map(({ name, key }) => [name, key]))).toEqual(keys);
 });
 
+test('a name of any length costs what a short one does: its beginning is the key', async ({ engine }) => {
+  const same = (name: string) =>
+    engine.value('select public.kg_key($1) = public.kg_key(left($1, 500))', [name.repeat(1_000_000 / name.length)]);
+  for (const name of ['Ab ', 'é', '. ', 'the ', ' inc']) expect(await same(name), name).toBe(true);
+});
+
 test('Graphiti’s word is kept with the chunk, once', async ({ engine }) => {
   const [a = '', b = ''] = await addChunks(engine, await addDocument(engine), 'ab');
   const apply = (posted: boolean) =>
