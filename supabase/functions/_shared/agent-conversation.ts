@@ -12,8 +12,25 @@ export interface Call {
   arguments: string;
 }
 
+/** A tool's call that is over, with what the model was told. */
+export interface Finding {
+  name: string;
+  arguments: string;
+  output: string;
+}
+
+/** Says in what an answer contradicts what the tools have found, as a sentence to the model; null where it does not. */
+export type AnswerCheck<Answer> = (answer: Answer, findings: readonly Finding[]) => string | null;
+
+/** An answer in the right form, with what is to be handed back to the model where that may correct it. */
+export interface GivenAnswer<Answer> {
+  answer: Answer;
+  contradiction: string | null;
+}
+
 // What a model gives as its answer may be corrected twice.
 const MOST_INVALID_ANSWERS = 3;
+const MOST_CONTRADICTIONS = 2;
 
 /** The calls of the model's last turn that no output answers yet, in the order in which it made them. */
 export function openCalls(turns: readonly Turn[]): Call[] {
@@ -26,9 +43,14 @@ export function openCalls(turns: readonly Turn[]): Call[] {
 
 /**
  * The answer the conversation has come to, or undefined while it goes on. An answer that does not fit the schema is sent
- * back to the model with its fault. Throws `invalid_output` at the third in a row, and `model_refused`.
+ * back to the model with its fault. Throws `invalid_output` at the third in a row, and `model_refused`. An answer that `check`
+ * objects to comes with the contradiction, unless two were handed back before: then it stands.
  */
-export function finalAnswer<S extends z.ZodObject>(turns: readonly Turn[], schema: S): z.output<S> | undefined {
+export function finalAnswer<S extends z.ZodObject>(
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): GivenAnswer<z.output<S>> | undefined {
   const said = turns.filter(isSaid);
   const last = said.at(-1);
   if (!last || callsOf(last).length > 0) return undefined;
@@ -36,7 +58,11 @@ export function finalAnswer<S extends z.ZodObject>(turns: readonly Turn[], schem
   if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${String(refusal.refusal)}`);
   const value = parseJson(textOf(last));
   const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const before = said.slice(0, -1).filter((turn) => contradictionOf(turn, turns, schema, check) !== null);
+    const mayCorrect = before.length < MOST_CONTRADICTIONS;
+    return { answer: parsed.data, contradiction: mayCorrect ? contradictionOf(last, turns, schema, check) : null };
+  }
   const tries = said.slice(-MOST_INVALID_ANSWERS).filter((turn) => callsOf(turn).length === 0).length;
   if (tries === MOST_INVALID_ANSWERS) throw invalidOutput(parsed.error, value, { retriable: false });
   return undefined;
@@ -46,7 +72,12 @@ export function finalAnswer<S extends z.ZodObject>(turns: readonly Turn[], schem
  * The conversation as the API takes it, always the same for the same turns. Reasoning is left out: without its ids, which
  * only the service that stored it knows, it cannot be given back.
  */
-export function toInput(asked: string, turns: readonly Turn[], schema: z.ZodObject): ResponseInputItem[] {
+export function toInput<S extends z.ZodObject>(
+  asked: string,
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): ResponseInputItem[] {
   const items = turns.flatMap((turn): ResponseInputItem[] => {
     if (turn.kind === 'tool') {
       return [{ type: 'function_call_output', call_id: turn.call_id, output: turn.content.output }];
@@ -57,16 +88,42 @@ export function toInput(asked: string, turns: readonly Turn[], schema: z.ZodObje
     return [
       ...(text ? [{ role: 'assistant' as const, content: text }] : []),
       ...calls.map((call) => ({ type: 'function_call' as const, ...call })),
-      ...(calls.length === 0 ? [{ role: 'user' as const, content: correction(text, schema) }] : []),
+      ...(calls.length === 0 ? [{ role: 'user' as const, content: correction(turn, turns, schema, check) }] : []),
     ];
   });
   return [{ role: 'user', content: asked }, ...items];
 }
 
-function correction(text: string, schema: z.ZodObject): string {
-  const value = parseJson(text);
+function correction<S extends z.ZodObject>(
+  turn: ModelTurn & Turn,
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): string {
+  const contradiction = contradictionOf(turn, turns, schema, check);
+  if (contradiction)
+    return `Your answer contradicts what the tools have found: ${contradiction} Look again and answer again.`;
+  const value = parseJson(textOf(turn));
   const { error } = schema.safeParse(value);
   return `Your answer does not fit: ${error ? describeFault(error, value, 'answer') : 'it was not taken'}. Answer again.`;
+}
+
+/** What speaks against the answer that the model gave in this turn, by what it had been told by then. */
+function contradictionOf<S extends z.ZodObject>(
+  turn: ModelTurn & Turn,
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): string | null {
+  if (!check || callsOf(turn).length > 0) return null;
+  const parsed = schema.safeParse(parseJson(textOf(turn)));
+  if (!parsed.success) return null;
+  const findings = turns.flatMap((other): Finding[] => {
+    if (other.kind !== 'tool' || other.seq > turn.seq || other.content.failed) return [];
+    const { name, arguments: given, output } = other.content;
+    return [{ name, arguments: given, output }];
+  });
+  return check(parsed.data, findings);
 }
 
 function isSaid(turn: Turn): turn is ModelTurn {

@@ -2,7 +2,14 @@ import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
 import type { Passage } from './agent-checkpoints.ts';
-import { type Call, finalAnswer, openCalls, toInput } from './agent-conversation.ts';
+import {
+  type AnswerCheck,
+  type Call,
+  finalAnswer,
+  type GivenAnswer,
+  openCalls,
+  toInput,
+} from './agent-conversation.ts';
 import { attemptUsage, checkLimits, checkMeasurable, timeExceeded } from './agent-limits.ts';
 import { type AgentTool, runTool } from './agent-tools.ts';
 import type { PipelineDefinition } from './define-pipeline.ts';
@@ -29,6 +36,11 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
   /** The first message to the model. */
   ask(input: z.output<Input>): string;
   tools(input: z.output<Input>): readonly AgentTool[];
+  /**
+   * Says in a sentence what in an answer contradicts what the tools have found; null where nothing does. The model is told,
+   * twice at most and within the agent's limits; after that its answer stands, for a later stage to doubt.
+   */
+  check?: AnswerCheck<z.output<Output>>;
   /** Groups of settings that the tools need; those of the model are needed anyway. */
   settings?: readonly SettingsGroup[];
 }
@@ -61,8 +73,8 @@ async function converse<Input extends z.ZodType, Output extends z.ZodObject>(
   const startedAt = Date.now();
   const conversation = new Conversation(agent, input, context, await context.checkpoints.load());
   for (let taken = 0; ; taken++) {
-    const answer = finalAnswer(conversation.turns, agent.output);
-    if (answer) return answer;
+    const given = conversation.givenAnswer();
+    if (given && (given.contradiction === null || !conversation.mayGoOn())) return given.answer;
     if (taken > 0 && Date.now() - startedAt >= context.timeoutMs / 2) return new HandedBack();
     await conversation.takeTurn();
   }
@@ -91,6 +103,21 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     // The entity's row may have changed since the conversation began.
     this.asked = (first?.kind === 'model' && first.content.asked) || firstMessage(agent.ask(input));
     this.report();
+  }
+
+  givenAnswer(): GivenAnswer<z.output<Output>> | undefined {
+    return finalAnswer(this.turns, this.agent.output, this.agent.check);
+  }
+
+  /** Whether the limits allow another turn: an answer that has been paid for is not thrown away for want of one. */
+  mayGoOn(): boolean {
+    try {
+      checkLimits(this.passage.limits, this.turns, Date.now() - this.beganAt);
+      return true;
+    } catch (error) {
+      if (error instanceof PermanentError) return false;
+      throw error;
+    }
   }
 
   /** Runs the next open call of a tool or, when there is none, asks the model; records what came of it. */
@@ -138,7 +165,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
         {
           model: settings.LLM_MODEL,
           instructions: agent.prompt.instructions,
-          input: toInput(this.asked, this.turns, agent.output),
+          input: toInput(this.asked, this.turns, agent.output, agent.check),
           tools: this.tools.map(({ name, description, parameters }) =>
             zodResponsesFunction({ name, description, parameters }),
           ),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toc } from '../_pipelines/toc.ts';
 import { findResult } from '../_pipelines/toc-results.ts';
 import { defineAgent } from '../_shared/agent.ts';
+import { rangeContradiction } from './check-range.ts';
 import { prompt } from './prompt.ts';
 import { bookTools } from './tools.ts';
 
@@ -26,4 +27,5 @@ export const find = defineAgent({
   prompt,
   ask,
   tools: ({ entity }) => bookTools(entity.id),
+  check: rangeContradiction,
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineAgent } from '../../../supabase/functions/_shared/agent.ts';
+import type { AnswerCheck } from '../../../supabase/functions/_shared/agent-conversation.ts';
 import { type AgentTool, defineTool } from '../../../supabase/functions/_shared/agent-tools.ts';
 import type { Usage } from '../../../supabase/functions/_shared/engine-contract.ts';
 import type { HandlerContext } from '../../../supabase/functions/_shared/stage.ts';
@@ -48,7 +49,7 @@ export function lookTool(look: (page: number) => unknown = (page) => `page ${pag
 }
 
 /** An agent over the test pipeline that asks to find the item's id (or what is given) and answers `{ done }`. */
-export function makeAgent(tools: AgentTool[], asked?: string) {
+export function makeAgent(tools: AgentTool[], asked?: string, check?: AnswerCheck<{ done: number }>) {
   return defineAgent({
     pipeline: testPipeline,
     stage: 'work',
@@ -57,6 +58,7 @@ export function makeAgent(tools: AgentTool[], asked?: string) {
     prompt: { label: 'find-1', instructions: 'Find it.' },
     ask: ({ entity }) => asked ?? `Find ${entity.id}.`,
     tools: () => tools,
+    ...(check ? { check } : {}),
   });
 }
 
@@ -64,13 +66,18 @@ export function makeAgent(tools: AgentTool[], asked?: string) {
 export function runAgent(
   env: Record<string, string>,
   tools: AgentTool[],
-  options: { id?: number; kept?: ReturnType<typeof keepCheckpoints>; context?: Partial<HandlerContext> } = {},
+  options: {
+    id?: number;
+    kept?: ReturnType<typeof keepCheckpoints>;
+    context?: Partial<HandlerContext>;
+    check?: AnswerCheck<{ done: number }>;
+  } = {},
 ) {
   const usages: Usage[] = [];
   const kept = options.kept ?? keepCheckpoints();
   const changes = { checkpoints: kept, reportUsage: (usage: Usage) => usages.push(usage), ...options.context };
   const { context } = makeContext(env, changes);
   const input = { entity: { id: options.id ?? 7 } };
-  const outcome = Promise.resolve(makeAgent(tools).handler(input, context));
+  const outcome = Promise.resolve(makeAgent(tools, undefined, options.check).handler(input, context));
   return { outcome, kept, usages };
 }
