@@ -9,7 +9,7 @@ import { explainedShare, findRuns, labelOf, pageOf, pagesOf } from '../../supaba
 import { joinOutline } from '../../supabase/functions/_books/outline.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
 import { runsOf } from '../../supabase/functions/_books/page-numbers.ts';
-import { findHeading, partsOf } from '../../supabase/functions/_books/page-parts.ts';
+import { headingFinder, partsOf } from '../../supabase/functions/_books/page-parts.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
 import { printNumber, readPrintedNumber } from '../../supabase/functions/_books/printed-number.ts';
 import { readContents } from '../../supabase/functions/_books/read-contents.ts';
@@ -231,8 +231,8 @@ describe('what is what on a page', () => {
 
   test('finds a heading that runs over two lines, and none that does not stand there', () => {
     const lines = ['Moving House, and', 'Other Troubles', 'Text.'];
-    expect(findHeading(lines, 'Moving house, and other troubles')).toEqual({ line: 0, count: 2 });
-    expect(findHeading(lines, 'Moving')).toBeNull();
+    expect(headingFinder(lines)('Moving house, and other troubles')).toEqual({ line: 0, count: 2 });
+    expect(headingFinder(lines)('Moving')).toBeNull();
   });
 });
 

@@ -2,6 +2,9 @@ import { diffArrays } from 'diff';
 import type { BlendResult, PageLine, Reading } from '../_pipelines/pages-results.ts';
 import { textQuality } from '../_shared/text-quality.ts';
 
+/** Words by which two readings may differ: of more, no two words are the same one, and comparing them takes too long. */
+const mostDifferences = 800;
+
 /**
  * Makes one text of a page out of one reading or two. Of two, the one that looks more like text is followed line by line,
  * the first where both do; and a word that the other read otherwise is taken from it where it looks more like a word, or
@@ -25,7 +28,8 @@ function reconcile(ours: string[], theirs: string[]): { words: string[]; replace
   const words: string[] = [];
   let replaced = 0;
   let agreed = 0;
-  const changes = diffArrays(ours, theirs);
+  const changes = diffArrays(ours, theirs, { maxEditLength: mostDifferences });
+  if (!changes) return { words: ours, replaced: 0, agreed: 0 };
   changes.forEach((change, index) => {
     const next = changes[index + 1];
     if (change.added) return;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { metadataResult, OutlineEntry } from '../_pipelines/books-results.ts';
-import { findHeading, partsOf } from './page-parts.ts';
+import { headingFinder, partsOf } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
 import { titleKey } from './titles.ts';
 
@@ -46,8 +46,14 @@ export function toMarkdown({ title, metadata, outline, pages }: BookDocument): s
     ({ title: entry, level, anchor, label }) =>
       `${'  '.repeat(level - 1)}- [${escapeText(entry)}](#${anchor})${label ? ` (${label})` : ''}`,
   );
+  const byPage = new Map<number, BookDocument['outline']>();
+  for (const entry of outline) {
+    const same = byPage.get(entry.page);
+    if (same) same.push(entry);
+    else byPage.set(entry.page, [entry]);
+  }
   const texts = pages.map((page) => {
-    const entries = outline.filter((entry) => entry.page === page.number);
+    const entries = byPage.get(page.number) ?? [];
     const head = `<a id="${page.anchor}"></a>\n\n*Page ${page.number}${page.label ? `, printed ${escapeText(page.label)}` : ''}*`;
     if (!page.read) return `${head}\n\n*This page could not be read.*`;
     const notes = page.footnotes.length > 0 ? `\n\n---\n\n${page.footnotes.map(escapeText).join('\n')}` : '';
@@ -65,8 +71,9 @@ export function toMarkdown({ title, metadata, outline, pages }: BookDocument): s
 
 function bodyText(lines: string[], entries: readonly OutlineEntry[]): string {
   const heads = new Map<number, { text: string; count: number }>();
+  const [find, findByKey] = entries.length === 0 ? [] : [headingFinder(lines), headingFinder(lines.map(titleKey))];
   for (const { title, level } of entries) {
-    const place = findHeading(lines, title) ?? findHeading(lines.map(titleKey), titleKey(title));
+    const place = find?.(title) ?? findByKey?.(titleKey(title));
     if (place)
       heads.set(place.line, { text: `${'#'.repeat(Math.min(level + 1, 6))} ${escapeText(title)}`, count: place.count });
   }

@@ -1,5 +1,5 @@
 import type { FoundHeading } from '../_pipelines/books-results.ts';
-import { findHeading } from './page-parts.ts';
+import { headingFinder } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
 import { titleKey } from './titles.ts';
 
@@ -51,9 +51,10 @@ function candidatesOf({ number: page, blend_result: blend, label_result: label }
   const lines = blend.lines.map(({ text }) => text);
   const onImage = blend.readings[0] === 'ocr';
   const usual = middle(blend.lines.flatMap(({ size }) => size ?? []));
+  const find = headingFinder(lines);
   const found = label.headings.flatMap((text): Candidate[] => {
     const title = text.replace(chapterWord, '').replace(/^\s*–\s*/, '');
-    const place = findHeading(lines, text) ?? findHeading(lines, title);
+    const place = find(text) ?? find(title);
     if (!place) return [];
     const sizes = blend.lines.slice(place.line, place.line + place.count).flatMap(({ size }) => size ?? []);
     const scale = sizes.length > 0 && usual > 0 ? Math.max(...sizes) / usual : null;

@@ -18,18 +18,26 @@ export function partsOf({ lines }: Pick<BlendResult, 'lines'>, label: LabelResul
   return first < 0 ? { body: kept, footnotes: [] } : { body: kept.slice(0, first), footnotes: kept.slice(first) };
 }
 
-/** Where a heading stands among lines: the number of its first line and how many it takes; null when it does not. */
-export function findHeading(lines: readonly string[], heading: string): { line: number; count: number } | null {
-  const wanted = comparable(heading);
-  if (wanted === '') return null;
-  for (let line = 0; line < lines.length; line++) {
+/** Where a heading stands: the number of its first line and how many it takes. */
+export interface HeadingPlace {
+  line: number;
+  count: number;
+}
+
+const mostHeadingLines = 4;
+
+/** Finds headings among lines, each in up to four that follow one another; null for one that does not stand there. */
+export function headingFinder(lines: readonly string[]): (heading: string) => HeadingPlace | null {
+  const texts = lines.map(comparable);
+  const places = new Map<string, HeadingPlace>();
+  for (let line = 0; line < texts.length; line++) {
     let joined = '';
-    for (let count = 1; count <= 4 && line + count <= lines.length; count++) {
-      joined += comparable(lines[line + count - 1] ?? '');
-      if (joined === wanted) return { line, count };
+    for (let count = 1; count <= mostHeadingLines && line + count <= texts.length; count++) {
+      joined += texts[line + count - 1] ?? '';
+      if (joined !== '' && !places.has(joined)) places.set(joined, { line, count });
     }
   }
-  return null;
+  return (heading) => places.get(comparable(heading)) ?? null;
 }
 
 function isPart(text: string, part: string | null | undefined): boolean {

@@ -1,5 +1,7 @@
 import type { KgResult } from '../_pipelines/chunks-results.ts';
 
+/** A chunk has less. The rest of a longer text is left out. */
+const longestText = 20_000;
 const mostNames = 15;
 const mostRelations = 10;
 const longestName = 100;
@@ -37,8 +39,9 @@ interface Mention {
  * in a sentence: a proposal for somebody who can read. Scripts without capitals get none.
  */
 export function proposeFacts(text: string): KgResult {
-  const sentences = sentencesOf(text);
-  const lower = new Set(text.match(/(?<![\p{L}\p{N}])\p{Ll}[\p{L}\p{N}]*/gu));
+  const cut = text.slice(0, longestText);
+  const sentences = sentencesOf(cut);
+  const lower = new Set(cut.match(/(?<![\p{L}\p{N}])\p{Ll}[\p{L}\p{N}]*/gu));
   const read = sentences.map((sentence) => ({ sentence, mentions: mentionsIn(sentence, lower) }));
   const first = new Map<string, { sentence: string; times: number }>();
   for (const { sentence, mentions } of read) {
@@ -74,8 +77,9 @@ function sentencesOf(text: string): string[] {
 
 function mentionsIn(sentence: string, lower: ReadonlySet<string>): Mention[] {
   const mentions: Mention[] = [];
+  const firstLetter = sentence.search(/\p{L}/u);
   for (const { 0: run, index } of sentence.matchAll(runOfNames)) {
-    const begins = /^\P{L}*$/u.test(sentence.slice(0, index));
+    const begins = index <= firstLetter;
     const [firstWord = ''] = run.split(' ', 1);
     const small = firstWord.toLowerCase();
     const isOrdinary = beginnings.has(small) || (begins && (lower.has(small) || firstWord === run));

@@ -42,15 +42,20 @@ export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pa
       if (characters > MAX_PDF_CHARACTERS) throw tooMuchText(number);
     }
     if (pages.every((lines) => lines.length === 0)) throw await withoutText(pdf);
-    const usual = usualSize(pages.flat());
-    const body = withoutFurniture(pages, usual * headingSize);
-    // What is printed around the pages may be all there is.
-    const read = body.some((lines) => lines.length > 0) ? body : pages;
-    const levels = headingLevels(read.flat(), usual);
-    return { text: read.map((lines) => pageText(lines, levels)).join('\f'), pages: pageCount };
+    return { text: linesText(pages), pages: pageCount };
   } finally {
     await pdf.close();
   }
+}
+
+/** The text of pages by their lines, without what is printed around it. */
+export function linesText(pages: readonly PdfLine[][]): string {
+  const usual = usualSize(pages.flat());
+  const body = withoutFurniture(pages, usual * headingSize);
+  // What is printed around the pages may be all there is.
+  const read = body.some((lines) => lines.length > 0) ? body : pages;
+  const levels = headingLevels(read.flat(), usual);
+  return read.map((lines) => pageText(lines, levels)).join('\f');
 }
 
 async function withoutText(pdf: Pdf): Promise<PermanentError> {
@@ -107,7 +112,7 @@ function pageText(lines: readonly PdfLine[], levels: Map<number, number>): strin
       marked.push(heading ?? { ...line, text: bodyText(line.text) });
     }
   }
-  const text = joinLines(marked).replace(/\n*^(#{1,4} .*)$\n*/gm, '\n\n$1\n\n');
+  const text = joinLines(marked).replace(/\n{0,2}^(#{1,4} .*)$\n{0,2}/gm, '\n\n$1\n\n');
   const longest = Math.max(0, ...lines.map((line) => line.text.length));
   return text
     .trim()
