@@ -114,10 +114,6 @@ table pipeline.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE UNIQUE INDEX attempts_number_key ON pipeline.attempts USING btree (run_id, stage_id, number)
   CREATE UNIQUE INDEX attempts_pkey ON pipeline.attempts USING btree (id) WITH (fillfactor='90')
 sequence pipeline.attempts_id_seq
-type pipeline.built
-  column entity json
-  column failure json
-  column needs json
 type pipeline.cancelled
   column change pipeline.change
   column stage_id integer
@@ -671,8 +667,6 @@ table public.books with (fillfactor=50) row level security
   constraint books_media_type_known CHECK ((media_type = ANY (ARRAY['application/pdf'::text, 'text/plain'::text])))
   constraint books_pkey PRIMARY KEY (id)
   constraint books_source_in_own_folder CHECK ((starts_with(source_path, (account_id || '/'::text)) AND (source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$'::text) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
-  constraint books_source_path_length CHECK ((octet_length(source_path) <= 1024))
-  constraint books_title_length CHECK ((octet_length(title) <= 4000))
   CREATE INDEX books_by_account ON public.books USING btree (account_id, created_at)
   CREATE UNIQUE INDEX books_pkey ON public.books USING btree (id)
   CREATE TRIGGER millrace_books_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__deleted()
@@ -780,7 +774,6 @@ table public.document with (fillfactor=50) row level security
   constraint document_org_form CHECK ((clerk_org_id ~ '^[A-Za-z0-9_-]{1,100}$'::text))
   constraint document_pkey PRIMARY KEY (id)
   constraint document_source_in_own_folder CHECK ((starts_with(source_path, ((metadata ->> 'clerk_org_id'::text) || '/'::text)) AND (source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$'::text) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
-  constraint document_source_path_length CHECK ((octet_length(source_path) <= 1024))
   CREATE INDEX document_by_org ON public.document USING btree (clerk_org_id, created_at)
   CREATE UNIQUE INDEX document_pkey ON public.document USING btree (id)
   CREATE TRIGGER millrace_document_monolith_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__deleted()
@@ -931,8 +924,6 @@ table public.leads with (fillfactor=50) row level security
   column subject_retry_count integer not null default 0
   column subject_started_at timestamp with time zone
   column subject_status text not null default 'pending'::text
-  constraint leads_company_url_length CHECK ((octet_length(company_url) <= 8000))
-  constraint leads_email_length CHECK ((octet_length(email) <= 1000))
   constraint leads_pkey PRIMARY KEY (id)
   CREATE INDEX leads_by_account ON public.leads USING btree (account_id, created_at)
   CREATE UNIQUE INDEX leads_pkey ON public.leads USING btree (id)
@@ -1087,7 +1078,7 @@ function pipeline.attach_quota(p_pipeline pipeline.pipelines, p_key_type text) r
 function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body ef88bc3924ab32a25ee2fa6e05a7c6ac
 function pipeline.attempt_of_job(p_job_id text) returns pipeline.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body 60c30108559ef63cb6309e68014d0853
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
-function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], p_each bigint, p_built pipeline.built[] DEFAULT NULL::pipeline.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 392ca4d36ffced4b43f1b002c478c4c8
+function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body abfa9d091144b89e549c763c66ccd23b
 function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31d2b772b04d6f9a9b6240a327cd48b4
 function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
 function pipeline.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ed75ab3e9286358fb1159bff81e5ae2
@@ -1099,12 +1090,10 @@ function pipeline.books__keys(p_stage text, p_ids text[]) returns text[] languag
 function pipeline.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function pipeline.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
 function pipeline.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51464d674993c0448ff40077bc745f51
-function pipeline.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
+function pipeline.books__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d5f5667df27c88eb2392f7a1eb802f7
 function pipeline.books__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
-function pipeline.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function pipeline.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9065b7359a7cb369c9a02696ef3ad95
 function pipeline.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 4aa655269fefa09584f89d4455514a96
-function pipeline.built_row(p_stage pipeline.stages, p_item pipeline.claimed) returns pipeline.built language plpgsql volatile set search_path=pg_catalog, pg_temp body d0647173db813f92241da1065e6743ed
 function pipeline.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ab97a2adcceb4c03e873590db0133b62
 function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns pipeline.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e26b46edd78d17b31ccdc8e169aadc12
 function pipeline.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4817e97af209d1a90effd3c9822025eb
@@ -1151,11 +1140,11 @@ function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_
 function pipeline.check_retry(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4bc6124b40bda363527bfa8692e7b649
 function pipeline.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b37a9decee4627f32517e10d5a4f091d
 function pipeline.check_rows(p_fan_out pipeline.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d87c01fa5c930b08eb9cad389635c501
-function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faf47416f455eba20e9a24b9dbf3f34b
+function pipeline.check_rows_exist(p_child pipeline.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ce66a5571175a9a4daf76628af89e591
 function pipeline.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7029bf4df7a7e74bcd3d1a8d45b9b480
 function pipeline.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 979f2176943a1afceb3fc72be32b4e59
 function pipeline.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cbba8922e84647b60eae5b319d4681f5
-function pipeline.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 3526b7449bad423692feeb05e13f0b94
+function pipeline.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b06b3f2ac87eacadd8f575567b2d0aa5
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
 function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 53340e5108169ce07f3f9888336610e8
 function pipeline.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
@@ -1166,13 +1155,12 @@ function pipeline.child_failure(p_fan_out pipeline.fan_outs) returns jsonb langu
 function pipeline.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 003ad1f80f0c7d996ef4ae7f088cef97
 function pipeline.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
-function pipeline.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fb928386ca772cdca181c04dfe15ac
-function pipeline.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
-function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 66b4b4fd2551ec13b9078f11cbedee90
-function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 62071afd993dac6542a4d43ac109a2bc
-function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 862c677aa97818e38ebf34abaf0eee1a
+function pipeline.chunks__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64772e7fb94bfc4d0833a4e817a7f2cf
+function pipeline.claim(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ab4454d5ca40596aca2b7e0b4166ffec
+function pipeline.claim_answer(p_stage pipeline.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 29702e4a94fd2c3ede8f44294ba56532
+function pipeline.claim_lanes(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate pipeline.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae2dec46b745342cacac4e728831ba8
 function pipeline.claim_limited(p_stage pipeline.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items pipeline.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7a2df580f3f7d717d0f06e4bd4562587
-function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 3832a24ffdf052768473647b53730c27
+function pipeline.claim_next(p_stage pipeline.stages, p_worker pipeline.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body a95d404c6f7da9de844d608b98d704a4
 function pipeline.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5022d1d7c0d5d8089402df0d0e2872f3
 function pipeline.clear_stages(p_run pipeline.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4430efa62d29cbfff3553b52eb0f4962
 function pipeline.clear_the_way(p_fan_out pipeline.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34eecde02a54a8bec1be5e42714df073
@@ -1198,9 +1186,8 @@ function pipeline.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT f
 function pipeline.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a4be138fa74dfcec8a826a3e9dc9c92
 function pipeline.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2eca2ab14ceb1d5d434201b634bdcc1d
 function pipeline.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 808925bca9be228824244443378aefa2
-function pipeline.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3ceafc87d10c4afc46a13f6336115
+function pipeline.document_monolith__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1d93c040bfd8f5eff7d35f1156b1a777
 function pipeline.document_monolith__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
-function pipeline.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
 function pipeline.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e562111107eb10cc2cf918613af28a6
 function pipeline.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 367d8ca8cdeaeaf18c67c89cdad0a2ea
 function pipeline.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 07274519630bee6a73c89512a965d4a5
@@ -1210,9 +1197,8 @@ function pipeline.documents__lock(p_ids text[], p_wait boolean DEFAULT false) re
 function pipeline.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 01d4350f8fe53e833b4c5fa43c7d6a66
 function pipeline.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 899837577a141c0f08bf020f572507b0
 function pipeline.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 639128785f987684d86b4020754c90c4
-function pipeline.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
+function pipeline.documents__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 051642db338292d71b5f37669692ead7
 function pipeline.documents__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77520d2cbf302ddac2071291d18c8ea8
-function pipeline.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function pipeline.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f559e7bf0613ac8639fd737bb35f467
 function pipeline.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d89adc3f98642f06fe3c69b855a8372e
 function pipeline.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cce0c66b541d9e76eab6c3c0f0302ac
@@ -1231,7 +1217,6 @@ function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e799ba68a50d12c3f0446bad9a645891
 function pipeline.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 69c8caf7a01cf0a09f370cc6b44c7163
-function pipeline.fill_batch(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b3d4450409649f51ee3fdfd0615a0de0
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
 function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d887284e3c8fc2d27953bf4e9621a937
@@ -1248,16 +1233,12 @@ function pipeline.forget_posts(p_keep integer) returns void language plpgsql vol
 function pipeline.free_of_key(p_stage pipeline.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b04f5cc491925261f08792abf4403d5b
 function pipeline.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c082cfcb19298a1058ac13d2adf6a5e9
 function pipeline.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
-function pipeline.give_back(p_stage pipeline.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d3d5cb9b6d0dc82b6ee81488217d5c25
-function pipeline.give_back_limits(p_stage pipeline.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c583e8fe8bdf4963384adbad6e8124
-function pipeline.give_back_turns(p_stage pipeline.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b1852925b35034df7723801596bf1d33
 function pipeline.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee909f066d90f48c318e1b0712a5f51d
 function pipeline.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9e89fcf548da347253a815172abc22f
 function pipeline.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 950b5ac38a2631e445a30cf7ecc75220
 function pipeline.has_columns(p_pipeline pipeline.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 57c2b143896e54c19dfbab10446c0270
 function pipeline.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e5de9399316e1ddaf721ebd8fb316ccc
-function pipeline.held_batch(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 685b3d235fe633a19421362f080b9786
-function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba11bf29d7ba57fff9d4094f91667c73
+function pipeline.held_items(p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e94e275f8e892de3ac089e317e66c181
 function pipeline.hold_alike(p_items pipeline.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba347e0b8fdb3dd42951ceb11887bfeb
 function pipeline.hold_back(p_stage pipeline.stages, p_payer pipeline.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c8efa2a539b91802f88919650e07d4e
 function pipeline.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 49a88b30f5ceb96961c30cedf7fe0583
@@ -1299,9 +1280,8 @@ function pipeline.leads__keys(p_stage text, p_ids text[]) returns text[] languag
 function pipeline.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
 function pipeline.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
 function pipeline.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5d40b042841d0df8593ffc912a0542a8
-function pipeline.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
+function pipeline.leads__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cd5ad79ca11949293b6e3161f477bdfe
 function pipeline.leads__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
-function pipeline.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function pipeline.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
 function pipeline.leave_children(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body beab60fc0c62f55a00b4461461500f50
 function pipeline.let_go(p_pipeline pipeline.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 89775d2fcb2e1b12aebc7460bb3f6712
@@ -1315,7 +1295,6 @@ function pipeline.lock_prunable(p_before timestamp with time zone, p_after bigin
 function pipeline.lock_rows_named(p_pipeline pipeline.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9ac6a8c0305491d705d440f945b1b7a7
 function pipeline.mark_late(p_items pipeline.work[], p_late bigint[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function pipeline.may_claim(p_stage pipeline.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 67069cc596b60fa765ba9bf19b009966
-function pipeline.measured_rows(p_stage pipeline.stages, p_items pipeline.claimed[], p_entity_ids text[], p_bytes bigint) returns pipeline.built[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c661d1326088d1010328e50076357c
 function pipeline.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body fb6d333b0b1524d8139e6ea6b232de41
 function pipeline.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body f56c6ae8e7af2fea98abec526d79beea
 function pipeline.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a74a1016a86f050f4b93cd9f6cd26f1
@@ -1324,7 +1303,7 @@ function pipeline.must_stay(p_worker pipeline.workers) returns boolean language 
 function pipeline.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5fe1f9ef5548ddfa83dc7fb6ee093049
 function pipeline.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body da9056753c3410bea55204d3bcac8eb3
 function pipeline.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 470aff095331d06153459bafd3699baa
-function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 62ffbeb6ad4885111ad887def15afcd4
+function pipeline.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 5da2a11853cc48dc083b64713d81c374
 function pipeline.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f80c32cc31a46574b1e332bd1e43011
 function pipeline.new_way_ids(p_new pipeline.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc34bf6a34a07916f4f3a0a27b05d654
 function pipeline.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 876fa08e03096d05fa2653c3d0e52c19
@@ -1341,9 +1320,8 @@ function pipeline.pages__intake() returns trigger language plpgsql volatile secu
 function pipeline.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7800c071e37e1e9cbf347ed4bd228f9
 function pipeline.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32b5f0897db9b9fcddb98263e36b576b
-function pipeline.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7125987c8aa7d70c9e14a015cbaa2fe
+function pipeline.pages__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1f30f3137e1c1f7ef7d9abfe679a61
 function pipeline.pages__settle(p_stage text, p_changes pipeline.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
-function pipeline.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function pipeline.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
 function pipeline.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d3b22e0d29b3e3a81bd9cd83918d59c
 function pipeline.parents_without_child(p_child pipeline.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 41bddea6bb1a0b19047ce49122cb6bbe
@@ -1386,7 +1364,7 @@ function pipeline.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hi
 function pipeline.release(p_stage_id integer, p_items pipeline.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4938308f27b87a7d48764c4b313e7afb
 function pipeline.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fddad70d256ee22dcf888dddc612601c
 function pipeline.reopen_run(p_run pipeline.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0737d7da5c0c55bae40f6418ff7c803
-function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 62c358dea1acb716e6ab0431d430e138
+function pipeline.repeat_answer(p_stage pipeline.stages, p_worker pipeline.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body ef6109969e25fcee8e4da0d1d4d6ae79
 function pipeline.replacing_pipeline(p_pipeline text) returns pipeline.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 93e75d26559e7e1241b83efb83ad0ba3
 function pipeline.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a948ecad90b49ef778c94fb4554835cb
 function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61482481db143e471f5a7a397a3ec320
@@ -1408,7 +1386,7 @@ function pipeline.ring_secret_remedy() returns text language sql immutable set s
 function pipeline.rings_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f970a1b063003ea95869d526d7595d86
 function pipeline.room_at(p_stage pipeline.stages, p_gate pipeline.gates, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body dc4c8a048cc94f8cbc69d79f26a4c119
 function pipeline.rows_for_items(p_stage pipeline.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
-function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body edb0cb8f8375b5d0189a143c53697822
+function pipeline.rows_of_entities(p_pipeline_id integer, p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 46aa28d16e752a8707202058f5457a0b
 function pipeline.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 98813c58f28ade5c134be86ac1230f8a
 function pipeline.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd38f571661a8175f540ce4b3f1ba232
 function pipeline.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f950876a3f010387fb14fde31c043371
@@ -1432,9 +1410,6 @@ function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void 
 function pipeline.show_going(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f69d817616fe8dc0feeb86c285c80964
 function pipeline.show_held(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 039f4a66d63fbcf0280b32c3a6320da6
 function pipeline.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11e2f038de6f82e12bb819bc2d225440
-function pipeline.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body 6cf34f7f6c55dbb8ed9264ac2c1022bc
-function pipeline.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 7a0ee937ff71dd51722651731f849de9
-function pipeline.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a2b4c4a613b97126d0460ad0a460e021
 function pipeline.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 216b246bd3b890169b04ff281f7cb155
 function pipeline.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bd460fdef1e671083a1d86067fe608
 function pipeline.spawn_chunk(p_attempt pipeline.attempts, p_items jsonb, p_last boolean, OUT fan_out pipeline.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02afae2b59eb8c47142af6d538b6dd53
@@ -1478,12 +1453,11 @@ function pipeline.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage 
 function pipeline.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body d4ffc67f87d71bce8ccd0f5c17feeb8f
 function pipeline.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function pipeline.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
-function pipeline.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
-function pipeline.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
+function pipeline.toc__rows(p_ids text[]) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a194fe51f5a24fc4b639078005584623
 function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body db8e1bd13f9768e8a55b93f04e750140
 function pipeline.unbegun_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c4b9725a335dbdb9097342134b38072
 function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c73c8106839fdb1892399e77e49eda32
-function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3444113ca64b9a9bab9bb39cb8704ee8
+function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c51bcd862df1b0b800aa525696f54637
 function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b5a2b56758429b315ffddeb382d3bd3
 function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 695ea5d446f788f5f1020ac086b7297c
 function pipeline.used_by(p_payer pipeline.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body e21691df90529f070b34adb926d1136f
@@ -1496,12 +1470,11 @@ function pipeline.ways_of(p_pipeline_id integer) returns integer[] language plpg
 function pipeline.why_undecided(p_state pipeline.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 043e010205f8a5d9ebac23740793ade4
 function pipeline.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body f0b0e9749b5f23588a42177f95b55a80
 function pipeline.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c2e17552b84a58252ca1982aab84f553
-function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a2010ef96df220f202d1ec06ef03e55
-function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa35603bf5cefa10b79f445289eae4ce
+function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e6a4cc0f70320da45a3fd38c133b1af
+function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d1b1c678b1880bda1d5d071571ef8a85
 function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29660ddfcef120e7063c3b0131c20d6f
 function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a3a5a0a9df695657fb3c2e7da7231cd
 function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be2c051a9e676ce2f90824f78f52cb0b
-function pipeline.write_rows(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795e8d91b8dbb66cb3636fc2a4e7abb7
 function pipeline.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffca811e3cfa933fb504526581395f69
 function pipeline.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5d20df3c50656a89a0badd45894c9520
 function pipeline.written_rows(p_pipeline pipeline.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 05c324ec9e8f28747b392fcceb84d7b1
@@ -1513,7 +1486,7 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to authenticated
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
-function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 70ea9bcf4054d00cfb904a573e7e8e28
+function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9ffebac88bb46929e7cd86bdd46f07d0
   grant execute to service_role
