@@ -47,4 +47,21 @@ end
 $$;
 comment on function pipeline.report(text, text, text, jsonb) is 'Writes one line into pipeline.log, at most one a minute for each code.';
 
+-- The one place that sorts SQLSTATEs. What the server says of itself (it cancels the call, shuts down, has no room left) ends the
+-- call, for a timeout strikes once and would not strike again. Code that raises the same by hand speaks for its row alone.
+create function pipeline.error_kind(p_sqlstate text, p_context text default null) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
+      then 'fatal'
+    when left(p_sqlstate, 2) in ('40', '53', '57') or p_sqlstate in ('55P03', '55006')
+      then 'transient'
+    else 'lasting'
+  end
+$$;
+comment on function pipeline.error_kind(text, text) is
+  'What an error means for the row that it came from. fatal: the whole call ends; transient: the row is tried again; '
+  'lasting: the row fails. p_context: the PG_EXCEPTION_CONTEXT, which tells who raised it.';
+
 revoke all on all functions in schema pipeline from public;

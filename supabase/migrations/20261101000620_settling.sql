@@ -2,7 +2,7 @@
 --
 -- A judged batch goes through the transitions of the chapter before, each group of one stage and outcome at once, in the
 -- caller's one transaction. One bad item never sinks the others: a batch that raises is halved until the guilty item
--- stands alone.
+-- stands alone. What the server says of itself (chapter 2, error_kind) ends the whole call.
 
 -- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
 -- run and so cancel what other items of the batch are about, which is then too late for them.
@@ -75,62 +75,186 @@ end
 $$;
 comment on function pipeline.mark_late(pipeline.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
 
+-- Nothing of such an item was recorded: a worker sends it again shortly, a callback is asked for once more, and the sweep comes
+-- by again. Told once an hour for each stage, since the next sweep may well find the same.
+create function pipeline.put_off(p_items pipeline.work[], p_why text) returns pipeline.work[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first pipeline.work;
+  v_stage record;
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    continue when p_items[v_i].verdict is not null;
+    if v_first.attempt_id is null then
+      v_first := p_items[v_i];
+    end if;
+    p_items[v_i].verdict := 'busy';
+    p_items[v_i].reason := p_why;
+  end loop;
+  if v_first.attempt_id is not null then
+    select s.name, p.name as pipeline into v_stage
+    from pipeline.stages s
+    join pipeline.pipelines p on p.id = s.pipeline_id
+    where s.id = v_first.stage_id;
+    perform pipeline.report_passed_over(
+      v_stage.pipeline, v_stage.name, v_first.entity_id, p_why);
+  end if;
+  return p_items;
+end
+$$;
+comment on function pipeline.put_off(pipeline.work[], text) is
+  'Marks items as busy that the database could not record now, and reports the first.';
+
+create function pipeline.report_passed_over(
+  p_pipeline text, p_stage text, p_entity_id text, p_why text
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (
+      select
+      from pipeline.log l
+      where l.code = 'row_passed_over'
+        and l.at > pipeline.now() - interval '1 hour'
+        and l.detail ->> 'pipeline' = p_pipeline
+        and l.detail ->> 'stage' is not distinct from p_stage) then
+    insert into pipeline.log (level, code, message, detail)
+    values ('warning', 'row_passed_over',
+      format('Row %s of pipeline %s is passed over, and perhaps others: %s',
+        p_entity_id, p_pipeline, p_why),
+      jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
+  end if;
+end
+$$;
+comment on function pipeline.report_passed_over(text, text, text, text) is
+  'Reports a row that was left for later since the database said to try again: once an hour for each stage.';
+
 -- The engine's word counts, even where a user's own trigger refuses every write to the entity.
 create function pipeline.settle_unprojected(p_items pipeline.work[], out items pipeline.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_context text;
+  v_why text;
 begin
-  select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
-exception
-  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
-    raise;
-  when others then
-    perform pipeline.report('error', 'projection_failed', 'An entity refuses the projection: ' || sqlerrm, jsonb_build_object('entity_id', p_items[1].entity_id));
-    perform set_config('pipeline.projection_off', 'on', true);
-    select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
-    perform set_config('pipeline.projection_off', '', true);
+  for v_try in 1 .. 2 loop
+    begin
+      perform set_config('pipeline.projection_off', case v_try when 2 then 'on' else '' end, true);
+      select s.items, s.ready into items, ready from pipeline.settle(p_items) s;
+      perform set_config('pipeline.projection_off', '', true);
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
+      v_why := sqlerrm;
+      exit when pipeline.error_kind(sqlstate, v_context) = 'transient';
+      if v_try = 1 then
+        perform pipeline.report('error', 'projection_failed',
+          'An entity refuses the projection: ' || sqlerrm,
+          jsonb_build_object('entity_id', p_items[1].entity_id));
+      end if;
+    end;
+  end loop;
+  items := pipeline.put_off(p_items, v_why);
+  ready := '{}';
 end
 $$;
 comment on function pipeline.settle_unprojected(pipeline.work[]) is 'settle() of a single item that goes on without the projection when the entity refuses it, and reports that.';
 
--- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone,
--- which then fails with the SQL error. Errors that say "try again" are raised to the caller.
-create function pipeline.settle_guarded(p_items pipeline.work[], p_alike boolean default false, out items pipeline.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Halves, so that one bad item never sinks the others. In no order where the database says to try again: the time that is spent
+-- on those that it refuses is bounded, and what is left when it is over differs from call to call. One part is always tried, so
+-- each call may get on.
+create function pipeline.settle_halves(
+  p_items pipeline.work[], p_until timestamptz, p_transient boolean,
+  out items pipeline.work[], out ready int[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
 declare
   v_half int := cardinality(p_items) / 2;
-  v_error jsonb;
-  v_done record;
   v_left record;
   v_right record;
   v_rest pipeline.work[];
+begin
+  if p_transient then
+    p_items := array(select i from unnest(p_items) i order by random());
+  end if;
+  select s.items, s.ready into v_left
+  from pipeline.settle_part(p_items[:v_half], false, p_until) s;
+  v_rest := p_items[v_half + 1:];
+  v_rest := pipeline.mark_late(v_rest, pipeline.late_attempts(v_rest));
+  if p_transient and pipeline.now() >= p_until then
+    items := v_left.items || pipeline.put_off(v_rest, 'others of the same call took too long');
+    ready := v_left.ready;
+    return;
+  end if;
+  select s.items, s.ready into v_right from pipeline.settle_part(v_rest, false, p_until) s;
+  items := v_left.items || v_right.items;
+  ready := v_left.ready || v_right.ready;
+end
+$$;
+comment on function pipeline.settle_halves(pipeline.work[], timestamptz, boolean) is
+  'Settles a part of a batch that raised as two parts, with little patience for locks.';
+
+create function pipeline.settle_part(
+  p_items pipeline.work[], p_alike boolean, p_until timestamptz,
+  out items pipeline.work[], out ready int[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_done record;
+  v_context text;
+  v_transient boolean;
+  v_why text;
+  v_error jsonb;
 begin
   begin
     v_done := pipeline.settle(p_items, p_alike);
     items := v_done.items;
     ready := v_done.ready;
     return;
-  exception
-    when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
-    when others then
-      v_error := jsonb_build_object('code', 'sql_' || sqlstate, 'message', sqlerrm, 'permanent', left(sqlstate, 2) in ('22', '23'));
+    end if;
+    v_transient := pipeline.error_kind(sqlstate, v_context) = 'transient';
+    v_why := sqlerrm;
+    v_error := jsonb_build_object('code', 'sql_' || sqlstate, 'message', sqlerrm,
+      'permanent', left(sqlstate, 2) in ('22', '23'));
   end;
-  if v_half = 0 then
+  if v_transient and cardinality(p_items) = 1 then
+    items := pipeline.put_off(p_items, v_why);
+    ready := '{}';
+  elsif cardinality(p_items) = 1 then
     p_items[1].outcome := 'failed';
     p_items[1].error := v_error;
-    p_items[1].reason := v_error ->> 'message';
+    p_items[1].reason := v_why;
     select s.items, s.ready into items, ready from pipeline.settle_unprojected(p_items) s;
   else
-    select s.items, s.ready into v_left from pipeline.settle_guarded(p_items[:v_half]) s;
-    v_rest := p_items[v_half + 1:];
-    select s.items, s.ready into v_right from pipeline.settle_guarded(pipeline.mark_late(v_rest, pipeline.late_attempts(v_rest))) s;
-    items := v_left.items || v_right.items;
-    ready := v_left.ready || v_right.ready;
+    select s.items, s.ready into items, ready
+    from pipeline.settle_halves(p_items, p_until, v_transient) s;
   end if;
 end
 $$;
-comment on function pipeline.settle_guarded(pipeline.work[], boolean) is 'settle() in which an item that makes Postgres raise fails alone, with the SQL error; the items then come back, also of a batch that was alike.';
+comment on function pipeline.settle_part(pipeline.work[], boolean, timestamptz) is
+  'settle() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
+
+-- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
+-- with the SQL error; or, where the database said to try again, it is busy.
+create function pipeline.settle_guarded(p_items pipeline.work[], p_alike boolean default false, out items pipeline.work[], out ready int[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select s.items, s.ready into items, ready
+  from pipeline.settle_part(p_items, p_alike, pipeline.now() + interval '2 seconds') s;
+end
+$$;
+comment on function pipeline.settle_guarded(pipeline.work[], boolean) is
+  'settle() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
 
 revoke all on all functions in schema pipeline from public;

@@ -264,25 +264,55 @@ end
 $$;
 comment on function pipeline.retry_child_runs(int, bigint[]) is 'A new attempt of a pipeline stage that waits for the same child run, which goes on where it failed; returns the stages with work.';
 
--- One row whose own trigger refuses to show it must not keep the others from being cancelled.
-create function pipeline.show_cancelled(p_cancelled pipeline.cancelled[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- One row whose own trigger refuses to show it must not keep the others from being cancelled. It is cancelled unseen, or left to
+-- the next call where the database says to try again.
+create function pipeline.cancel_held(p_run_ids bigint[], p_until timestamptz) returns int
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
+declare
+  -- A user's trigger on what was cancelled before may have ended some.
+  v_runs bigint[] := pipeline.running_of(p_run_ids);
+  v_half int := cardinality(v_runs) / 2;
+  v_context text;
+  v_transient boolean;
+  v_why text;
+  v_count int;
 begin
-  perform pipeline.project_cancelled(p_cancelled);
-exception
-  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
-    raise;
-  when others then
-    if cardinality(p_cancelled) = 1 then
-      perform pipeline.report('error', 'projection_failed', 'A cancelled child could not be shown on its row: ' || sqlerrm, jsonb_build_object('entity_id', (p_cancelled[1].change).entity_id));
-    else
-      perform pipeline.show_cancelled(p_cancelled[:cardinality(p_cancelled) / 2]);
-      perform pipeline.show_cancelled(p_cancelled[cardinality(p_cancelled) / 2 + 1:]);
+  begin
+    perform pipeline.end_runs(v_runs, 'cancelled');
+    perform pipeline.project_cancelled(pipeline.cancel_attempts(v_runs, null));
+    return cardinality(v_runs);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
     end if;
+    v_transient := pipeline.error_kind(sqlstate, v_context) = 'transient';
+    v_why := sqlerrm;
+  end;
+  if v_half > 0 then
+    v_count := pipeline.cancel_held(v_runs[:v_half], p_until);
+    return v_count + case
+      when v_transient and pipeline.now() >= p_until then 0
+      else pipeline.cancel_held(v_runs[v_half + 1:], p_until)
+    end;
+  elsif v_transient then
+    perform pipeline.report_passed_over(p.name, null, r.entity_id, v_why)
+    from pipeline.runs r
+    join pipeline.pipelines p on p.id = r.pipeline_id
+    where r.id = v_runs[1];
+    return 0;
+  end if;
+  perform pipeline.report('error', 'projection_failed',
+    'A cancelled child could not be shown on its row: ' || v_why,
+    jsonb_build_object('run', v_runs[1]));
+  perform pipeline.end_runs(v_runs, 'cancelled');
+  perform pipeline.cancel_attempts(v_runs, null);
+  return 1;
 end
 $$;
-comment on function pipeline.show_cancelled(pipeline.cancelled[]) is 'Shows cancelled attempts on their entities; a row that refuses is left as it is, and reported.';
+comment on function pipeline.cancel_held(bigint[], timestamptz) is
+  'Cancels runs that the caller holds and shows it on their rows; returns how many it cancelled.';
 
 -- Children of fan-outs that were given up. Those whose row somebody holds are left to the next call.
 create function pipeline.cancel_children(p_limit int) returns int
@@ -292,24 +322,23 @@ declare
   v_group record;
   v_fan_outs bigint[];
   v_runs bigint[];
-  v_cancelled pipeline.cancelled[];
+  v_until timestamptz := pipeline.now() + interval '2 seconds';
   v_count int := 0;
 begin
   -- A person's retry, which opens them again, waits for this batch.
   v_fan_outs := array(select f.id from pipeline.fan_outs f where f.state = 'abandoned' order by f.id for update skip locked);
   for v_group in
     select p.id, p.projection <> 'none' as projected, array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
-    from (select r.id, r.pipeline_id, r.entity_id from pipeline.runs r where r.fan_out_id = any (v_fan_outs) and r.status = 'running' limit p_limit) c
+    from (select r.id, r.pipeline_id, r.entity_id from pipeline.runs r where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
+          -- In no order, or the same rows, held or refused, would come first for ever.
+          order by random() limit p_limit) c
     join pipeline.pipelines p on p.id = c.pipeline_id group by p.id order by p.id
   loop
     if v_group.projected then
       v_group.entity_ids := pipeline.lock_entities(v_group.id, v_group.entity_ids, false);
     end if;
     v_runs := array(select r.id from pipeline.runs r where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids) and r.status = 'running' order by r.id for no key update skip locked);
-    perform pipeline.end_runs(v_runs, 'cancelled');
-    v_cancelled := pipeline.cancel_attempts(v_runs, null);
-    perform pipeline.show_cancelled(v_cancelled);
-    v_count := v_count + cardinality(v_runs);
+    v_count := v_count + pipeline.cancel_held(v_runs, v_until);
   end loop;
   update pipeline.fan_outs f set state = 'closed' where f.id = any (v_fan_outs) and not exists (select from pipeline.runs r where r.fan_out_id = f.id and r.status = 'running');
   return v_count;

@@ -184,60 +184,72 @@ end
 $$;
 comment on function pipeline.fan_in_output(pipeline.fan_outs, text) is 'The result of a map stage (how many children came to what) or of a pipeline stage (the results of the child''s last stages).';
 
-create function pipeline.join_children(p_fan_out pipeline.fan_outs) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+create function pipeline.join_children(
+  p_fan_out pipeline.fan_outs, out ready int[], out busy boolean
+)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
 declare
   v_attempt pipeline.attempts;
   v_stage pipeline.stages;
   v_verdict record;
-  v_ready int[];
+  v_done record;
 begin
+  ready := '{}';
+  busy := false;
   select a.* into v_attempt from pipeline.attempts a where a.id = p_fan_out.attempt_id;
   if v_attempt.state is distinct from 'waiting' then
-    return '{}';
+    return;
   end if;
   select s.* into v_stage from pipeline.stages s where s.id = p_fan_out.stage_id;
   v_verdict := pipeline.fan_in_verdict(p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
   if v_verdict.outcome is null then
-    return '{}';
+    return;
   end if;
-  v_ready := (pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
+  v_done := pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
     case when v_verdict.outcome = 'completed' then pipeline.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
     v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from pipeline.runs r where r.id = v_attempt.run_id),
-    v_attempt.state, null, null, null, null)::pipeline.work])).ready;
+    v_attempt.state, null, null, null, null)::pipeline.work]);
+  ready := v_done.ready;
+  busy := (v_done.items)[1].verdict is not distinct from 'busy';
   perform pipeline.leave_children(v_stage, array[v_attempt.id]);
-  return v_ready;
 end
 $$;
-comment on function pipeline.join_children(pipeline.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work.';
+comment on function pipeline.join_children(pipeline.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work. busy: the database said to try again.';
 
 -- A user's trigger that refuses to show a stage must not keep the parent waiting: as settle_unprojected() does, and what
 -- cannot begin even so is left to the end of the map, which then fails with the reason.
-create function pipeline.pass_thresholds_guarded(p_fan_out pipeline.fan_outs) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+create function pipeline.pass_thresholds_guarded(
+  p_fan_out pipeline.fan_outs, out ring int[], out busy boolean
+)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
 declare
-  v_ring int[];
+  v_context text;
 begin
+  busy := false;
   for v_try in 1 .. 2 loop
     begin
       perform set_config('pipeline.projection_off', case v_try when 2 then 'on' else '' end, true);
-      v_ring := pipeline.pass_thresholds(p_fan_out);
+      ring := pipeline.pass_thresholds(p_fan_out);
       perform set_config('pipeline.projection_off', '', true);
-      return v_ring;
-    exception
-      when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
         raise;
-      when others then
-        perform pipeline.report('error', 'threshold_failed', 'A stage that awaited a threshold could not begin: ' || sqlerrm, jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
+      end if;
+      busy := pipeline.error_kind(sqlstate, v_context) = 'transient';
+      perform pipeline.report('error', 'threshold_failed',
+        'A stage that awaited a threshold could not begin: ' || sqlerrm,
+        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
     end;
+    exit when busy;
   end loop;
-  perform set_config('pipeline.projection_off', '', true);
-  return '{}';
+  ring := '{}';
 end
 $$;
-comment on function pipeline.pass_thresholds_guarded(pipeline.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that.';
+comment on function pipeline.pass_thresholds_guarded(pipeline.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that. busy: the database said to try again.';
 
 create function pipeline.fold(p_fan_out_id bigint, out ring int[], out busy boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -245,6 +257,8 @@ as $$
 declare
   v_fan_out pipeline.fan_outs;
   v_run pipeline.runs;
+  v_passed record;
+  v_joined record;
 begin
   ring := '{}';
   busy := false;
@@ -277,12 +291,18 @@ begin
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out from pipeline.fan_outs f where f.id = p_fan_out_id;
   if v_fan_out.state = 'open' and (select r.status = 'running' from pipeline.runs r where r.id = v_run.id) then
-    ring := pipeline.pass_thresholds_guarded(v_fan_out);
-    ring := ring || pipeline.join_children(v_fan_out);
+    v_passed := pipeline.pass_thresholds_guarded(v_fan_out);
+    v_joined := pipeline.join_children(v_fan_out);
+    ring := v_passed.ring || v_joined.ready;
+    busy := v_passed.busy or v_joined.busy;
+    if busy then
+      -- What the children reported is added up: this makes somebody look once more.
+      insert into pipeline.tallies (fan_out_id) values (p_fan_out_id);
+    end if;
   end if;
 end
 $$;
-comment on function pipeline.fold(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, try again.';
+comment on function pipeline.fold(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database said to try again.';
 
 create function public.pipeline_fold(p_fan_outs bigint[]) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan

@@ -141,8 +141,10 @@ begin
   insert into pipeline.posts (request_id) values (v_request);
   return true;
 exception
-  when query_canceled or deadlock_detected or serialization_failure then raise;
   when others then
+    if pipeline.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
     perform pipeline.report('error', 'doorbell_failed', 'The doorbell could not ring: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
     return false;
 end

@@ -263,8 +263,9 @@ end
 $$;
 comment on function pipeline.verdicts_of(pipeline.work[]) is 'The answer to each item of a settled batch, in order.';
 
+-- Two seconds, of the eight that the Data API gives a call, for whatever a user's trigger waits for.
 create function pipeline.record_items(p_items pipeline.work[], out verdicts json, out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s'
 as $$
 declare
   v_alike bigint[];
@@ -365,7 +366,7 @@ $$;
 comment on function pipeline.address_ends(pipeline.work[], bigint[]) is 'Replaces the submission that each job''s end names, as far as its run is locked, with the attempt that it is about; late: the places of those that an earlier submission of the stage bought.';
 
 create function pipeline.record_ends(p_items pipeline.work[], out verdicts json, out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s'
 as $$
 declare
   v_locked bigint[];

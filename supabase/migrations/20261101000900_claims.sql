@@ -131,15 +131,19 @@ comment on function pipeline.drop_claims(uuid) is 'Deletes the leases of a worke
 
 -- Shows a claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
 create function pipeline.project_started(p_stage pipeline.stages, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
+declare
+  v_context text;
 begin
   perform pipeline.write_entities(p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
 exception
-  when serialization_failure or deadlock_detected or lock_not_available or query_canceled or admin_shutdown or insufficient_resources then
-    raise;
-  when others then
-    -- A user's own trigger that refuses one row must not stop the stage for all; completing will name the row.
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    -- A user's own trigger that refuses one row, for now or for good, must not stop the stage for all; completing will name it.
     perform pipeline.report('error', 'projection_failed', 'A claim could not be shown on its entities: ' || sqlerrm, jsonb_build_object('stage', p_stage.name));
 end
 $$;

@@ -50,8 +50,10 @@ begin
   end if;
   return array_fill(''::text, array[cardinality(p_entity_ids)]);
 exception
-  when query_canceled or deadlock_detected or serialization_failure then raise;
   when others then
+    if pipeline.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
     perform pipeline.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
       jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
     return array_fill(''::text, array[cardinality(p_entity_ids)]);

@@ -27,8 +27,11 @@ begin
   begin
     v_value := coalesce(pipeline.setting('use_new_pipeline'), 'false');
   exception
-    when query_canceled or deadlock_detected or serialization_failure then raise;
-    when others then v_value := sqlerrm;
+    when others then
+      if pipeline.error_kind(sqlstate) <> 'lasting' then
+        raise;
+      end if;
+      v_value := sqlerrm;
   end;
   if v_value not in ('true', 'false') then
     perform pipeline.report('error', 'use_new_pipeline_malformed', format('use_new_pipeline is %L, but must be true or false: it counts as false', v_value),

@@ -88,6 +88,10 @@ begin
   update pipeline.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
   v_done := pipeline.settle_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
     'by_hand', v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::pipeline.work]);
+  if (v_done.items)[1].verdict = 'busy' then
+    raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, (v_done.items)[1].reason
+      using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
+  end if;
   if p_outcome = 'completed' and (v_done.items)[1].outcome = 'failed' then
     raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, (v_done.items)[1].reason using errcode = 'MR004', hint = 'Correct what its apply function or a trigger of yours refuses.';
   end if;

@@ -162,6 +162,7 @@ declare
   v_run_id bigint := new.run_id;
   v_fan_out pipeline.fan_outs;
   v_done record;
+  v_context text;
 begin
   -- Above read committed it would not see what other children have reported.
   while current_setting('transaction_isolation') = 'read committed' loop
@@ -169,19 +170,23 @@ begin
     exit when not found or not exists (select from pipeline.tallies t where t.fan_out_id = v_fan_out.id)
       or not pg_try_advisory_xact_lock(hashtextextended('pipeline.fold', v_fan_out.id));
     v_done := pipeline.fold(v_fan_out.id);
-    exit when v_done.busy;
     perform pipeline.ring(v_done.ring);
+    exit when v_done.busy;
     -- The parent may be a child itself, whose run has ended with it.
     v_run_id := v_fan_out.run_id;
   end loop;
   return null;
 exception
-  when query_canceled then
-    raise;
-  when lock_not_available or deadlock_detected then
-    return null;
-  when others then
-    perform pipeline.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    case pipeline.error_kind(sqlstate, v_context)
+      when 'fatal' then
+        raise;
+      when 'lasting' then
+        perform pipeline.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+      else
+        null;
+    end case;
     return null;
 end
 $$;
@@ -224,13 +229,49 @@ grant execute on function public.pipeline_decide(bigint, jsonb) to authenticated
 insert into pipeline.settings (name, value, comment) values
   ('decisions_seen', '0', 'Written by pipeline.close_decisions(): the open decision that it looked at last.');
 
+-- The table is public, so a trigger of a user's may refuse one row.
+create function pipeline.close_held(p_ids bigint[]) returns int
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+  v_closed int;
+  v_context text;
+begin
+  begin
+    update public.pipeline_decisions d
+    set closed_at = coalesce(a.finished_at, pipeline.now()),
+        closed_why = pipeline.why_undecided(a.state, a.error)
+    from pipeline.attempts a
+    where d.attempt_id = any (p_ids) and a.id = d.attempt_id;
+    get diagnostics v_closed = row_count;
+    delete from public.pipeline_decisions d
+    where d.attempt_id = any (p_ids)
+      and not exists (select from pipeline.attempts a where a.id = d.attempt_id);
+    return v_closed;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform pipeline.report('error', 'decision_not_closed',
+        format('The decision on attempt %s cannot be closed: %s', p_ids[1], sqlerrm));
+      return 0;
+    end if;
+  end;
+  return pipeline.close_held(p_ids[:v_half]) + pipeline.close_held(p_ids[v_half + 1:]);
+end
+$$;
+comment on function pipeline.close_held(bigint[]) is
+  'Closes locked decisions whose attempts ended otherwise and removes those whose attempt is gone, but for those that refuse it; returns how many it closed.';
+
 create function pipeline.close_decisions(p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seen text;
   v_ids bigint[];
-  v_closed int;
 begin
   select s.value into v_seen from pipeline.settings s where s.name = 'decisions_seen' for update skip locked;
   v_ids := array(select d.attempt_id from public.pipeline_decisions d where d.closed_at is null and d.attempt_id > v_seen::bigint order by d.attempt_id limit p_limit);
@@ -240,11 +281,7 @@ begin
   v_ids := array(
     select d.attempt_id from public.pipeline_decisions d left join pipeline.attempts a on a.id = d.attempt_id
     where d.attempt_id = any (v_ids) and d.closed_at is null and a.state is distinct from 'waiting' order by d.attempt_id for update of d skip locked);
-  update public.pipeline_decisions d set closed_at = coalesce(a.finished_at, pipeline.now()), closed_why = pipeline.why_undecided(a.state, a.error)
-  from pipeline.attempts a where d.attempt_id = any (v_ids) and a.id = d.attempt_id;
-  get diagnostics v_closed = row_count;
-  delete from public.pipeline_decisions d where d.attempt_id = any (v_ids) and not exists (select from pipeline.attempts a where a.id = d.attempt_id);
-  return v_closed;
+  return case when cardinality(v_ids) > 0 then pipeline.close_held(v_ids) else 0 end;
 end
 $$;
 comment on function pipeline.close_decisions(int) is 'Looks at the next open decisions: closes those whose attempt ended otherwise, removes those whose attempt is gone; returns how many it closed.';

@@ -262,8 +262,10 @@ begin
     select (select e.%5$I::jsonb from %3$s e where e.%2$I = i.id::%4$s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
-  when query_canceled or deadlock_detected or serialization_failure then raise;
   when others then
+    if pipeline.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
     perform pipeline.report('error', 'metadata_unreadable', %6$L || sqlerrm, jsonb_build_object('column', %5$L));
     return array_fill(null::jsonb, array[cardinality(p_ids)]);
 end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column,

@@ -199,8 +199,10 @@ begin
   alerts := pipeline.raise_alerts(1000);
   resolved := pipeline.resolve_alerts(1000);
 exception
-  when query_canceled then raise;
   when others then
+    if pipeline.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
     perform pipeline.report('error', 'sweep_failed', 'The sweep of alerts failed: ' || sqlerrm);
 end
 $$;

@@ -3,6 +3,32 @@
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
 -- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
 
+create function pipeline.fail_lost(p_ids bigint[]) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[] := pipeline.lock_attempts(p_ids);
+  v_tokens uuid[];
+  v_done record;
+begin
+  -- A worker may have renewed meanwhile: the claims are locked too and read once more. One that its worker is renewing or
+  -- dropping this very moment is not lost.
+  v_tokens := array(
+    select c.token from pipeline.claims c where c.expires_at <= pipeline.now() for update skip locked);
+  v_done := pipeline.settle_guarded(array(
+    select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
+      '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
+      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
+    from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
+    where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens)));
+  perform pipeline.ring(v_done.ready);
+  return (select count(*) from unnest(v_done.items) i where i.verdict is distinct from 'busy');
+end
+$$;
+comment on function pipeline.fail_lost(bigint[]) is
+  'Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns how many.';
+
+-- Page after page, so that rows which somebody holds, or which refuse to be written, keep it from none of the others.
 create function pipeline.sweep_leases(p_pipeline_id int, p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -10,31 +36,62 @@ declare
   v_now timestamptz := pipeline.now();
   v_stages int[] := array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id);
   v_ids bigint[];
-  v_tokens uuid[];
-  v_items pipeline.work[];
+  v_failed int := 0;
 begin
-  v_ids := array(
-    select a.id from pipeline.claims c
-    cross join lateral (select t.id, t.stage_id from pipeline.attempts t where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started' offset 0) a
-    where c.expires_at <= v_now and a.stage_id = any (v_stages) limit p_limit);
-  if cardinality(v_ids) = 0 then
-    return 0;
-  end if;
-  v_ids := pipeline.lock_attempts(v_ids);
-  -- A worker may have renewed meanwhile: the claims are locked too and read once more. One that its worker is renewing or
-  -- dropping this very moment is not lost.
-  v_tokens := array(select c.token from pipeline.claims c where c.expires_at <= v_now for update skip locked);
-  v_items := array(
-    select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
-      '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
-    from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens));
-  perform pipeline.ring((select s.ready from pipeline.settle_guarded(v_items) s));
-  return cardinality(v_items);
+  loop
+    v_ids := array(
+      select a.id
+      from pipeline.claims c
+      cross join lateral (
+        select t.id, t.stage_id
+        from pipeline.attempts t
+        where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+        offset 0) a
+      where c.expires_at <= v_now
+        and a.stage_id = any (v_stages)
+        and a.id > coalesce(v_ids[cardinality(v_ids)], 0)
+      order by a.id
+      limit p_limit);
+    exit when cardinality(v_ids) = 0;
+    v_failed := v_failed + pipeline.fail_lost(v_ids);
+    exit when cardinality(v_ids) < p_limit or v_failed >= p_limit;
+  end loop;
+  return v_failed;
 end
 $$;
 comment on function pipeline.sweep_leases(int, int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
+
+-- One that the database refuses for now comes by again in a minute, behind the others.
+create function pipeline.fail_overdue(p_ids bigint[]) returns int
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pipeline.now();
+  v_ids bigint[] := pipeline.lock_attempts(p_ids);
+  v_refused bigint[];
+  v_done record;
+begin
+  v_done := pipeline.settle_guarded(array(
+    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
+      jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
+        when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
+      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
+    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+    where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now));
+  perform pipeline.ring(v_done.ready);
+  v_refused := array(select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
+  update pipeline.attempts a
+  set deadline_at = v_now + interval '1 minute'
+  where a.id in (
+    select o.id
+    from pipeline.attempts o
+    where o.id = any (v_refused) and o.state = 'waiting'
+    for update skip locked);
+  return cardinality(v_done.items) - cardinality(v_refused);
+end
+$$;
+comment on function pipeline.fail_overdue(bigint[]) is
+  'Fails those of the waiting attempts whose deadline has passed and whose rows are free, as deadline; returns how many.';
 
 create function pipeline.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -42,26 +99,31 @@ as $$
 declare
   v_now timestamptz := pipeline.now();
   v_stages int[] := array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id);
-  v_ids bigint[];
-  v_items pipeline.work[];
+  v_page record;
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_failed int := 0;
 begin
-  v_ids := array(
-    select a.id from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-    -- A map that finishes with what there is at its deadline is the fold's to end.
-    where a.deadline_at <= v_now and a.stage_id = any (v_stages) and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish' order by a.deadline_at limit p_limit);
-  if cardinality(v_ids) = 0 then
-    return 0;
-  end if;
-  v_ids := pipeline.lock_attempts(v_ids);
-  v_items := array(
-    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
-      jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
-        when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
-      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
-    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now);
-  perform pipeline.ring((select s.ready from pipeline.settle_guarded(v_items) s));
-  return cardinality(v_items);
+  loop
+    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
+    from (
+      select a.id, a.deadline_at
+      from pipeline.attempts a
+      join pipeline.stages s on s.id = a.stage_id
+      where a.deadline_at <= v_now
+        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
+        and a.stage_id = any (v_stages)
+        -- A map that finishes with what there is at its deadline is the fold's to end.
+        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
+      order by a.deadline_at, a.id
+      limit p_limit) d;
+    exit when v_page.ids is null;
+    v_last_at := v_page.last_at;
+    v_last_id := v_page.ids[cardinality(v_page.ids)];
+    v_failed := v_failed + pipeline.fail_overdue(v_page.ids);
+    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
+  end loop;
+  return v_failed;
 end
 $$;
 comment on function pipeline.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
@@ -70,14 +132,19 @@ comment on function pipeline.sweep_deadlines(int, int) is 'Fails waiting attempt
 create function pipeline.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out rung int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_context text;
 begin
   leases := pipeline.sweep_leases(p_pipeline_id, 5000);
   deadlines := pipeline.sweep_deadlines(p_pipeline_id, 5000);
   perform pipeline.sweep_limits(p_pipeline_id);
   rung := pipeline.ring(array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.enabled and pipeline.has_ready_work(s.id)));
 exception
-  when query_canceled then raise;
-  when others then
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
     perform pipeline.report('error', 'sweep_failed', format('The sweep of pipeline %s failed: %s', (select p.name from pipeline.pipelines p where p.id = p_pipeline_id), sqlerrm));
 end
 $$;
@@ -90,20 +157,28 @@ as $$
 declare
   v_fan_out bigint;
   v_done record;
+  v_until timestamptz := pipeline.now() + interval '5 seconds';
+  v_context text;
 begin
   folded := 0;
   insert into pipeline.tallies (fan_out_id)
   select f.id from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.fan_outs f on f.attempt_id = a.id and f.state = 'open'
   where a.deadline_at <= pipeline.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
-  for v_fan_out in select distinct t.fan_out_id from pipeline.tallies t order by t.fan_out_id loop
-    exit when folded >= 200;
+  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being folded are
+  -- left to whoever does so, since waiting out of order might be waiting for each other.
+  for v_fan_out in select t.fan_out_id from pipeline.tallies t group by t.fan_out_id order by random() loop
+    exit when folded >= 200 or pipeline.now() >= v_until;
+    continue when not pg_try_advisory_xact_lock(hashtextextended('pipeline.fold', v_fan_out));
     begin
       v_done := pipeline.fold(v_fan_out);
       perform pipeline.ring(v_done.ring);
       folded := folded + (not v_done.busy)::int;
     exception
-      when query_canceled then raise;
-      when others then
+      when query_canceled or assert_failure or others then
+        get stacked diagnostics v_context = pg_exception_context;
+        if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+          raise;
+        end if;
         perform pipeline.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
     end;
   end loop;
@@ -141,12 +216,14 @@ $$;
 comment on function pipeline.sweep_metadata(int) is
   'Deletes metadata that runs have dropped and no run has.';
 
+-- Nothing that a user's trigger waits for holds it up for longer than two seconds.
 create function pipeline.sweep() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s' set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_done jsonb;
   v_children record;
+  v_context text;
 begin
   delete from pipeline.rings r where r.id in (select o.id from pipeline.rings o where o.rung_at < pipeline.now() - interval '10 seconds' for update skip locked);
   perform pipeline.sweep_quotas();
@@ -157,9 +234,12 @@ begin
     v_done := v_done || to_jsonb(v_children);
     perform pipeline.close_decisions(1000);
   exception
-    when query_canceled then raise;
     -- As in sweep_pipeline(): no part of the recovery may end the others.
-    when others then
+    when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
       perform pipeline.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
   end;
   v_done := v_done || (select to_jsonb(l) from pipeline.sweep_alerts() l);
@@ -240,6 +320,34 @@ $$;
 comment on function pipeline.lock_prunable(timestamptz, bigint, int) is
   'Locks and returns the next so many runs, by id, that ended before this time and that nobody needs.';
 
+-- What a user's trigger on public.pipeline_decisions refuses is left to the next night; the others go.
+create function pipeline.prune_runs(p_run_ids bigint[]) returns int
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+begin
+  begin
+    perform pipeline.delete_runs(p_run_ids);
+    return cardinality(p_run_ids);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform pipeline.report('error', 'run_not_pruned',
+        format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
+      return 0;
+    end if;
+  end;
+  return pipeline.prune_runs(p_run_ids[:v_half]) + pipeline.prune_runs(p_run_ids[v_half + 1:]);
+end
+$$;
+comment on function pipeline.prune_runs(bigint[]) is
+  'Deletes locked runs, but for those that cannot be; returns how many.';
+
 create function pipeline.prune() returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -252,9 +360,9 @@ declare
 begin
   loop
     v_batch := pipeline.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    perform pipeline.delete_runs(v_batch);
-    v_runs := v_runs + cardinality(v_batch);
     v_more := cardinality(v_batch) = 1000;
+    exit when cardinality(v_batch) = 0;
+    v_runs := v_runs + pipeline.prune_runs(v_batch);
     exit when not v_more or pipeline.now() >= v_ends;
   end loop;
   perform pipeline.prune_decisions();

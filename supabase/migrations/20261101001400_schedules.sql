@@ -30,9 +30,11 @@ begin
     perform cron.unschedule('millrace-poll');
   end if;
 exception
-  when query_canceled or deadlock_detected or serialization_failure then raise;
   -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep tries again.
   when others then
+    if pipeline.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
     perform pipeline.report('error', 'polls_not_scheduled', 'The poller could not be scheduled: ' || sqlerrm);
 end
 $$;
