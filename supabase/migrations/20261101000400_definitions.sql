@@ -375,6 +375,7 @@ declare
 begin
   perform pipeline.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
+  perform pipeline.check_table(v_table);
   perform pipeline.hold_gates(p_definition ->> 'pipeline');
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
   -- Without a projection, who begins a run has only locked its row.

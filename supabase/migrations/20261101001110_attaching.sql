@@ -68,6 +68,87 @@ $$;
 comment on function pipeline.check_status_words(regclass, text[]) is
   'Raises MR001 where a constraint on a status column refuses a status that the engine writes.';
 
+-- Statement triggers see what is written to the table that they stand on and to no other. What is written straight to a partition,
+-- or to a table that inherits from this one, would start nothing and leave runs without rows behind; so would a crash that
+-- empties an unlogged table.
+create function pipeline.check_table(p_table regclass) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_what text;
+begin
+  select case
+      when c.relkind = 'p' then 'is partitioned'
+      when c.relispartition then 'is a partition'
+      when c.relkind in ('v', 'm') then 'is a view'
+      when c.relkind = 'f' then 'is a foreign table'
+      when c.relkind <> 'r' then 'is no table'
+      when c.relpersistence = 't' then 'is temporary'
+      when c.relpersistence = 'u' then 'is unlogged'
+      when exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)) then 'has or is an heir'
+    end into v_what
+  from pg_class c
+  where c.oid = p_table;
+  if v_what is not null then
+    raise exception 'entity.table is %, which %', p_table, v_what
+      using errcode = 'MR001',
+        hint = 'Name an ordinary table, logged, without partitions or inheritance; keep what must be partitioned in '
+          'another, which refers to it.';
+  end if;
+end
+$$;
+comment on function pipeline.check_table(regclass) is
+  'Raises MR001 unless the table is one whose every write the triggers of attach() see.';
+
+-- Runs are filed under the key's text. So each value must have one, the same in every session whatever its DateStyle, TimeZone,
+-- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal where no scale is declared, and
+-- so are 'a' and 'A' under some collations.
+create function pipeline.check_key(p_pipeline pipeline.pipelines) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key record;
+begin
+  with recursive step as (
+    select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
+      format_type(a.atttypid, a.atttypmod) as name
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attname = p_pipeline.entity_key
+      and not a.attisdropped
+    union all
+    -- A domain reads as the type that it is over.
+    select t.typbasetype, t.typtypmod, s.collation, s.name
+    from step s
+    join pg_type t on t.oid = s.type and t.typtype = 'd'
+  )
+  select s.name, s.type = 'numeric'::regtype as is_numeric,
+    (s.type = any (array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])
+      or t.typtype = 'e'
+      or (s.type = 'numeric'::regtype and s.modifier >= 0)) as fits,
+    coalesce(not c.collisdeterministic, false) as loose
+  into v_key
+  from step s
+  join pg_type t on t.oid = s.type and t.typtype <> 'd'
+  left join pg_collation c on c.oid = s.collation;
+  if not v_key.fits then
+    raise exception 'entity.key is %, of type %, whose values can read differently',
+      p_pipeline.entity_key, v_key.name
+      using errcode = 'MR001',
+        hint = case when v_key.is_numeric then 'Declare a scale, such as numeric(20, 0), or use bigint.'
+          else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric with a scale, or an enum; '
+            'keep this column as a unique one beside it.' end;
+  elsif v_key.loose then
+    raise exception 'entity.key is %, whose collation takes different texts for equal', p_pipeline.entity_key
+      using errcode = 'MR001',
+        hint = format('Give the column a deterministic collation: alter table %s alter %I type %s collate "default";',
+          p_pipeline.entity_table, p_pipeline.entity_key, v_key.name);
+  end if;
+end
+$$;
+comment on function pipeline.check_key(pipeline.pipelines) is
+  'Raises MR001 where values of the key have not one text each in all sessions.';
+
 create function pipeline.check_columns(p_pipeline pipeline.pipelines, p_stages text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -79,10 +160,12 @@ begin
       using errcode = 'MR001', hint = 'Name the primary key''s column.';
   end if;
   if not exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-                 where i.indrelid = p_pipeline.entity_table and i.indisunique and i.indnkeyatts = 1 and a.attname = p_pipeline.entity_key) then
+                 where i.indrelid = p_pipeline.entity_table and i.indisunique and i.indisvalid and i.indpred is null
+                   and i.indnkeyatts = 1 and a.attname = p_pipeline.entity_key) then
     raise exception 'entity.key is %, which is not unique in table %', p_pipeline.entity_key, p_pipeline.entity_table
       using errcode = 'MR001', hint = 'Make it the primary key.';
   end if;
+  perform pipeline.check_key(p_pipeline);
   if p_pipeline.projection = 'columns' then
     select p.name, s.name as stage into v_missing
     from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id join pipeline.stages s on s.id = vs.stage_id
