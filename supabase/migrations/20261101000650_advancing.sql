@@ -42,19 +42,30 @@ end
 $$;
 comment on function pipeline.running_of(bigint[]) is 'Those of the runs that are running.';
 
--- A user's trigger on what was shown last may have ended a run, deleted it, or begun the stage by itself.
-create function pipeline.unbegun_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- A user's trigger on what was shown last may have ended a run, deleted it, or begun the stage by itself. A run that ended before the
+-- stage had an attempt left nothing to show as cancelled but this.
+create function pipeline.runs_to_begin(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_unbegun record;
 begin
-  return array(
-    select r.id from pipeline.runs r
-    where r.id = any (p_run_ids) and (r.status = 'running') is true
-      and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded)
-    order by r.id);
+  select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
+    array_agg(row(r.entity_id, 'failed', null, null, 'cancelled', 0, null, null, null)::pipeline.change)
+      filter (where r.status <> 'running' and pipeline.is_latest_run(r.id)) as over
+  into v_unbegun
+  from pipeline.runs r
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from pipeline.attempts a
+      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded);
+  perform pipeline.project(p_stage_id, v_unbegun.over);
+  return coalesce(v_unbegun.runs, '{}');
 end
 $$;
-comment on function pipeline.unbegun_runs(int, bigint[]) is 'Those of the runs that are running and have no attempt of the stage that counts.';
+comment on function pipeline.runs_to_begin(int, bigint[]) is
+  'Those of the runs that are running and have no attempt of the stage that counts; shows it as cancelled where the run has ended meanwhile.';
 
 -- For runs that go on after they were over: their end may have come before some stage began.
 create function pipeline.begin_open(p_run_ids bigint[]) returns int[]

@@ -42,7 +42,7 @@ begin
     v_runs := pipeline.running_of(v_root.run_ids);
     perform pipeline.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, array(select r.entity_id from pipeline.runs r where r.id = any (v_runs)));
     if v_shown then
-      v_runs := pipeline.unbegun_runs(v_root.stage_id, v_runs);
+      v_runs := pipeline.runs_to_begin(v_root.stage_id, v_runs);
     end if;
     if v_root.plain then
       perform pipeline.queue_attempts(v_root.stage_id, v_runs);

@@ -233,7 +233,7 @@ begin
     where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
     update pipeline.fan_outs f set state = 'abandoned' where f.run_id = any (v_version.runs) and f.stage_id = any (v_closure) and f.state = 'finished';
     perform pipeline.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_ring := v_ring || pipeline.enqueue_stage(pipeline.unbegun_runs(p_stage_id, v_version.runs), p_stage_id);
+    v_ring := v_ring || pipeline.enqueue_stage(pipeline.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
   end loop;
   insert into pipeline.tallies (fan_out_id, recount) select r.fan_out_id, true from pipeline.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
   return v_ring;
@@ -265,7 +265,7 @@ begin
           select d from unnest(v_other.dependents) d where not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = d and not a.superseded))
         else v_other.dependents end as pending
       from pipeline.runs r where r.id = any (v_open) group by 2) g;
-    v_ring := v_ring || pipeline.enqueue_stage(pipeline.unbegun_runs(v_other.stage_id, v_open), v_other.stage_id);
+    v_ring := v_ring || pipeline.enqueue_stage(pipeline.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
   end loop;
   return v_ring;
 end
@@ -303,7 +303,7 @@ begin
   if cardinality(p_dirty_ids) > 0 then
     perform pipeline.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
     from pipeline.pipelines p join pipeline.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
-    v_new := pipeline.unbegun_runs(p_stage_id, v_new);
+    v_new := pipeline.runs_to_begin(p_stage_id, v_new);
   end if;
   if cardinality(v_new) > 0 then
     v_ring := v_ring || pipeline.enqueue_stage(v_new, p_stage_id) || pipeline.begin_beside(p_pipeline_id, p_stage_id, v_new);

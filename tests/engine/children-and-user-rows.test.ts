@@ -63,6 +63,11 @@ test('one child whose row refuses to be shown as cancelled is reported, and all 
     { number: '3', scan_error: 'cancelled' },
   ]);
   expect(await logged(engine, 'projection_failed')).toBe(1);
+  // The row goes on showing what nobody does: the invariants name it until somebody corrects it.
+  expect(await engine.rows('select rule from pipeline.check_invariants()')).toEqual([
+    { rule: 'a row that shows queued or started has a live run' },
+  ]);
+  await engine.sql.query(`update public.items set scan_status = 'pending' where number = '2'`);
 });
 
 test('a parent whose row refuses a stage that awaited a threshold keeps no fold from going on', async ({ engine }) => {
