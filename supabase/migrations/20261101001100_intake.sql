@@ -1,7 +1,8 @@
 -- Chapter 28: intake and projection
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
--- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper.
+-- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper. The
+-- condition stands on the trigger and not in its function, which runs as the engine's owner and would not know who asks.
 -- The triggers and statements themselves are written for each pipeline (the next chapter).
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities, and has nested loops off.

@@ -460,9 +460,6 @@ declare
   v_written record;
   v_group record;
 begin
-  if current_setting('pipeline.projecting', true) = (pg_trigger_depth() - 1)::text then
-    return null;
-  end if;
   if tg_op = 'UPDATE' then
 %2$s
   else
@@ -471,7 +468,11 @@ begin
   return null;
 end $$;
 create or replace trigger %4$I after insert on %5$s referencing new table as new_rows for each statement execute function pipeline.%1$I();
-create or replace trigger %6$I after update on %5$s referencing old table as old_rows new table as new_rows for each statement execute function pipeline.%1$I()$f$,
+create or replace trigger %6$I after update on %5$s referencing old table as old_rows new table as new_rows for each statement
+  -- Any session can make the announcement, so it counts from whoever has a right on this schema alone.
+  when (current_setting('pipeline.projecting', true) is distinct from pg_trigger_depth()::text
+    or not has_schema_privilege('pipeline', 'usage'))
+  execute function pipeline.%1$I()$f$,
     p_pipeline.name || '__intake',
     pipeline.intake_body(p_pipeline, p_key_type, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
     -- A fresh row has no old statuses: they count as pending.

@@ -77,3 +77,29 @@ test('a role that no policy lets write, or that holds columns of its own alone, 
 test('nobody can forge the results of the examples', async ({ engine }) => {
   expect(await found(engine)).toMatchObject({ ok: true });
 });
+
+test('a role without a right on the schema cannot pass for the engine, whatever its session announces', async ({
+  engine,
+}) => {
+  const id = await define(engine);
+  await engine.sql.query('grant select, update on public.items to authenticated');
+  const clerk = await engine.database.connect('authenticated');
+  const forge = `update public.items set one_status = 'completed', one_result = '{"paid": true}' where id = $1`;
+  const refused = await engine.refusal(forge, [id], clerk);
+  expect(refused).toMatchObject({ code: 'MR005' });
+  for (const depth of ['0', '1', '-1']) {
+    await clerk.query(`select set_config('pipeline.projecting', $1, false)`, [depth]);
+    expect(await engine.refusal(forge, [id], clerk)).toEqual(refused);
+  }
+  expect(await engine.item(id)).toMatchObject({ one_status: 'queued', one_result: null });
+  // Nor does the announcement keep from the engine what is for it.
+  const worker = await Worker.of(engine, 'one');
+  await worker.complete([completed(await worker.takeOne())]);
+  await clerk.query(`select set_config('pipeline.projecting', '0', false)`);
+  await clerk.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
+  expect(await engine.attempts(id)).toEqual([
+    'one 1 completed superseded',
+    'two 1 cancelled superseded',
+    'one 2 queued',
+  ]);
+});
