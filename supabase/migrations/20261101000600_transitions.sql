@@ -84,6 +84,16 @@ end
 $$;
 comment on function pipeline.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were free.';
 
+-- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where there is more to say, a detail
+-- for operators (an address, a constraint, a stack), whom the attempt's number leads to it.
+create function pipeline.owner_message(p_error jsonb, p_attempt_id bigint) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select (p_error ->> 'message')
+    || case when p_error ->> 'detail' is null then '' else format(' (attempt %s)', p_attempt_id) end
+$$;
+comment on function pipeline.owner_message(jsonb, bigint) is 'An attempt''s error as the owner of its row reads it.';
+
 create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -305,7 +315,7 @@ begin
       case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
-  select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, f.error ->> 'message',
+  select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, pipeline.owner_message(f.error, f.id),
       f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::pipeline.change),
     coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false),
     array_agg(f.run_id) filter (where f.due is not null and f.lane is not null)

@@ -224,7 +224,8 @@ begin
     end if;
     v_transient := pipeline.error_kind(sqlstate, v_context) = 'transient';
     v_why := sqlerrm;
-    v_error := jsonb_build_object('code', 'sql_' || sqlstate, 'message', sqlerrm,
+    v_error := jsonb_build_object('code', 'sql_' || sqlstate,
+      'message', 'the database refused to record this (sql_' || sqlstate || ')', 'detail', sqlerrm,
       'permanent', left(sqlstate, 2) in ('22', '23'));
   end;
   if v_transient and cardinality(p_items) = 1 then

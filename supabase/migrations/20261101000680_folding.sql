@@ -128,7 +128,7 @@ as $$
 declare
   v_first record;
 begin
-  select r.item_key, r.status, a.error ->> 'message' as message, s.name as stage into v_first
+  select r.item_key, r.status, pipeline.owner_message(a.error, a.id) as message, s.name as stage into v_first
   from pipeline.runs r left join pipeline.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded left join pipeline.stages s on s.id = a.stage_id
   where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled') order by r.status, r.id, a.id desc limit 1;
   return jsonb_build_object('permanent', true, 'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,

@@ -20,7 +20,7 @@ exception when others then
     'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id', 'stage', v_item ->> 'stage', 'trace_id', v_item ->> 'trace_id', 'outcome', case v_item ->> 'outcome' when 'completed' then 'failed' else v_item ->> 'outcome' end)
     || case when v_item ->> 'outcome' = 'completed' then jsonb_build_object('refused', v_why, 'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
          'message', format('the result holds something that Postgres cannot store (%s); remove it before returning the result', v_why)))
-       else jsonb_build_object('error', jsonb_build_object('code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
+       else jsonb_build_object('error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}')) || jsonb_build_object('code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
          'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false))) end;
 end
 $$;

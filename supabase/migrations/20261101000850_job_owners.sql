@@ -106,13 +106,14 @@ begin
     where a.state = 'waiting'
       and (t.service = '' or a.service = t.service)
       and a.job_id = coalesce(t.job_id, a.job_id)
-      and (t.code, t.message) is distinct from (a.error ->> 'code', a.error ->> 'message')
+      and (t.code, t.message) is distinct from (a.error ->> 'code', a.error ->> 'detail')
     order by a.id
     for update of a skip locked
   ), noted as (
     update pipeline.attempts a
     set error = case when h.code is not null then
-      jsonb_build_object('code', h.code, 'message', h.message, 'since', pipeline.now()) end
+      jsonb_build_object('code', h.code, 'detail', h.message, 'since', pipeline.now(),
+        'message', 'the job cannot be asked after or finished just now') end
     from held h
     where a.id = h.id
     returning a.id
@@ -139,7 +140,7 @@ begin
     from (
       -- By code: each job's own message may name its id.
       select count(*) as jobs, s.name as stage, p.name as pipeline,
-        min(a.error ->> 'message') as message,
+        min(a.error ->> 'detail') as message,
         min((a.error ->> 'since')::timestamptz) as since
       from pipeline.attempts a
       join pipeline.stages s on s.id = a.stage_id

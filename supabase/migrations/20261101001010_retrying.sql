@@ -6,7 +6,7 @@
 -- Latest attempts of stages that stand in the way of finished runs.
 create view pipeline.dead_letters as
 select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id, a.error ->> 'code' as error_code,
-  a.error ->> 'message' as error_message, a.retry_count, a.finished_at as failed_at,
+  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message, a.retry_count, a.finished_at as failed_at,
   not exists (select from pipeline.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (pipeline.ways_of(r.pipeline_id)) and o.id > r.id)
     -- What a parent has given up goes on with the parent alone.
     and not exists (select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state in ('abandoned', 'closed')) as can_retry

@@ -277,7 +277,7 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state in ('completed', 'skipped', 'failed', 'cancelled'), false) as is_done,
   coalesce(a.retry_count, 0) + coalesce((a.state = 'failed')::int, 0) as failures,
   coalesce((s.retry ->> 'max_attempts')::int, 3) as fails_after,
-  a.id as attempt_id, a.error ->> 'message' as error
+  a.id as attempt_id, coalesce(a.error ->> 'detail', a.error ->> 'message') as error
 from pipeline.runs r
 join pipeline.pipelines p on p.id = r.pipeline_id
 join pipeline.version_stages vs on vs.version_id = r.version_id

@@ -41,7 +41,7 @@ returns table (attempt_id bigint, stage text, number int, state pipeline.attempt
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count, a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
-    a.service, a.job_id, a.error ->> 'code', a.error ->> 'message', a.usage, a.superseded
+    a.service, a.job_id, a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'), a.usage, a.superseded
   from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
   where a.run_id = p_run order by a.id
 $$;

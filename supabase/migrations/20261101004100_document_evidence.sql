@@ -41,7 +41,8 @@ as $$
   select a.id, r.id, p.name, s.name,
     case a.state when 'queued' then 'queued' when 'started' then 'processing' when 'waiting' then 'processing'
       when 'completed' then 'completed' when 'skipped' then 'skipped' else 'failed' end,
-    a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' else a.error end,
+    a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' 
+      else a.error - 'detail' || jsonb_build_object('message', pipeline.owner_message(a.error, a.id)) end,
     a.retry_count, a.parent_id,
     coalesce(a.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
     a.created_at, a.started_at, a.finished_at

@@ -73,7 +73,7 @@ test('one row of fifty for which apply raises fails alone with the SQL error; th
   expect(await engine.attempts(ids[33])).toEqual(['one 1 failed', 'one 2 queued']);
   expect(await engine.item(ids[33])).toMatchObject({
     one_status: 'queued',
-    one_error: 'a bad word',
+    one_error: 'the database refused to record this (sql_P0001) (attempt 34)',
     one_retry_count: 1,
   });
 });
@@ -133,7 +133,13 @@ test('a user’s constraint on the row that refuses one result fails that attemp
     batch.map((item, place) => completed(item, { size: place === 4 ? 'huge' : 'small' })),
   );
   expect(items.filter((item) => item.verdict === 'accepted')).toHaveLength(9);
-  expect(await engine.item(ids[4])).toMatchObject({ one_status: 'failed', one_error: expect.stringMatching(/modest/) });
+  expect(await engine.item(ids[4])).toMatchObject({
+    one_status: 'failed',
+    one_error: 'the database refused to record this (sql_23514) (attempt 5)',
+  });
+  // Operators, whom the attempt's number leads there, read the whole of it.
+  const told = await engine.rows('select attempt_id, error_message from pipeline.dead_letters');
+  expect(told).toEqual([{ attempt_id: '5', error_message: expect.stringMatching(/check constraint "modest"/) }]);
 });
 
 test('a user’s trigger that refuses every write to one row sinks neither the claim nor the reports of the others', async ({

@@ -283,7 +283,10 @@ describe('chunks', () => {
     await worker.complete([completed(item, { chunks: 3, tokens: 2, output_location: 'chunk' })]);
     expect(await chunkRows(engine)).toEqual([]);
     const [row] = await engine.rows('select chunking_error from public.document where id = $1', [id]);
-    expect(row?.chunking_error).toMatch(/reports 3 chunks .*, but has drafted 2/);
+    expect(row?.chunking_error).toMatch(/^the database refused to record this/);
+    expect(await engine.value(`select error ->> 'detail' from pipeline.attempts where error is not null`)).toMatch(
+      /reports 3 chunks .*, but has drafted 2/,
+    );
   });
 });
 

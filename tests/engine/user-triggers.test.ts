@@ -159,8 +159,9 @@ test('an apply function that was dropped fails the attempt by name', async ({ en
   await worker.complete([completed(await worker.takeOne(), 1)]);
   expect(await engine.item(id)).toMatchObject({
     one_status: 'failed',
-    one_error: expect.stringMatching(/public\.act/),
+    one_error: 'the database refused to record this (sql_MR004) (attempt 1)',
   });
+  expect(await engine.value('select error_message from pipeline.dead_letters')).toMatch(/public\.act/);
 });
 
 test('one pipeline whose table is gone does not keep the sweep from the others', async ({ engine }) => {

@@ -29,10 +29,13 @@ test('of a batch of 50 with one item that Postgres refuses, 49 are recorded and 
   await leads.expectCompleted(others);
   expect(await leads.lead(refused)).toMatchObject({
     messaging_status: 'failed',
-    messaging_error: expect.stringMatching(/violates check constraint "leads_unfinished"/),
+    messaging_error: expect.stringMatching(/^the database refused to record this \(sql_23514\) \(attempt \d+\)$/),
     messaging_result: null,
   });
   expect(await leads.attempts(refused, 'messaging')).toEqual(['messaging 1 failed sql_23514']);
+  expect(await leads.value(`select error_message from pipeline.dead_letters where entity_id = '${refused}'`)).toMatch(
+    /violates check constraint "leads_unfinished"/,
+  );
   const tokens = await leads.value<string>(
     `select count(distinct a.token) from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
      where s.name = 'messaging' and a.run_id in (select max(r.id) from pipeline.runs r group by r.entity_id)`,

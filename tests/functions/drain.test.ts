@@ -123,7 +123,9 @@ test('an item whose handler could not even be run finishes as failed', async () 
   const held = new HeldItems(() => Promise.reject(new Error('broken')));
   held.add([makeItem(1)]);
   await vi.waitFor(() => expect(held.running).toBe(0));
-  expect(held.ready(Date.now())).toMatchObject([{ attempt: 1, outcome: 'failed', error: { message: 'broken' } }]);
+  expect(held.ready(Date.now())).toMatchObject([
+    { attempt: 1, outcome: 'failed', error: { code: 'unexpected_error', detail: 'broken' } },
+  ]);
 });
 
 describe('saving', () => {

@@ -118,3 +118,34 @@ describe('what a handler throws', () => {
     expect(message.length).toBeLessThanOrEqual(2_000);
   });
 });
+
+describe('what the owner of a row reads', () => {
+  test('names no address of a dead service, which operators find in the detail', async () => {
+    const url = await refusedUrl();
+    const { port } = new URL(url);
+    const { message, detail } = classify(await fetch(url).catch((e: unknown) => e));
+    expect(message).toBe('The host refused the connection.');
+    expect(detail).toContain(port);
+  });
+
+  test('names no path of what nobody foresaw', () => {
+    const { code, message, detail } = classify(new TypeError("cannot open '/home/deno/secret.ts' at 10.0.0.7:5432"));
+    expect({ code, message }).toEqual({
+      code: 'unexpected_error',
+      message: 'Something went wrong that nobody foresaw (unexpected_error).',
+    });
+    expect(detail).toBe("TypeError: cannot open '/home/deno/secret.ts' at 10.0.0.7:5432");
+  });
+
+  test('is what a handler says to it, and no more', () => {
+    const failure = classify(
+      new PermanentError('no_site', 'Your site is empty.', undefined, 'GET http://10.0.0.7/ 204'),
+    );
+    expect(failure).toEqual({
+      code: 'no_site',
+      message: 'Your site is empty.',
+      detail: 'GET http://10.0.0.7/ 204',
+      permanent: true,
+    });
+  });
+});

@@ -127,7 +127,7 @@ describe('errors of the API', () => {
     const server = await startModelServer(() => ({ status: 409, json: { error } }));
     const failure = await failureOf(askModel(question, makeContext(server.env).context));
     expect(failure).toMatchObject({ code: 'idempotency_key_reused', permanent: true });
-    expect(failure.message).toContain('used before');
+    expect(failure.detail).toContain('used before');
   });
 
   test('a model that cannot be reached is an outage, not a fault of the lead', async () => {

@@ -52,7 +52,7 @@ export async function postEpisode(episode: Episode, env: Env, signal: AbortSigna
   } catch (error) {
     if (signal.aborted) throw error;
     const said = `The Graphiti server at GRAPHITI_URL cannot be reached: ${messageOf(error)}`;
-    throw new RetriableError('graphiti_unreachable', said);
+    throw new RetriableError('graphiti_unreachable', 'The knowledge graph cannot be reached.', undefined, said);
   }
   const reason = (await answer.text().catch(() => '')).slice(0, longestReason);
   if (answer.ok) return true;

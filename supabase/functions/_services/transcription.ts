@@ -202,6 +202,8 @@ async function listen(
     // An outage of the service says nothing about what it was to hear: always worth another try.
     throw new RetriableError(
       'transcription_unreachable',
+      'The transcription service cannot be reached.',
+      undefined,
       `The transcription service at DEEPGRAM_URL cannot be reached: ${messageOf(error)}`,
     );
   }

@@ -1,12 +1,18 @@
 /** What the engine is told about a failed attempt. */
 export interface Failure {
   code: string;
+  /** What the owner of the row reads and can act on: no address, path, SQL or stack. */
   message: string;
+  /** The whole of it, for operators alone, where the message does not say it. */
+  detail?: string;
   permanent: boolean;
   retry_after_ms?: number;
 }
 
-/** An error with a code the retry policy can name. Use one of its two subclasses. */
+/**
+ * An error with a code the retry policy can name. Use one of its two subclasses. Whoever may read the row reads the message:
+ * what only operators should see, such as an address, goes into `detail`.
+ */
 export abstract class StageError extends Error {
   abstract readonly permanent: boolean;
 
@@ -14,6 +20,7 @@ export abstract class StageError extends Error {
     readonly code: string,
     message: string,
     readonly retryAfterMs?: number,
+    readonly detail?: string,
   ) {
     super(message);
     this.name = new.target.name;
@@ -32,8 +39,8 @@ export class RetriableError extends StageError {
 
 /** A setting is missing or wrong. Retriable, so that nothing is lost while somebody corrects it. */
 export class MisconfiguredError extends RetriableError {
-  constructor(message: string) {
-    super('misconfigured', message);
+  constructor(message: string, detail?: string) {
+    super('misconfigured', message, undefined, detail);
   }
 }
 
@@ -77,6 +84,7 @@ function describe(error: unknown): Failure {
     message: excerpt(known.message, MAX_MESSAGE_LENGTH),
     permanent: known.permanent,
   };
+  if (known.detail !== undefined) failure.detail = excerpt(known.detail, MAX_MESSAGE_LENGTH);
   if (known.retryAfterMs !== undefined) failure.retry_after_ms = known.retryAfterMs;
   return failure;
 }
@@ -88,24 +96,25 @@ function describe(error: unknown): Failure {
 export function classifyNetworkError(error: unknown): StageError | null {
   const text = describeChain(error);
   if (/\bENOTFOUND\b|dns error: (?!.*temporary)|no such host/i.test(text)) {
-    return new PermanentError('dns_not_found', `The host name was not found: ${messageOf(error)}`);
+    return new PermanentError('dns_not_found', 'The host name was not found.', undefined, messageOf(error));
   }
   if (/\bECONNREFUSED\b|connection refused/i.test(text)) {
-    return new PermanentError('connection_refused', `The host refused the connection: ${messageOf(error)}`);
+    return new PermanentError('connection_refused', 'The host refused the connection.', undefined, messageOf(error));
   }
   if (/\bTimeoutError\b|\bETIMEDOUT\b|UND_ERR_\w*TIMEOUT|timed out/i.test(text)) {
-    return new RetriableError('timeout', `The request timed out: ${messageOf(error)}`);
+    return new RetriableError('timeout', 'The request timed out.', undefined, messageOf(error));
   }
   if (/\bRateLimitError\b/.test(text)) {
     const wait = (error as { retryAfterMs?: unknown }).retryAfterMs;
     return new RetriableError(
       'rate_limited',
-      `The platform limits requests between functions: ${messageOf(error)}`,
+      'The platform limits requests between functions.',
       typeof wait === 'number' ? wait : undefined,
+      messageOf(error),
     );
   }
   if (/fetch failed|error sending request|ECONNRESET|EPIPE|EAI_AGAIN|UND_ERR_SOCKET|socket hang up/i.test(text)) {
-    return new RetriableError('connection_lost', `The connection failed: ${messageOf(error)}`);
+    return new RetriableError('connection_lost', 'The connection failed.', undefined, messageOf(error));
   }
   return null;
 }
@@ -132,10 +141,11 @@ export function retryAfterMs(headers: Headers, now: number = Date.now()): number
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** The message of anything thrown, with the message of its cause, which is where `fetch` puts the reason. Never throws. */
+/** The message of anything thrown, for operators: with its detail, or its cause's message, where `fetch` puts the reason. Never throws. */
 export function messageOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return String(error);
+    if (error instanceof StageError && error.detail) return `${error.message} ${error.detail}`;
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
     return `${error.message}${cause}`;
   } catch {
@@ -145,7 +155,8 @@ export function messageOf(error: unknown): string {
 
 function unexpected(error: unknown): StageError {
   const name = error instanceof Error && error.name !== 'Error' ? `${error.name}: ` : '';
-  return new RetriableError('unexpected_error', `${name}${messageOf(error)}`);
+  const said = 'Something went wrong that nobody foresaw (unexpected_error).';
+  return new RetriableError('unexpected_error', said, undefined, `${name}${messageOf(error)}`);
 }
 
 function describeChain(error: unknown): string {

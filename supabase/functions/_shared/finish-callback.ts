@@ -30,9 +30,11 @@ export async function finishCallback(
     return answerTo(item, await recorder.record([item]));
   } catch (error) {
     // Nothing was recorded: the service should try again, unless that cannot help.
-    const { code, message, permanent } = classify(error);
+    const { code, message, detail, permanent } = classify(error);
     const { submission, service } = origin;
-    await recorder.noteFaults([{ submission, service, job_id: called.jobId || null, code, message }]);
+    await recorder.noteFaults([
+      { submission, service, job_id: called.jobId || null, code, message: detail ?? message },
+    ]);
     return refuse(permanent ? 400 : 503, code, message);
   }
 }

@@ -34,7 +34,7 @@ export async function finishJob(
   } catch (error) {
     if (error instanceof MisconfiguredError || error instanceof UnavailableError) throw error;
     const fault = classifyNetworkError(error);
-    if (fault) throw new UnavailableError(fault.code, fault.message);
+    if (fault) throw new UnavailableError(fault.code, fault.message, undefined, fault.detail);
     outcome = { outcome: 'failed', error: classify(error) };
   }
   return usage ? { ...outcome, usage } : outcome;

@@ -173,6 +173,8 @@ class JobClient {
       // An outage of the service says nothing about what it was to do: always worth another try.
       throw new RetriableError(
         `${this.name}_unreachable`,
+        `The ${label} cannot be reached.`,
+        undefined,
         `The ${label} at ${prefix}_URL cannot be reached: ${messageOf(error)}`,
       );
     }

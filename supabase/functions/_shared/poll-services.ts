@@ -57,8 +57,8 @@ async function askAfter(stage: Stage, waiting: WaitingJob, env: Env): Promise<As
     const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
     return await conclude(stage, waiting, await service.poll(job_id, { env, signal }), { env, signal });
   } catch (error) {
-    const { code, message } = classify(error);
-    return { fault: { submission, service: name, job_id, code, message } };
+    const { code, message, detail } = classify(error);
+    return { fault: { submission, service: name, job_id, code, message: detail ?? message } };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { PostgrestClient } from '@supabase/postgrest-js';
 import { StorageClient } from '@supabase/storage-js';
 import { dataApi, keyHeaders } from './data-api.ts';
-import { errorFromStatus, MisconfiguredError, UnavailableError } from './errors.ts';
+import { errorFromStatus, MisconfiguredError, PermanentError, UnavailableError } from './errors.ts';
 import { readPlatform } from './platform.ts';
 import type { Env } from './settings.ts';
 
@@ -23,8 +23,11 @@ export function storageStatus(error: { status?: number; statusCode?: string }): 
  */
 export function projectError(status: number, error: { message: string }, what: string): Error {
   const said = `${what}: ${error.message}`;
-  if (status === 401 || status === 403) return new MisconfiguredError(`${said}. The project refused its secret key.`);
-  if (status === 0) return new UnavailableError('project_unreachable', `${said}. The project cannot be reached.`);
-  const sorted = errorFromStatus(status, new Headers(), said);
-  return sorted.permanent ? sorted : new UnavailableError(sorted.code, sorted.message);
+  if (status === 401 || status === 403) return new MisconfiguredError('The project refused its secret key.', said);
+  if (status === 0)
+    return new UnavailableError('project_unreachable', 'The project cannot be reached.', undefined, said);
+  const { code, message, permanent } = errorFromStatus(status, new Headers(), what);
+  return permanent
+    ? new PermanentError(code, message, undefined, said)
+    : new UnavailableError(code, message, undefined, said);
 }
