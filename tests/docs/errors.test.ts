@@ -14,7 +14,12 @@ const inCode = [
   /error: \{ code: '([a-z_]+)'/g,
   /\bmissing: \{\s*code: '([a-z_]+)'/g,
 ];
-const inSql = [/'code', '([a-z_]+[a-z])'/g, /"code": "([a-z_]+)"/g, /\breport\(\s*'\w+',\s*'([a-z_]+)'/g, /(MR\d{3})/g];
+const inSql = [
+  /'code', '([a-z_]+[a-z])'/g,
+  /"code": "([a-z_]+)"/g,
+  /\b(?:report|values )\(\s*'\w+',\s*'([a-z_]+)'/g,
+  /(MR\d{3})/g,
+];
 
 /** Codes that the code puts together: an agent's limits, a quota's amounts, and the services' own names. */
 const composed = [
