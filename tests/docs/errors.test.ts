@@ -17,7 +17,7 @@ const inCode = [
 const inSql = [
   /'code', '([a-z_]+[a-z])'/g,
   /"code": "([a-z_]+)"/g,
-  /\b(?:report|values )\(\s*'\w+',\s*'([a-z_]+)'/g,
+  /\b(?:report|values )\(\s*'(?:info|warning|error)',\s*'([a-z_]+)'/g,
   /(MR\d{3})/g,
 ];
 
