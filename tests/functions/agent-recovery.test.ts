@@ -230,6 +230,8 @@ test('a stage of another kind keeps no conversation, and the error names the rem
   const { tool } = lookTool();
   await invoke(engine, env, tool);
   expect(await engine.item(id)).toMatchObject({
-    think_error: expect.stringMatching(/of kind function.*Set its kind to agent/),
+    think_error: expect.stringMatching(/^Something went wrong that nobody foresaw .*\(attempt \d+\)$/),
   });
+  const detail = await engine.value<string>(`select error ->> 'detail' from pipeline.attempts where error is not null`);
+  expect(detail).toMatch(/of kind function.*Set its kind to agent/);
 });
