@@ -94,8 +94,10 @@ begin
     select pipeline.lane_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
-  when query_canceled or deadlock_detected or serialization_failure then raise;
   when others then
+    if pipeline.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
     perform pipeline.report('error', 'quota_key_failed', %6$L || sqlerrm);
     return array_fill(''::text, array[cardinality(p_ids)]);
 end $$$f$,
@@ -508,10 +510,11 @@ comment on function pipeline.hold_message(jsonb, text, timestamptz) is
   'What a tenant reads on a row that is held back.';
 
 create function pipeline.show_held(p_stage pipeline.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
 declare
   v_free text[];
+  v_context text;
 begin
   if (select p.projection = 'none' from pipeline.pipelines p where p.id = p_stage.pipeline_id) then
     return;
@@ -529,10 +532,11 @@ begin
     join pipeline.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
 exception
-  when serialization_failure or deadlock_detected or lock_not_available or query_canceled
-    or admin_shutdown or insufficient_resources then
-    raise;
-  when others then
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
     perform pipeline.report('error', 'projection_failed',
       'What is held back could not be shown on its entities: ' || sqlerrm,
       jsonb_build_object('stage', p_stage.name));
@@ -665,8 +669,10 @@ begin
     end if;
   end loop;
 exception
-  when query_canceled then raise;
   when others then
+    if pipeline.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
     perform pipeline.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
 end
 $$;
