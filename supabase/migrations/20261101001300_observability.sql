@@ -252,7 +252,7 @@ create function pipeline.fault_of(p_pipeline text) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  execute format('select pipeline.%I(''{}'')', p_pipeline || '__rows');
+  execute format('select pipeline.%I(''{}'', null)', p_pipeline || '__rows');
   return null;
 exception when others then
   return sqlerrm;

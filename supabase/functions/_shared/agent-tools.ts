@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { classify, MisconfiguredError, storableText } from './errors.ts';
+import { classify, MisconfiguredError, messageOf, PermanentError, storableText } from './errors.ts';
+import { createLog } from './log.ts';
 import { parseJson } from './parse-json.ts';
 import type { Env } from './settings.ts';
 import { describeFault } from './validate-result.ts';
@@ -62,7 +63,9 @@ export async function runTool(
     return failure(`The output has ${output.length} characters, and at most ${LONGEST_OUTPUT} fit: ask for less.`);
   } catch (error) {
     if (error instanceof MisconfiguredError || context.signal.aborted) throw error;
-    return failure(classify(error).message);
+    const { message, detail } = classify(error);
+    if (detail) createLog({ tool: call.name }).error('a tool failed', { error: detail });
+    return failure(message);
   }
 }
 
@@ -82,7 +85,11 @@ async function untilAborted(work: unknown, signal: AbortSignal): Promise<unknown
 }
 
 function textOf(value: unknown): string {
-  return storableText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'));
+  try {
+    return storableText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'));
+  } catch (error) {
+    throw new PermanentError('invalid_output', `The tool's output is no JSON: ${messageOf(error)}`);
+  }
 }
 
 function failure(message: string): ToolOutput {
