@@ -83,7 +83,9 @@ create schema evidence;
 comment on schema evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
 revoke all on schema evidence from public;
-grant usage on schema evidence to authenticated, service_role;
+-- Not to authenticated: a view finds its functions without this right, which its caller needs to name
+-- one. So nobody asks after the rows of others.
+grant usage on schema evidence to service_role;
 
 -- With its owner's rights, since the engine's schema stays closed: a view calls it for those rows alone that row-level security
 -- shows to the caller.

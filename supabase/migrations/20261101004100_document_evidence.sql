@@ -4,8 +4,8 @@
 -- own rows, so that there is one source of truth: an attempt, its run and the document's columns change in one transaction,
 -- evidence and summary together. Whoever sees a document sees its job and its phases.
 --
--- The engine's schema stays closed. Two functions in the schema `evidence`, which the Data API does not expose, read it for one
--- document with their owner's rights; the views call them for those documents alone that row-level security shows to the caller.
+-- The engine's schema stays closed. Two functions in the schema `evidence`, in which nobody but the service may name anything, read
+-- it for one document with their owner's rights; the views call them for those documents alone that row-level security shows.
 
 create function evidence.document_job(p_document_id uuid)
 returns table (run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamptz, started_at timestamptz, completed_at timestamptz, updated_at timestamptz)

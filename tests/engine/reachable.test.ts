@@ -9,10 +9,12 @@ const functions: Record<string, string> = {
   'authenticated public.clerk_org_id()':
     'policies on documents call it: says the organisation in the caller’s own token',
   'authenticated public.pipeline_decide(bigint,jsonb)': 'takes a person’s decision; row-level security says whose',
-  'authenticated evidence.document_job(uuid)': 'the view pipeline_job calls it with the documents that the caller sees',
+  'authenticated evidence.document_job(uuid)':
+    'the view pipeline_job calls it with the documents that the caller sees; no right to name it',
   'authenticated evidence.document_phases(uuid)':
-    'the view pipeline_phase calls it with the documents that the caller sees',
-  'authenticated evidence.entity_costs(text,text[])': 'the views of costs call it with the rows that the caller sees',
+    'the view pipeline_phase calls it with the documents that the caller sees; no right to name it',
+  'authenticated evidence.entity_costs(text,text[])':
+    'the views of costs call it with the rows that the caller sees; no right to name it',
 };
 
 /** Tables, views and sequences of ours, with what may be done there; row-level security says with which rows. */

@@ -147,6 +147,22 @@ describe('a tenant', () => {
     ).toMatchObject({ code: '42501' });
   });
 
+  it('sees the costs of its own leads by the view alone, and cannot ask after those of others', async () => {
+    expect((await tenant.query('select account_id, leads from public.lead_costs')).rows).toEqual([
+      { account_id: red, leads: '1' },
+    ]);
+    for (const call of [
+      `evidence.entity_costs('leads', array['${foreign}'])`,
+      `evidence.document_job('${foreign}')`,
+      `evidence.document_phases('${foreign}')`,
+    ]) {
+      expect(await engine.refusal(`select ${call}`, [], tenant), call).toMatchObject({
+        code: '42501',
+        message: 'permission denied for schema evidence',
+      });
+    }
+  });
+
   it('cannot truncate the table or take its triggers away', async () => {
     for (const statement of [
       'truncate public.leads',
