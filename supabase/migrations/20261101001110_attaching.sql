@@ -469,9 +469,9 @@ begin
 end $$;
 create or replace trigger %4$I after insert on %5$s referencing new table as new_rows for each statement execute function pipeline.%1$I();
 create or replace trigger %6$I after update on %5$s referencing old table as old_rows new table as new_rows for each statement
-  -- Any session can make the announcement, so it counts from whoever has a right on this schema alone.
+  -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may read all data has usage.
   when (current_setting('pipeline.projecting', true) is distinct from pg_trigger_depth()::text
-    or not has_schema_privilege('pipeline', 'usage'))
+    or not has_schema_privilege('pipeline', 'create'))
   execute function pipeline.%1$I()$f$,
     p_pipeline.name || '__intake',
     pipeline.intake_body(p_pipeline, p_key_type, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),

@@ -103,3 +103,23 @@ test('a role without a right on the schema cannot pass for the engine, whatever 
     'one 2 queued',
   ]);
 });
+
+test('a role that may read all data, the schema included, cannot pass for the engine either', async ({ engine }) => {
+  const id = await define(engine);
+  const role = `reader_${process.pid}_${Date.now()}`;
+  await engine.sql.query(`
+    alter table public.items disable row level security;
+    create role ${role};
+    grant ${role} to postgres;
+    grant pg_read_all_data to ${role};
+    grant update on public.items to ${role};
+    set role ${role};
+    set pipeline.projecting = '0'`);
+  const forge = `update public.items set one_status = 'completed' where id = $1`;
+  expect(await engine.refusal(forge, [id])).toMatchObject({ code: 'MR005' });
+  await engine.sql.query(`
+    reset role;
+    reset pipeline.projecting;
+    revoke all on public.items from ${role};
+    drop role ${role}`);
+});
