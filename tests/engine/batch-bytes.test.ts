@@ -287,3 +287,10 @@ test('sixty rows of a megabyte pass through, none of the answers having more tha
   expect(sizes).toEqual([11, 11, 11, 11, 11, 5]);
   expect(await engine.value(`select count(*)::int from public.items where only_status = 'completed'`)).toBe(60);
 });
+
+test('without the setting its default counts', async ({ engine }) => {
+  await setUp(engine);
+  const [id] = await queueBodies(engine, [10]);
+  await engine.sql.query(`delete from pipeline.settings where name = 'batch_bytes'`);
+  expect(entityIds(await (await Worker.of(engine, 'only')).take(50))).toEqual([id]);
+});
