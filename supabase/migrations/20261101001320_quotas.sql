@@ -277,6 +277,10 @@ begin
     perform pipeline.keep_to_quota(p_stage, v_group.payer, v_group.attempt_ids);
   end loop;
   v_kept := pipeline.held_items(p_token, p_attempt_ids);
+  -- The claim has passed the stage's gate, so that nobody else writes this row.
+  update pipeline.gates g
+  set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
+  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
   if cardinality(v_kept) = 0 then
     delete from pipeline.claims c where c.token = p_token;
   end if;
@@ -284,7 +288,8 @@ begin
 end
 $$;
 comment on function pipeline.keep_to_quotas(pipeline.stages, uuid, bigint[]) is
-  'Puts back those of the attempts just claimed whose tenants have no room; returns the others.';
+  'Puts back those of the attempts just claimed whose tenants have no room, with the tokens they '
+  'took; returns the others.';
 
 create function pipeline.keep_to_quota(
   p_stage pipeline.stages,

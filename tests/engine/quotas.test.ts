@@ -442,3 +442,12 @@ test.for<[string, unknown, RegExp]>([
   expect(refused).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
   expect(refused.hint).toMatch(/leave|Name the column/);
 });
+
+test('what is held back of one tenant takes nothing of a stage’s rate from the others', async ({ engine }) => {
+  const limits = { rate: { count: 1, per_seconds: 60, burst: 10 } };
+  await bounded(engine, hourly(2), [{ name: 'one', limits }]);
+  await queueKeys(engine, ...repeat('a', 40), ...repeat('b', 2), ...repeat('c', 2), ...repeat('d', 2));
+  const taken = await takeAll(engine, 'one', 'flow', 10);
+  expect(['a', 'b', 'c', 'd'].map((key) => count(taken, key))).toEqual([2, 2, 2, 2]);
+  expect(await engine.value('select tokens::int from pipeline.gates')).toBe(2);
+});
