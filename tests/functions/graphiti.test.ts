@@ -96,7 +96,7 @@ describe('a server that does not take it', () => {
     [{ status: 404 }, { code: 'misconfigured', permanent: false }],
     [
       { status: 422, json: { detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'Field required' }] } },
-      { code: 'request_rejected', permanent: true, message: expect.stringContaining('Field required') },
+      { code: 'request_rejected', permanent: true, detail: expect.stringContaining('Field required') },
     ],
     [
       { status: 429, headers: { 'retry-after': '7' } },

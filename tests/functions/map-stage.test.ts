@@ -230,6 +230,8 @@ describe('spawning', () => {
     const { children } = answered([{ data: null, error, status: 400 }]);
     expect(await failureOf(children.spawn(numbered(1), false))).toMatchObject({
       code: 'spawn_failed',
+      message: 'The items could not be handed over just now.',
+      detail: expect.stringContaining('there is no shelf yet'),
       permanent: false,
     });
   });

@@ -89,8 +89,13 @@ describe('a recording is submitted', () => {
       { code: 'misconfigured', permanent: false, message: expect.stringContaining('DEEPGRAM_MODEL') },
     ],
     [
-      { status: 400, json: refusal('REMOTE_CONTENT_ERROR', 'The remote server failed to return valid data') },
-      { code: 'source_unreachable', permanent: false },
+      { status: 400, json: refusal('REMOTE_CONTENT_ERROR', 'nothing at http://kong:8000/sign/a.mp3?token=secret') },
+      {
+        code: 'source_unreachable',
+        permanent: false,
+        message: expect.not.stringContaining('token'),
+        detail: expect.stringContaining('token=secret'),
+      },
     ],
     [
       { status: 422, json: refusal('ASR_UNPROCESSABLE_ENTITY', 'cut off') },
@@ -99,7 +104,7 @@ describe('a recording is submitted', () => {
     [{ status: 413 }, { code: 'request_rejected', permanent: true }],
     [
       { status: 429, headers: { 'retry-after': '30' }, json: refusal('TOO_MANY_REQUESTS', 'later') },
-      { code: 'rate_limited', permanent: false, retryAfterMs: 30_000 },
+      { code: 'rate_limited', permanent: false, retryAfterMs: 30_000, detail: 'TOO_MANY_REQUESTS: later' },
     ],
     [{ status: 504 }, { code: 'server_error', permanent: false }],
     [{ json: {} }, { code: 'server_error', permanent: false }],

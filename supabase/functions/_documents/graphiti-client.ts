@@ -62,6 +62,8 @@ export async function postEpisode(episode: Episode, env: Env, signal: AbortSigna
   if (answer.status === 404 || answer.status === 405) {
     throw new MisconfiguredError('GRAPHITI_URL has no POST /messages: set the base URL of a Graphiti server.');
   }
-  if (answer.status === 422) throw new PermanentError('request_rejected', `Graphiti answered 422: ${reason}`);
+  if (answer.status === 422) {
+    throw new PermanentError('request_rejected', 'Graphiti answered 422', undefined, reason);
+  }
   throw errorFromStatus(answer.status, answer.headers, 'Graphiti');
 }

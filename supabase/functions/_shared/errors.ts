@@ -120,16 +120,17 @@ export function classifyNetworkError(error: unknown): StageError | null {
 }
 
 /**
- * Sorts an HTTP answer that is no success. `what` names the thing asked for, in the error's message.
+ * Sorts an HTTP answer that is no success. `what` names the thing asked for, in the error's message; `detail` is what it
+ * said, for operators.
  */
-export function errorFromStatus(status: number, headers: Headers, what: string): StageError {
+export function errorFromStatus(status: number, headers: Headers, what: string, detail?: string): StageError {
   const said = `${what} answered ${status}`;
-  if (status === 429) return new RetriableError('rate_limited', said, retryAfterMs(headers));
-  if (status === 408) return new RetriableError('timeout', said);
-  if (status >= 500) return new RetriableError('server_error', said, retryAfterMs(headers));
-  if (status === 401 || status === 403) return new PermanentError('forbidden', said);
-  if (status === 404 || status === 410) return new PermanentError('not_found', said);
-  return new PermanentError('request_rejected', said);
+  if (status === 429) return new RetriableError('rate_limited', said, retryAfterMs(headers), detail);
+  if (status === 408) return new RetriableError('timeout', said, undefined, detail);
+  if (status >= 500) return new RetriableError('server_error', said, retryAfterMs(headers), detail);
+  if (status === 401 || status === 403) return new PermanentError('forbidden', said, undefined, detail);
+  if (status === 404 || status === 410) return new PermanentError('not_found', said, undefined, detail);
+  return new PermanentError('request_rejected', said, undefined, detail);
 }
 
 /** The wait that a `Retry-After` header asks for, in milliseconds, or undefined when it asks for none. */

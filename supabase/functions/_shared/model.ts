@@ -140,10 +140,12 @@ export function responseFault(response: ModelResponse): StageError | null {
   if (response.status === 'cancelled') return new RetriableError('job_cancelled', 'The response was cancelled.');
   if (response.status === 'failed') {
     const { code, message } = response.error ?? { code: 'unknown', message: 'no reason given' };
-    const said = `The model failed (${code}): ${message}`;
-    if (code === 'rate_limit_exceeded') return new RetriableError('rate_limited', said);
-    if (code === 'server_error' || code === 'unknown') return new RetriableError('server_error', said);
-    return new PermanentError('model_rejected_request', said);
+    const said = `The model failed (${code}).`;
+    if (code === 'rate_limit_exceeded') return new RetriableError('rate_limited', said, undefined, message);
+    if (code === 'server_error' || code === 'unknown') {
+      return new RetriableError('server_error', said, undefined, message);
+    }
+    return new PermanentError('model_rejected_request', said, undefined, message);
   }
   if (response.status === 'incomplete') {
     const reason = response.incomplete_details?.reason ?? 'unknown';

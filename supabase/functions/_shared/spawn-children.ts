@@ -59,5 +59,5 @@ export function createChildren(options: {
 /** What the engine will not take, or no row can hold, it never will; other errors of the insert function may pass. */
 function refused(error: EngineRefusal): PermanentError | RetriableError {
   if (/^(MR|22)/.test(error.code ?? '')) return new PermanentError('children_refused', error.message);
-  return new RetriableError('spawn_failed', error.message);
+  return new RetriableError('spawn_failed', 'The items could not be handed over just now.', undefined, error.message);
 }
