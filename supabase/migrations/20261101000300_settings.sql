@@ -54,4 +54,16 @@ end
 $$;
 comment on function pipeline.setting(text) is 'Value of a setting: Vault''s pipeline_<name>, else pipeline.settings, else null.';
 
+-- Where the setting was deleted its default counts: without a bound no batch would be built.
+create function pipeline.batch_bytes() returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select s.value::bigint from pipeline.settings s where s.name = 'batch_bytes'), 12582912);
+end
+$$;
+comment on function pipeline.batch_bytes() is
+  'How many bytes of rows and results a worker is handed at most.';
+
 revoke all on all functions in schema pipeline from public;

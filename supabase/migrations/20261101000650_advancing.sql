@@ -115,25 +115,37 @@ end
 $$;
 comment on function pipeline.advance_others(int, bigint[]) is 'What advance() leaves out when a stage is done: followers that are not plain (a map that is done satisfies every threshold on it), and the tally of a watched stage.';
 
--- The document that a condition is asked about. The engine's own columns are not part of the row.
+-- The document that a condition is asked about. The engine's own columns are not part of the row. One that is larger than a worker
+-- takes is not built, or a few of them would keep their neighbours from being recorded: its stage begins, and its claim refuses it.
 create function pipeline.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline_id int := (select s.pipeline_id from pipeline.stages s where s.id = p_stage_id);
-  v_runs bigint[];
+  v_asked record;
   v_rows json[];
 begin
-  v_runs := array(
-    select r.id from pipeline.runs r join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.when_path is not null
-    where r.id = any (p_run_ids) order by r.id);
-  if cardinality(v_runs) = 0 then
+  select array_agg(r.id order by r.id) as runs,
+    array_agg(r.entity_id order by r.id) as entity_ids,
+    -- What names neither the row nor "all there is" does not look at the row.
+    bool_or(vs.when_path::text ~ '"entity"|\*|keyvalue') as reads_rows
+  into v_asked
+  from pipeline.runs r
+  join pipeline.version_stages vs on vs.version_id = r.version_id
+    and vs.stage_id = p_stage_id
+    and vs.when_path is not null
+  where r.id = any (p_run_ids);
+  if v_asked.runs is null then
     return '{}';
   end if;
-  v_rows := pipeline.rows_of_entities(v_pipeline_id, array(select r.entity_id from unnest(v_runs) with ordinality u(id, place) join pipeline.runs r on r.id = u.id order by u.place), null);
+  v_rows := case
+    when v_asked.reads_rows then
+      pipeline.rows_of_entities(v_pipeline_id, v_asked.entity_ids, pipeline.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
+  end;
   return array(
     select r.id
-    from unnest(v_runs, v_rows) u(id, entity)
+    from unnest(v_asked.runs, v_rows) u(id, entity)
     join pipeline.runs r on r.id = u.id
     join pipeline.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     cross join lateral (
@@ -141,8 +153,9 @@ begin
       from pipeline.attempts n join pipeline.stages s on s.id = n.stage_id
       where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
     ) n
-    -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
-    where not coalesce(jsonb_path_match_tz(jsonb_build_object('entity', coalesce(u.entity::jsonb, '{}'), 'needs', coalesce(n.needs, '{}')), vs.when_path, '{}', true), false));
+    where u.entity is not null
+      -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
+      and not coalesce(jsonb_path_match_tz(jsonb_build_object('entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.when_path, '{}', true), false));
 end
 $$;
 comment on function pipeline.unmet_runs(int, bigint[]) is 'Those of the runs in which the condition of a stage does not hold.';

@@ -294,9 +294,7 @@ create function pipeline.fill_batch(
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_bytes bigint := coalesce((
-    -- Where the setting was deleted its default counts: without a bound no batch would be built.
-    select s.value::bigint from pipeline.settings s where s.name = 'batch_bytes'), 12582912);
+  v_bytes bigint := pipeline.batch_bytes();
   v_built pipeline.built[];
 begin
   kept := cardinality(p_items);

@@ -294,3 +294,23 @@ test('without the setting its default counts', async ({ engine }) => {
   await engine.sql.query(`delete from pipeline.settings where name = 'batch_bytes'`);
   expect(entityIds(await (await Worker.of(engine, 'only')).take(50))).toEqual([id]);
 });
+
+test('a condition over rows that are too large begins their stage, whose claim refuses them', async ({ engine }) => {
+  await setUp(engine, [{ name: 'one' }, { name: 'two', needs: ['one'], when: '$.entity.label == "yes"' }]);
+  const ids = await queueBodies(engine, [10, 10, 10], 'one', 'one');
+  const worker = await Worker.of(engine, 'one');
+  const batch = await worker.take();
+  await engine.sql.query(`update public.items set label = 'yes' where id = $1`, [ids[0]]);
+  await engine.sql.query(`update public.items set body = repeat('x', 200000) where id = $1`, [ids[2]]);
+  await worker.report(...batch.map((item) => completed(item)));
+  expect((await engine.rows('select two_status from public.items order by id')).map((row) => row.two_status)).toEqual([
+    'queued',
+    'skipped',
+    'queued',
+  ]);
+  const next = await (await Worker.of(engine, 'two')).take();
+  expect(next.map(({ entity_id, failure }) => [entity_id, failure?.code])).toEqual([
+    [ids[0], undefined],
+    [ids[2], 'row_too_large'],
+  ]);
+});
