@@ -679,7 +679,7 @@ table public.books with (fillfactor=50) row level security
   CREATE TRIGGER millrace_books_inserted AFTER INSERT ON public.books REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__intake()
   CREATE TRIGGER millrace_books_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.books__key()
   CREATE TRIGGER millrace_books_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION pipeline.books__deleted()
-  CREATE TRIGGER millrace_books_updated AFTER UPDATE ON public.books REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'usage'::text)))) EXECUTE FUNCTION pipeline.books__intake()
+  CREATE TRIGGER millrace_books_updated AFTER UPDATE ON public.books REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'create'::text)))) EXECUTE FUNCTION pipeline.books__intake()
   CREATE TRIGGER millrace_toc_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.toc__deleted()
   CREATE TRIGGER millrace_toc_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.toc__key()
   CREATE TRIGGER millrace_toc_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION pipeline.toc__deleted()
@@ -787,12 +787,12 @@ table public.document with (fillfactor=50) row level security
   CREATE TRIGGER millrace_document_monolith_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__intake()
   CREATE TRIGGER millrace_document_monolith_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.document_monolith__key()
   CREATE TRIGGER millrace_document_monolith_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION pipeline.document_monolith__deleted()
-  CREATE TRIGGER millrace_document_monolith_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'usage'::text)))) EXECUTE FUNCTION pipeline.document_monolith__intake()
+  CREATE TRIGGER millrace_document_monolith_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'create'::text)))) EXECUTE FUNCTION pipeline.document_monolith__intake()
   CREATE TRIGGER millrace_documents_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__deleted()
   CREATE TRIGGER millrace_documents_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__intake()
   CREATE TRIGGER millrace_documents_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.documents__key()
   CREATE TRIGGER millrace_documents_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION pipeline.documents__deleted()
-  CREATE TRIGGER millrace_documents_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'usage'::text)))) EXECUTE FUNCTION pipeline.documents__intake()
+  CREATE TRIGGER millrace_documents_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'create'::text)))) EXECUTE FUNCTION pipeline.documents__intake()
   policy document_of_own_org permissive all to authenticated using (clerk_org_id = ( SELECT clerk_org_id() AS clerk_org_id)) with check ((metadata ->> 'clerk_org_id'::text) = ( SELECT clerk_org_id() AS clerk_org_id))
   grant delete, insert, select, update to service_role
   grant delete, select to authenticated
@@ -940,7 +940,7 @@ table public.leads with (fillfactor=50) row level security
   CREATE TRIGGER millrace_leads_inserted AFTER INSERT ON public.leads REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.leads__intake()
   CREATE TRIGGER millrace_leads_key BEFORE UPDATE OF id ON public.leads FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.leads__key()
   CREATE TRIGGER millrace_leads_truncated AFTER TRUNCATE ON public.leads FOR EACH STATEMENT EXECUTE FUNCTION pipeline.leads__deleted()
-  CREATE TRIGGER millrace_leads_updated AFTER UPDATE ON public.leads REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'usage'::text)))) EXECUTE FUNCTION pipeline.leads__intake()
+  CREATE TRIGGER millrace_leads_updated AFTER UPDATE ON public.leads REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'create'::text)))) EXECUTE FUNCTION pipeline.leads__intake()
   policy leads_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
   grant delete, insert, select, update to service_role
   grant delete, select to authenticated
@@ -987,7 +987,7 @@ table public.pages with (fillfactor=50) row level security
   CREATE TRIGGER millrace_pages_inserted AFTER INSERT ON public.pages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION pipeline.pages__intake()
   CREATE TRIGGER millrace_pages_key BEFORE UPDATE OF id ON public.pages FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION pipeline.pages__key()
   CREATE TRIGGER millrace_pages_truncated AFTER TRUNCATE ON public.pages FOR EACH STATEMENT EXECUTE FUNCTION pipeline.pages__deleted()
-  CREATE TRIGGER millrace_pages_updated AFTER UPDATE ON public.pages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'usage'::text)))) EXECUTE FUNCTION pipeline.pages__intake()
+  CREATE TRIGGER millrace_pages_updated AFTER UPDATE ON public.pages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('pipeline.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('pipeline'::text, 'create'::text)))) EXECUTE FUNCTION pipeline.pages__intake()
   policy pages_of_own_books permissive all to authenticated using (EXISTS ( SELECT
    FROM books b
   WHERE (b.id = pages.book_id))) with check (EXISTS ( SELECT
@@ -1087,6 +1087,7 @@ function pipeline.attach_quota(p_pipeline pipeline.pipelines, p_key_type text) r
 function pipeline.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body ef88bc3924ab32a25ee2fa6e05a7c6ac
 function pipeline.attempt_of_job(p_job_id text) returns pipeline.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body 60c30108559ef63cb6309e68014d0853
 function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
+function pipeline.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 14589d275882e09a324c61113b63c2af
 function pipeline.batch_of(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], p_each bigint, p_built pipeline.built[] DEFAULT NULL::pipeline.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 392ca4d36ffced4b43f1b002c478c4c8
 function pipeline.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c189d5713bc2d0217a4346e8092ec77
 function pipeline.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 079ec8a5b7d909fe10b5f6bae83bbb92
@@ -1238,7 +1239,7 @@ function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
 function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 8927b2da4d8bc32ae3db445b18a15232
 function pipeline.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ef0d1cbbb76073294046547227d02e5e
-function pipeline.fill_batch(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b3d4450409649f51ee3fdfd0615a0de0
+function pipeline.fill_batch(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 67a036ec1c3be48d567949a49ff6f10b
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
 function pipeline.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 04b5f99ff1e61d3e588fafc996379832
 function pipeline.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 30da12ab7b70d8d3ea2a5f62cc07b042
@@ -1289,7 +1290,7 @@ function pipeline.json_path(p_path text, p_key text) returns text language plpgs
 function pipeline.judge(p_items pipeline.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns pipeline.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33d656f89877c7615a088ceffec999ea
 function pipeline.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 1a01b7968cca02afbc0747d80de111dc
 function pipeline.keep_to_quota(p_stage pipeline.stages, p_payer pipeline.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32dd75954543e9e9194a80e26df75deb
-function pipeline.keep_to_quotas(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee8aed31552b4028f56416ff0b627fbb
+function pipeline.keep_to_quotas(p_stage pipeline.stages, p_token uuid, p_attempt_ids bigint[]) returns pipeline.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0111f726757d1f0b66440fc0cf1bfccc
 function pipeline.key_of_row(p_pipeline pipeline.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
 function pipeline.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a1a3c2aaf38fafa76fbb5fcdc6017c04
 function pipeline.lane_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
@@ -1496,7 +1497,7 @@ function pipeline.toc__rows(p_ids text[], p_each bigint) returns json[] language
 function pipeline.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function pipeline.tokens_of(p_rate jsonb, p_gate pipeline.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body db8e1bd13f9768e8a55b93f04e750140
 function pipeline.uncounted_attempts(p_stage pipeline.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c73c8106839fdb1892399e77e49eda32
-function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3444113ca64b9a9bab9bb39cb8704ee8
+function pipeline.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body be2de77d7d9e995d4b4ecef02a04742a
 function pipeline.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b5a2b56758429b315ffddeb382d3bd3
 function pipeline.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body dc4c7c0842e3d5d0dce75410c68d344d
 function pipeline.used_by(p_payer pipeline.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body e21691df90529f070b34adb926d1136f
@@ -1512,7 +1513,7 @@ function pipeline.write_by_stage(p_function text, p_arguments text, p_branches t
 function pipeline.write_common_functions(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7496ee536d155fc7401a0596abc3c201
 function pipeline.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa35603bf5cefa10b79f445289eae4ce
 function pipeline.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes pipeline.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 29660ddfcef120e7063c3b0131c20d6f
-function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05ffe4ca2c241441528cac8d596b909d
+function pipeline.write_intake(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b1bd797148314305ffff9c6545569cfa
 function pipeline.write_projection(p_pipeline pipeline.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be2c051a9e676ce2f90824f78f52cb0b
 function pipeline.write_rows(p_pipeline pipeline.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795e8d91b8dbb66cb3636fc2a4e7abb7
 function pipeline.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffca811e3cfa933fb504526581395f69
