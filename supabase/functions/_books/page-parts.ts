@@ -1,4 +1,5 @@
 import type { BlendResult, LabelResult } from '../_pipelines/pages-results.ts';
+import { normalForm } from '../_shared/normal-form.ts';
 
 /** A page's text without what is printed around it. */
 export interface PageParts {
@@ -60,8 +61,7 @@ function sameText(one: string, other: string): boolean {
 }
 
 function comparable(text: string): string {
-  return text
-    .normalize('NFKC')
+  return normalForm(text, 'NFKC')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }

@@ -1,4 +1,5 @@
 import type { ContentsEntry } from '../_pipelines/toc-results.ts';
+import { normalForm } from '../_shared/normal-form.ts';
 import type { PageRow } from './page-rows.ts';
 import type { ContentsPages } from './place-entries.ts';
 import { titleKey } from './titles.ts';
@@ -22,8 +23,7 @@ export function printedEntries(
 }
 
 function comparable(text: string): string {
-  return text
-    .normalize('NFKD')
+  return normalForm(text, 'NFKD')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }

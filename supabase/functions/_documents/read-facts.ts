@@ -1,6 +1,7 @@
 import { type KgResult, kgResult } from '../_pipelines/chunks-results.ts';
 import { storableText } from '../_shared/errors.ts';
 import { askModel } from '../_shared/model.ts';
+import { normalForm } from '../_shared/normal-form.ts';
 import { quote } from '../_shared/prompt.ts';
 import { type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { proposeFacts } from './candidate-names.ts';
@@ -60,10 +61,7 @@ function tidyWords(text: string): string {
  * are vowels or other letters stay.
  */
 function plainName(name: string): string {
-  return name
-    .normalize('NFKD')
-    .replace(/[\u0300-\u036f]/g, '')
-    .normalize('NFKC')
+  return normalForm(normalForm(name, 'NFKD').replace(/[\u0300-\u036f]/g, ''), 'NFKC')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\p{M}+#]+/gu, ' ')
     .trim();

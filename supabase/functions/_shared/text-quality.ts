@@ -1,3 +1,5 @@
+import { normalForm } from './normal-form.ts';
+
 const goodEnough = 0.7;
 const longestWord = 40;
 // European languages have 35 vowels and more in a hundred letters.
@@ -12,7 +14,7 @@ const vowels = /[aeiouyæœøı]/gi;
  * aside, that stand in such words. What a PDF with a broken font or a badly read image gives comes out low.
  */
 export function textQuality(text: string): number {
-  const pieces = text.normalize('NFC').replace(leaders, ' ').match(/\S+/gu) ?? [];
+  const pieces = normalForm(text, 'NFC').replace(leaders, ' ').match(/\S+/gu) ?? [];
   let all = 0;
   let good = 0;
   for (const piece of pieces) {
@@ -48,5 +50,5 @@ function speakable(text: string): number {
 }
 
 function latinLetters(text: string): string {
-  return text.normalize('NFD').replace(/\P{Script=Latin}/gu, '');
+  return normalForm(text, 'NFD').replace(/\P{Script=Latin}/gu, '');
 }
