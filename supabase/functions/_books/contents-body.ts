@@ -67,12 +67,13 @@ function joinNumbers(lines: readonly PageLine[]): PageLine[] {
   if (!isNumber.includes(true)) return [...lines];
   const titles = lines.map((line, at) => ({ line, at, numbers: [] as string[] })).filter(({ at }) => !isNumber[at]);
   const byHeight = [...titles].filter(({ line }) => line.y !== null).sort((a, b) => (a.line.y ?? 0) - (b.line.y ?? 0));
+  const byPlace = new Map(titles.map((title) => [title.at, title]));
   const columns = columnsOf(isNumber);
   lines.forEach((line, at) => {
     if (!isNumber[at]) return;
     const beside = besideOf(line, byHeight);
     const before = columns.get(at) ?? at - 1;
-    const title = beside ?? titles.find((candidate) => candidate.at === before);
+    const title = beside ?? byPlace.get(before);
     if (title && (beside || !/\d$/.test(title.line.text))) title.numbers.push(line.text);
   });
   return titles.map(({ line, numbers }) =>

@@ -61,8 +61,8 @@ function withHeadings(
   const byPage = new Map<number, KeyedHeading[]>();
   const byKey = new Map<string, KeyedHeading[]>();
   for (const heading of headings) {
-    byPage.set(heading.page, [...(byPage.get(heading.page) ?? []), heading]);
-    byKey.set(heading.key, [...(byKey.get(heading.key) ?? []), heading]);
+    addTo(byPage, heading.page, heading);
+    addTo(byKey, heading.key, heading);
   }
   const used = new Set<KeyedHeading>();
   const around = (page: number) => [0, 1, -1, near, -near].flatMap((distance) => byPage.get(page + distance) ?? []);
@@ -79,6 +79,12 @@ function withHeadings(
     used.add(heading);
     return { ...entry, heading, page: entry.found ? entry.page : heading.page, found: true };
   });
+}
+
+function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
 }
 
 function addHeadings(

@@ -30,7 +30,6 @@ export function readTitlePage(pages: readonly PageRow[]): TitlePage {
     subtitle: rest.find((text) => text !== author) ?? null,
     author: author ?? null,
     publisher,
-    year:
-      /(?:©|copyright|published|printed|edition)?[^\d]*\b(1[5-9]\d\d|20\d\d)\b/i.exec(imprint.join('\n'))?.[1] ?? null,
+    year: /\b(?:1[5-9]\d\d|20\d\d)\b/.exec(imprint.join('\n'))?.[0] ?? null,
   };
 }
