@@ -163,7 +163,7 @@ function unexpected(error: unknown): StageError {
 function describeChain(error: unknown): string {
   const parts: string[] = [];
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    parts.push(at.name, at.message.slice(0, MAX_MESSAGE_LENGTH), String((at as { code?: unknown }).code ?? ''));
+    parts.push(at.name, at.message, String((at as { code?: unknown }).code ?? ''));
   }
-  return parts.join(' ');
+  return parts.map((part) => part.slice(0, MAX_MESSAGE_LENGTH)).join(' ');
 }
