@@ -34,7 +34,7 @@ function reconcile(ours: string[], theirs: string[]): { words: string[]; replace
     const next = changes[index + 1];
     if (change.added) return;
     if (!change.removed) {
-      words.push(...change.value);
+      for (const word of change.value) words.push(word);
       agreed += change.value.length;
       return;
     }

@@ -140,7 +140,8 @@ function joinTables(tables: readonly { isOther: boolean; lines: Line[] }[]): { l
     const last = joined.at(-1);
     const [end] = valuesOf(last?.lines ?? []).slice(-1);
     const [begin] = valuesOf(lines);
-    if (last && begin !== undefined && end !== undefined && begin >= end) last.lines.push(...lines);
+    if (last && begin !== undefined && end !== undefined && begin >= end)
+      for (const line of lines) last.lines.push(line);
     else joined.push({ lines: [...lines] });
   }
   return joined;

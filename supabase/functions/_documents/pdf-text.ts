@@ -113,7 +113,7 @@ function pageText(lines: readonly PdfLine[], levels: Map<number, number>): strin
     }
   }
   const text = joinLines(marked).replace(/\n{0,2}^(#{1,4} .*)$\n{0,2}/gm, '\n\n$1\n\n');
-  const longest = Math.max(0, ...lines.map((line) => line.text.length));
+  const longest = lines.reduce((most, line) => Math.max(most, line.text.length), 0);
   return text
     .trim()
     .split('\n\n')
