@@ -8,10 +8,10 @@ import { unpauseAll } from './operations.ts';
 const patienceMs = 240_000;
 const lookMs = 60;
 /**
- * So long nothing may change before the clock is moved on, since somebody may be at work: at first, and at the most. It
- * doubles each time, so that a slow machine gets its work done between two expiries of its leases.
+ * So long nothing may change before the clock is moved on, since a function or a service may be at work: at first, and at
+ * the most. It doubles each time, so that a slow machine gets its work done before a lease expires or a deadline passes.
  */
-const stillMs = { first: 1_000, most: 16_000 };
+const stillMs = { first: 1_000, mostOfFunctions: 16_000, mostOfServices: 4_000 };
 
 /** Runs and what hangs on them that are not over. */
 const open = `(select count(*) from pipeline.runs where status = 'running')
@@ -43,11 +43,11 @@ async function finishAll({ chaos }: Campaign): Promise<void> {
     const isWorking = await chaos.value<boolean>(
       `select exists (select from pipeline.attempts where state = 'started')`,
     );
-    if (Date.now() - since > (isWorking ? patience : stillMs.first)) {
+    if (Date.now() - since > Math.min(patience, isWorking ? stillMs.mostOfFunctions : stillMs.mostOfServices)) {
       // Past a lease first, or a poll; then, where nobody holds anything, past the deadline of a job that is lost for good.
       await chaos.advance(!isWorking && jumps % 2 === 1 ? '61 minutes' : '65 seconds');
       await look(chaos);
-      if (isWorking) patience = Math.min(patience * 2, stillMs.most);
+      patience *= 2;
       jumps += 1;
       since = Date.now();
     }
