@@ -262,7 +262,9 @@ begin
   group by s.name order by s.name limit 1;
   if found then
     raise exception 'stage % is dropped, but % live runs still need it', v_dropped.name, v_dropped.runs
-      using errcode = 'MR001', hint = format('Let them finish, or cancel them (select pipeline.cancel(id) from pipeline.runs where status = ''running''), or keep the stage %s.', v_dropped.name);
+      using errcode = 'MR001', hint = format('Let them finish, or keep the stage %s, or cancel them: '
+        'select pipeline.cancel(id) from pipeline.runs where status = ''running'' and pipeline_id = %s.',
+        v_dropped.name, p_pipeline_id);
   end if;
 end
 $$;
@@ -293,12 +295,13 @@ as $$
 declare
   v_live record;
 begin
-  select p.entity_table, p.entity_key, count(*) as runs into v_live
+  select p.id, p.entity_table, p.entity_key, count(*) as runs into v_live
   from pipeline.pipelines p join pipeline.runs r on r.pipeline_id = p.id and r.status = 'running'
-  where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key) group by p.entity_table, p.entity_key;
+  where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key) group by p.id;
   if found then
     raise exception 'pipeline % cannot move from %.% to %.%: % live runs are filed under the former', p_pipeline, v_live.entity_table, v_live.entity_key, p_table, p_key, v_live.runs
-      using errcode = 'MR001', hint = 'Let them finish, or cancel them: select pipeline.cancel(id) from pipeline.runs where status = ''running''.';
+      using errcode = 'MR001', hint = format('Let them finish, or cancel them: '
+        'select pipeline.cancel(id) from pipeline.runs where status = ''running'' and pipeline_id = %s.', v_live.id);
   end if;
 end
 $$;

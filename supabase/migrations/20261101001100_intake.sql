@@ -25,7 +25,8 @@ begin
           end;
   elsif exists (select from pipeline.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running') then
     raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
-      using errcode = 'MR005', hint = 'Cancel the run first: select pipeline.cancel(id) from pipeline.runs where entity_id = … and status = ''running''.';
+      using errcode = 'MR005', hint = format('Cancel the run first: select pipeline.cancel(id) from pipeline.runs '
+        'where status = ''running'' and pipeline_id = %s and entity_id = %L.', p_pipeline_id, p_entity_ids[1]);
   end if;
 end
 $$;

@@ -85,7 +85,7 @@ begin
       when c.relkind <> 'r' then 'is no table'
       when c.relpersistence = 't' then 'is temporary'
       when c.relpersistence = 'u' then 'is unlogged'
-      when exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)) then 'has or is an heir'
+      when exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)) then 'inherits from another table or is inherited from'
     end into v_what
   from pg_class c
   where c.oid = p_table;
@@ -132,12 +132,12 @@ begin
   join pg_type t on t.oid = s.type and t.typtype <> 'd'
   left join pg_collation c on c.oid = s.collation;
   if not v_key.fits then
-    raise exception 'entity.key is %, of type %, whose values can read differently',
+    raise exception 'entity.key is %, of type %, whose text depends on a session''s settings',
       p_pipeline.entity_key, v_key.name
       using errcode = 'MR001',
         hint = case when v_key.is_numeric then 'Declare a scale, such as numeric(20, 0), or use bigint.'
           else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric with a scale, or an enum; '
-            'keep this column as a unique one beside it.' end;
+            'keep this column as a unique one of its own.' end;
   elsif v_key.loose then
     raise exception 'entity.key is %, whose collation takes different texts for equal', p_pipeline.entity_key
       using errcode = 'MR001',

@@ -247,13 +247,25 @@ as $$
 $$;
 comment on function pipeline.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
 
--- attach() wrote the table's columns into a function; one that was dropped or renamed since stops every claim.
+-- attach() wrote the table's columns into a function. One that was dropped or renamed since stops every claim; one that was
+-- added is not sent to the stages.
 create function pipeline.fault_of(p_pipeline text) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('select pipeline.%I(''{}'', null)', p_pipeline || '__rows');
-  return null;
+  return (
+    select format('stages are not given the column %s, which was added later', min(a.attname))
+    from pipeline.pipelines p
+    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
+    join pg_proc f on f.pronamespace = 'pipeline'::regnamespace and f.proname = p.name || '__rows'
+    where p.name = p_pipeline
+      and position(format('e.%I,', a.attname) in f.prosrc) = 0
+      and position(format('e.%I ', a.attname) in f.prosrc) = 0
+      and (p.projection = 'none' or not exists (
+        select from pipeline.stages s
+        where s.pipeline_id = p.id and a.attname = any (pipeline.stage_columns(s.name))))
+    having count(*) > 0);
 exception when others then
   return sqlerrm;
 end

@@ -94,11 +94,11 @@ const tables: [string, string][] = [
   ['is unlogged', 'create unlogged table public.things (id bigint primary key)'],
   ['is temporary', 'create temporary table things (id bigint primary key)'],
   [
-    'has or is an heir',
+    'inherits from another table or is inherited from',
     'create table public.things (id bigint primary key); create table public.heir () inherits (public.things)',
   ],
   [
-    'has or is an heir',
+    'inherits from another table or is inherited from',
     'create table public.elder (id bigint); create table public.things (primary key (id)) inherits (public.elder)',
   ],
 ];
