@@ -1,3 +1,5 @@
+import { plainLines } from '../../supabase/functions/_books/plain-pages.ts';
+
 /** Texts that somebody might write to keep a function busy, each of about `length` UTF-16 units. */
 const patterns: Record<string, string> = {
   blanks: ' ',
@@ -16,7 +18,9 @@ const patterns: Record<string, string> = {
   'dotted lines': 'Oil .... 12\n',
   'numbered titles': '1.1 Oil 7\n',
   'lines of one letter': 'x\n',
+  'lines of one number': '7\n',
   'less-than signs': '<',
+  'less-than signs and blanks': '<        ',
   'opening tags': '<b>',
   'opening blocks': '<div>',
   'open comments': '<!--',
@@ -28,6 +32,8 @@ const patterns: Record<string, string> = {
   'nested brackets': '[(',
   'open links': '[a](',
   links: '[a](b) ',
+  URLs: 'https://a.b/c?d=e#f ',
+  'one URL': '/a',
   backticks: '`',
   fences: '```\n',
   hashes: '#',
@@ -35,59 +41,123 @@ const patterns: Record<string, string> = {
   dashes: '-',
   'stars and letters': '**a',
   'table of bars': '| a | b |\n',
+  JSON: '{"a":[',
+  quotes: '"',
+  backslashes: '\\',
   'form feeds': 'x\f',
   'zero width': '\u200b',
   accents: 'a\u0301',
   'accents alone': '\u0301',
+  'accents out of order': '\u0301\u0323',
+  'halves of characters': '\ud800',
+  'halves the wrong way round': '\udc00\ud800',
   'signs that unfold': '\ufdfa',
   Chinese: '中',
   'error names': 'dns error: ',
 };
 
+/** The texts by their names, and one whose lines are all different. */
+const hostile: Record<string, (length: number) => string> = {
+  ...Object.fromEntries(
+    Object.entries(patterns).map(([name, part]) => [
+      name,
+      (length: number) => part.repeat(Math.ceil(length / part.length)),
+    ]),
+  ),
+  'a dotted leader': (length) => `Oil ${'. '.repeat(length / 2)}12`,
+  'less-than sign and blanks': (length) => `<${' '.repeat(length)}`,
+  'a string in JSON': (length) => JSON.stringify({ text: 'a\\"'.repeat(length / 8) }),
+  'JSON that closes': (length) => `${'['.repeat(length / 2)}${']'.repeat(length / 2)}`,
+  'a list in JSON': (length) => JSON.stringify(Array.from({ length: length / 4 }, (_, at) => at % 100)),
+  'one long URL': (length) => `https://${'a.'.repeat(length / 4)}/${'b/'.repeat(length / 4)}`,
+  'accents of every kind': (length) => `a${numbered(length, (at) => String.fromCharCode(0x0300 + ((at * 31) % 0x70)))}`,
+  'errors for a time': (length) => `${'dns error: '.repeat(length / 11)}temporary`,
+  'blanks around one letter': (length) => `${' '.repeat(length / 2)}x${' '.repeat(length / 2)}`,
+  'lines that all differ': (length) => numbered(length, (at) => `Line ${at} tells of ${at * 7919}\n`),
+  'titles that all differ': (length) => numbered(length, (at) => `${at} Title ${at * 7919} .... ${at}\n`),
+  'headings that all differ': (length) => numbered(length, (at) => `# ${at}\n\nText ${at}\n\n`),
+  'pages that all differ': (length) => numbered(length, (at) => `Page ${at}\nText ${at * 7919}\n${at}\f`),
+  'names that all differ': (length) => numbered(length, (at) => `Ada${at} met Bob${at} there. `),
+};
+
 const kilobyte = 1024;
 // Each four times the one before: linear work grows fourfold from one to the next, quadratic work sixteenfold.
-const sizes = [4 * kilobyte, 16 * kilobyte, 64 * kilobyte, 256 * kilobyte, 1024 * kilobyte];
+const sizes = [4 * kilobyte, 16 * kilobyte, 64 * kilobyte, 256 * kilobyte, 1024 * kilobyte] as const;
+const [tiny, small, medium, , large] = sizes;
+
+// All times are in milliseconds. Work that takes as long for `small` shows there how it grows.
+const slow = 2;
+// What takes less than this for `medium` is fast enough to be tried on `large` itself.
+const fast = 0.3;
+// Up to this, growth from one size to the next is that of linear work.
+const linearGrowth = 7;
 const mostGrowth = 10;
-/** In milliseconds: what takes less is harmless, and too short to be measured. */
-const harmless = 80;
+/** What takes less for any length is harmless, and too short to be measured. */
+const harmless = 100;
 const measurable = 8;
-const repetitions = 3;
+const repetitions = 4;
 
 /** Work on a text that takes time in proportion to its length, or nearly so. */
 export type TextWork = (text: string) => unknown;
 
-/** The texts by their names, and one whose lines are all different. */
-export const hostileTexts: [name: string, of: (length: number) => string][] = [
-  ...Object.entries(patterns).map(([name, part]): [string, (length: number) => string] => [
-    name,
-    (length) => part.repeat(Math.ceil(length / part.length)),
-  ]),
-  ['errors for a time', (length) => `${'dns error: '.repeat(length / 11)}temporary`],
-  ['blanks around one letter', (length) => `${' '.repeat(length / 2)}x${' '.repeat(length / 2)}`],
-  ['nested brackets that close', (length) => '['.repeat(length / 2) + ']'.repeat(length / 2)],
-  ['lines that all differ', (length) => numbered(length, (at) => `Line ${at} tells of ${at * 7919}\n`)],
-  ['titles that all differ', (length) => numbered(length, (at) => `${at} Title ${at * 7919} .... ${at}\n`)],
-  ['headings that all differ', (length) => numbered(length, (at) => `# ${at}\n\nText ${at}\n\n`)],
-  ['pages that all differ', (length) => numbered(length, (at) => `Page ${at}\nText ${at * 7919}\n${at}\f`)],
-  ['names that all differ', (length) => numbered(length, (at) => `Ada${at} met Bob${at} there. `)],
-];
+/** A text, and a name that no other has. */
+export interface NamedText {
+  name: string;
+  text: string;
+}
 
-/** The time grew too fast from one size to the next: what it was, in milliseconds; null where it did not. */
-export async function growthFault(work: TextWork, textOf: (length: number) => string): Promise<string | null> {
-  let before = 0;
-  for (const [at, size] of sizes.entries()) {
-    const text = textOf(size);
-    const shorter = textOf(sizes[at - 1] ?? size);
-    let time = await timeOf(work, text);
-    for (let tries = 1; tries < repetitions && at > 0 && isTooMuch(before, time); tries++) {
-      before = Math.max(before, await timeOf(work, shorter));
-      time = Math.min(time, await timeOf(work, text));
+/** Does its work on a text and says how many milliseconds that took. */
+export type TextTimer = (text: NamedText) => Promise<number>;
+
+// All works share them.
+const made = new Map<string, NamedText>();
+
+/** The lines of a text as those of a page, in letters of several sizes. */
+export function sizedLines(text: string) {
+  return plainLines(text).map((line, at) => ({ ...line, size: 10 + (at % 3), x: at % 7, y: at }));
+}
+
+/** The first text for which the work's time grows faster than it does, and how; null where there is none. */
+export async function growthFault(timeOf: TextTimer): Promise<string | null> {
+  for (const [name, make] of Object.entries(hostile)) {
+    const fault = await faultOn((length) => named(`${name}, ${length}`, () => make(length)), timeOf);
+    if (fault) return `${name}: ${fault}`;
+  }
+  return null;
+}
+
+/**
+ * Says what grew too fast from one size to the next, in milliseconds; null where nothing did. What is fast is run on a megabyte;
+ * of what is not, two smaller sizes tell how it grows, and only where they leave a doubt the larger ones are tried. The smaller
+ * of the two comes last, lest the time that the first call of a function takes hide how it grows.
+ */
+async function faultOn(textOf: (length: number) => NamedText, timeOf: TextTimer): Promise<string | null> {
+  const first = await timeOf(textOf(small));
+  if (first >= slow) {
+    if (first <= linearGrowth * (await timeOf(textOf(tiny)))) return null;
+    return provenFault(timeOf, textOf);
+  }
+  const time = await timeOf(textOf(medium));
+  if (time >= fast) return time <= linearGrowth * (await timeOf(textOf(small))) ? null : provenFault(timeOf, textOf);
+  return (await timeOf(textOf(large))) <= harmless ? null : provenFault(timeOf, textOf);
+}
+
+/** Measures size by size, and again what seems to grow too fast: only what always does is a fault. */
+async function provenFault(timeOf: TextTimer, textOf: (length: number) => NamedText): Promise<string | null> {
+  let before = await timeOf(textOf(tiny));
+  for (const [at, size] of sizes.slice(1).entries()) {
+    const [shorter, text] = [textOf(sizes[at] ?? tiny), textOf(size)];
+    let time = await timeOf(text);
+    for (let tries = 1; tries < repetitions && isTooMuch(before, time); tries++) {
+      before = Math.max(before, await timeOf(shorter));
+      time = Math.min(time, await timeOf(text));
     }
-    if (at > 0 && isTooMuch(before, time)) {
-      return `${shorter.length} characters took ${Math.round(before)} ms, and ${text.length} took ${Math.round(time)} ms`;
+    if (isTooMuch(before, time)) {
+      const [less, more] = [shorter.text.length, text.text.length];
+      return `${less} characters took ${Math.round(before)} ms, and ${more} took ${Math.round(time)} ms`;
     }
     // Had it grown with the square of the length, it would have shown by now.
-    if (at > 0 && time > harmless) return null;
+    if (time > harmless) return null;
     before = time;
   }
   return null;
@@ -97,16 +167,27 @@ function isTooMuch(before: number, time: number): boolean {
   return time > harmless && time > mostGrowth * Math.max(before, measurable);
 }
 
-/** Of the processor, so that what else the machine does is not counted. What the work throws is its answer. */
-async function timeOf(work: TextWork, text: string): Promise<number> {
-  const start = process.cpuUsage();
-  try {
-    await work(text);
-  } catch {
-    // A refusal is an answer.
-  }
-  const { user, system } = process.cpuUsage(start);
-  return (user + system) / 1000;
+/**
+ * Takes a work's time, of the processor, so that what else the machine does is not counted. What the work throws is its answer,
+ * unless it is that it went too deep.
+ */
+export function processorTime(work: TextWork): TextTimer {
+  return async ({ text }) => {
+    const start = process.cpuUsage();
+    try {
+      await work(text);
+    } catch (error) {
+      if (error instanceof RangeError) throw error;
+    }
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1000;
+  };
+}
+
+function named(name: string, make: () => string): NamedText {
+  const known = made.get(name) ?? { name, text: make() };
+  made.set(name, known);
+  return known;
 }
 
 function numbered(length: number, line: (at: number) => string): string {
