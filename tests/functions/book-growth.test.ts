@@ -83,7 +83,7 @@ const works: Record<string, TextWork> = {
 };
 
 test.each(Object.entries(works))(
-  'takes time in proportion to a text, whatever the text holds: %s',
+  'takes time in proportion to a text, whatever the text holds, %s',
   { timeout: 300_000 },
   async (_, work) => {
     expect(await growthFault(processorTime(work))).toBeNull();
