@@ -65,6 +65,15 @@ test('a completion that timed out is repeated without its claim, which is then s
   expect(fake.saved.size).toBe(16);
 });
 
+test('a completion that times out without a claim as well is halved, down to what can be recorded', async () => {
+  const fake = slowEngine(16, () => 8);
+  const { before } = fake;
+  const itemsOf = (args: Record<string, unknown>) => (args.p_items as unknown[]).length;
+  fake.before = (name, args) => (name === 'pipeline_complete' && itemsOf(args) > 2 ? cancelled : before(name, args));
+  expect(await makeDrain(fake, done, { batchSize: 8 }).drain.run()).toBe('empty');
+  expect(fake.saved.size).toBe(16);
+});
+
 test('any other lost answer is asked for again as it was', async () => {
   const fake = slowEngine(3, () => 8);
   let lost = 1;

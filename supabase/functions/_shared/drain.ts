@@ -156,7 +156,7 @@ export class Drain {
 
   /**
    * A call the engine refuses as a whole is halved, so that one item it cannot take spoils no other. One that took too long
-   * is repeated without its claim, for what is finished must not wait until the claim is small enough.
+   * is repeated without its claim, for what is finished must not wait until the claim is small enough, and then halved too.
    */
   private async save(items: OutcomeItem[], wanted: number): Promise<void> {
     let limit = wanted;
@@ -169,6 +169,7 @@ export class Drain {
         limit,
         afterTimeout: (tried) => {
           if (tried > 0) this.size.timedOut(tried);
+          else if (items.length > 1) throw new EngineRefusal('recording so many at once takes too long');
           limit = 0;
           return limit;
         },
