@@ -1129,19 +1129,19 @@ function pipeline.check_condition_path(p_stage jsonb) returns void language plpg
 function pipeline.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8f845c540f25c7693efdd9256c4568d
 function pipeline.check_decision(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d519cb6e0181d19d7e2b8ddc84af9665
 function pipeline.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d1a848a41a84a169b1d4245353ee57c
-function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 23bfd1efcaba0873d1a717dd7b787587
+function pipeline.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ecd91d8435d9360319b3e1c1e09f9909
 function pipeline.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9da6154898a9faa7cb1ad17069d1f940
 function pipeline.check_flag(p_new pipeline.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ee9d6a10b53c8b770c594888f6fd8f31
 function pipeline.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ba0f25c6a92bb0fec0e2dc1682830bca
 function pipeline.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function pipeline.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
 function pipeline.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8816ad0dfdb6a9cb1ad3f7e692d10191
-function pipeline.check_key(p_pipeline pipeline.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 478b9fc92123aaee80226bc3eb9cfc95
+function pipeline.check_key(p_pipeline pipeline.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body becdae48340c363b2a9a4a5a450e99ff
 function pipeline.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bbc7ecf4f4f3ea8c299becf72cc0cd95
 function pipeline.check_kind(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3121f3d1f6ff6835e8eb6a657995229b
 function pipeline.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body ddf17bd32e51b4c76b994e2922d0f60c
 function pipeline.check_metadata(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6ec8dcdf703f3ee9e6dc4c1a49db27c8
-function pipeline.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d354be83205f28c99930f70beb71b54a
+function pipeline.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eed6187060b2c4ac5405e9765a1457c2
 function pipeline.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b87a018ef1ad2cc81f61d9727173a9ed
 function pipeline.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean DEFAULT false) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 42ac5d432a4263987be25c733af5f8ff
 function pipeline.check_numbers(p_fan_out pipeline.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 723fd7d70d7236da6803be3bba5aaa5e
@@ -1162,7 +1162,7 @@ function pipeline.check_setting() returns trigger language plpgsql volatile secu
 function pipeline.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body fd61b72d2e4e9f7d202f19bda555bf2b
 function pipeline.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 53340e5108169ce07f3f9888336610e8
 function pipeline.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
-function pipeline.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 9aa6cfad412f714995bbc2ce646b1f02
+function pipeline.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 57fa64358603929e94a0025ef7553f68
 function pipeline.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0437f1465758517c766c4670b10090ac
 function pipeline.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
 function pipeline.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e6567b33afa79ae9fdd788c469a3cd7b
@@ -1237,7 +1237,7 @@ function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_perma
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 32725107a1a675f4d3b2b2158c8a976f
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
-function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 8927b2da4d8bc32ae3db445b18a15232
+function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9797970a5a9bedd1b1f746b968953a8a
 function pipeline.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ef0d1cbbb76073294046547227d02e5e
 function pipeline.fill_batch(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 67a036ec1c3be48d567949a49ff6f10b
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee
@@ -1483,7 +1483,7 @@ function pipeline.switch(p_pipeline text, p_stage text, p_enabled boolean) retur
 function pipeline.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function pipeline.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2eb9bc1fdfab3c13c41105495da29c7d
 function pipeline.take_from_lanes(p_stage pipeline.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ce958d1c378581d9c694a681b604f215
-function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5f6f2c6ad9d2894c92c1ab3b169895a4
+function pipeline.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 653493b434fadb66a37159c78f3c12ef
 function pipeline.take_loner(p_stage pipeline.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e57be5dc4b158aa065055a16446281bb
 function pipeline.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ca79b3cc2f2b777643f2f6e5f7fdcf8
 function pipeline.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e9ef3b35b7a916bff920c26db2e5b31

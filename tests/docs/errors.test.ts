@@ -44,7 +44,13 @@ const explained = page.split('\n').flatMap((line) => {
   return line.startsWith('| `') ? [...`${first} ${examples}`.matchAll(/`(\w+)`/g)].map(([, code]) => code) : [];
 });
 
+// The codes of the jobs of the local scraper and OCR service, whose table says which of them are for good.
+const ofJobs = /permanentByCode = \{(.*?)\}/s.exec(
+  await readFile(path.join(project, 'local/scraper/job-error.ts'), 'utf8'),
+)?.[1];
+
 const thrown = [
+  ...[...(ofJobs ?? '').matchAll(/^ {2}(\w+):/gm)].map(([, code = '']) => code),
   ...(await codesIn('supabase/functions', '.ts', inCode)),
   ...(await codesIn('supabase/migrations', '.sql', inSql)),
   ...composed,

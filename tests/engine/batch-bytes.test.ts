@@ -254,9 +254,16 @@ test('a batch is the same whether it is built in one go or measured row by row',
   expect(given).toHaveLength(40);
 });
 
-test('a column that is added counts once attach() is called again', async ({ engine }) => {
+test('a column that is added is sent and counts once attach() is called again, and doctor() says so', async ({
+  engine,
+}) => {
   await setUp(engine);
+  const fits = `select detail from pipeline.doctor() where what = 'pipeline flow fits its table'`;
+  expect(await engine.value(fits)).toBe('items');
   await engine.sql.query(`alter table public.items add column more text`);
+  expect(await engine.value(fits)).toBe(
+    `stages are not given the column more, which was added later: select pipeline.attach('flow')`,
+  );
   await queueBodies(engine, [10, 10]);
   await engine.sql.query(`update public.items set more = repeat('x', 60000)`);
   const worker = await Worker.of(engine, 'only');
@@ -264,6 +271,7 @@ test('a column that is added counts once attach() is called again', async ({ eng
   expect(before.map((item) => item.entity.more)).toEqual([undefined, undefined]);
   await worker.report(...before.map((item) => completed(item)));
   await engine.sql.query(`select pipeline.attach('flow')`);
+  expect(await engine.value(fits)).toBe('items');
   await engine.sql.query(`update public.items set only_status = 'queued'`);
   expect(await worker.take(50)).toHaveLength(1);
 });
