@@ -259,7 +259,7 @@ test('a column that is added is sent and counts once attach() is called again, a
 }) => {
   await setUp(engine);
   const fits = `select detail from pipeline.doctor() where what = 'pipeline flow fits its table'`;
-  expect(await engine.value(fits)).toBe('items');
+  expect(await engine.value(fits)).toBe('public.items');
   await engine.sql.query(`alter table public.items add column more text`);
   expect(await engine.value(fits)).toBe(
     `stages are not given the column more, which was added later: select pipeline.attach('flow')`,
@@ -271,7 +271,7 @@ test('a column that is added is sent and counts once attach() is called again, a
   expect(before.map((item) => item.entity.more)).toEqual([undefined, undefined]);
   await worker.report(...before.map((item) => completed(item)));
   await engine.sql.query(`select pipeline.attach('flow')`);
-  expect(await engine.value(fits)).toBe('items');
+  expect(await engine.value(fits)).toBe('public.items');
   await engine.sql.query(`update public.items set only_status = 'queued'`);
   expect(await worker.take(50)).toHaveLength(1);
 });
