@@ -1237,7 +1237,7 @@ function pipeline.fail_stage(p_run bigint, p_stage text, p_message text, p_perma
 function pipeline.fan_in_output(p_fan_out pipeline.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 32725107a1a675f4d3b2b2158c8a976f
 function pipeline.fan_in_verdict(p_fan_out pipeline.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e0517a190daabc326cd48f6d28598aa
 function pipeline.fan_out_of(p_attempt pipeline.attempts, p_child_pipeline_id integer) returns pipeline.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body c462352b7c8f4e19e84f063ac84a420a
-function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9797970a5a9bedd1b1f746b968953a8a
+function pipeline.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body bfc440ae0e728c5e74f0f63172fd8234
 function pipeline.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ef0d1cbbb76073294046547227d02e5e
 function pipeline.fill_batch(p_stage pipeline.stages, p_token uuid, p_items pipeline.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 67a036ec1c3be48d567949a49ff6f10b
 function pipeline.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 867fab0a2d6e26ac9622d9272c9b29ee

@@ -248,7 +248,7 @@ $$;
 comment on function pipeline.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
 
 -- attach() wrote the table's columns into a function. One that was dropped or renamed since stops every claim; one that was
--- added is not sent to the stages.
+-- added is not sent to the stages, which matters to nobody where it belongs to a stage.
 create function pipeline.fault_of(p_pipeline text) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -262,9 +262,12 @@ begin
     where p.name = p_pipeline
       and position(format('e.%I,', a.attname) in f.prosrc) = 0
       and position(format('e.%I ', a.attname) in f.prosrc) = 0
-      and (p.projection = 'none' or not exists (
-        select from pipeline.stages s
-        where s.pipeline_id = p.id and a.attname = any (pipeline.stage_columns(s.name))))
+      and not exists (
+        select from pipeline.pipelines o
+        join pipeline.stages s on s.pipeline_id = o.id
+        where o.entity_table = p.entity_table
+          and o.projection = 'columns'
+          and a.attname = any (pipeline.stage_columns(s.name)))
     having count(*) > 0);
 exception when others then
   return sqlerrm;

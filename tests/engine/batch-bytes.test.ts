@@ -260,6 +260,8 @@ test('a column that is added is sent and counts once attach() is called again, a
   await setUp(engine);
   const fits = `select detail from pipeline.doctor() where what = 'pipeline flow fits its table'`;
   expect(await engine.value(fits)).toBe('public.items');
+  await engine.pipeline([{ name: 'later' }], {}, 'beside');
+  expect(await engine.value(fits)).toBe('public.items');
   await engine.sql.query(`alter table public.items add column more text`);
   expect(await engine.value(fits)).toBe(
     `stages are not given the column more, which was added later: select pipeline.attach('flow')`,
