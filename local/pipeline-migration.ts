@@ -18,7 +18,7 @@ export interface StageJson {
   limits?: { back_pressure?: { stage: string } };
 }
 
-const definition = /select pipeline\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;
+const definition = /select millrace\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;
 
 /** The latest definition of each pipeline in the migrations' texts, given in order. */
 export function definitionsIn(migrations: string[]): Map<string, DefinitionJson> {
@@ -46,7 +46,7 @@ export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string,
     '',
     ...columns,
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
-    `select pipeline.define($pipeline$${JSON.stringify(pipeline, null, 2)}$pipeline$);`,
+    `select millrace.define($pipeline$${JSON.stringify(pipeline, null, 2)}$pipeline$);`,
     '',
   ].join('\n');
 }

@@ -17,7 +17,7 @@ const pipelinesFolder = path.join(supabaseFolder, 'functions', '_pipelines');
 const migrationsFolder = path.join(supabaseFolder, 'migrations');
 
 /**
- * Every export of `_pipelines/*.ts` that is a pipeline definition, as the JSON that pipeline.define() takes. Throws an
+ * Every export of `_pipelines/*.ts` that is a pipeline definition, as the JSON that millrace.define() takes. Throws an
  * error that names the file when one cannot be loaded.
  */
 async function readPipelines(): Promise<DefinitionJson[]> {

@@ -99,7 +99,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     steps.push(release);
     if (!options.dataDir) watchdog.removeLater(dataDir);
     const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
-    const ringSecret = options.env?.PIPELINE_RING_SECRET || keys.ringSecret;
+    const ringSecret = options.env?.MILLRACE_RING_SECRET || keys.ringSecret;
 
     const migrations = options.migrations ?? path.join(projectFolder, 'supabase', 'migrations');
     const clusterDir = path.join(dataDir, 'postgres');
@@ -144,7 +144,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       folder: functionsDir,
       env: functionEnvironment(gateway.url, postgres.url('postgres'), keys, {
         ...services.env,
-        PIPELINE_RING_SECRET: ringSecret,
+        MILLRACE_RING_SECRET: ringSecret,
       }),
       limits: { ...hostedLimits, ...options.limits },
       watchdog,

@@ -8,7 +8,7 @@ const grant = /^(grant|revoke)\s+(.+?)\s+on\s+(?:table\s+)?(.+?)\s+(?:to|from)\s
 /**
  * One sentence, with the statements that help, for each role to which the migrations' texts, given in order, grant insert or
  * update on the whole table of a pipeline that shows its stages there. What a project grants by default is not in its
- * migrations: `pipeline.doctor()` sees that.
+ * migrations: `millrace.doctor()` sees that.
  */
 export function grantFaults(pipelines: DefinitionJson[], migrations: string[]): string[] {
   const shown = pipelines.filter(({ entity }) => entity.projection === 'columns');

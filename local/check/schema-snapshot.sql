@@ -1,7 +1,7 @@
 -- The schema as text, one row a line, in an order that depends on names alone: what the migrations have made of the
--- schemas pipeline and public, and of the schedules.
+-- schemas millrace and public, and of the schedules.
 with spaces as (
-  select n.oid, n.nspname from pg_catalog.pg_namespace n where n.nspname in ('pipeline', 'public')
+  select n.oid, n.nspname from pg_catalog.pg_namespace n where n.nspname in ('millrace', 'public')
 ),
 relations as (
   select c.*, format('%s.%s', s.nspname, c.relname) as name

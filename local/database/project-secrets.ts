@@ -25,9 +25,9 @@ export async function setProjectSecrets(
   await client.connect();
   try {
     const secrets = {
-      pipeline_project_url: projectUrl,
-      pipeline_ring_secret: ringSecret,
-      pipeline_use_new_pipeline: useNewPipeline,
+      millrace_project_url: projectUrl,
+      millrace_ring_secret: ringSecret,
+      millrace_use_new_pipeline: useNewPipeline,
     };
     for (const [name, secret] of Object.entries(secrets)) {
       if (secret === undefined) continue;

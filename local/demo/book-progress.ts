@@ -23,8 +23,8 @@ export interface BookProgress {
 /** Reads where a book stands. What runs is counted first, so that nothing runs any more where it says so. */
 export async function readBookProgress(client: pg.Client, bookId: string): Promise<BookProgress> {
   const running = await client.query<{ running: number; waiting: number }>(
-    `select (select count(*) from pipeline.runs where status = 'running')::int as running,
-       (select count(*) from public.pipeline_decisions where closed_at is null)::int as waiting`,
+    `select (select count(*) from millrace.runs where status = 'running')::int as running,
+       (select count(*) from public.millrace_decisions where closed_at is null)::int as waiting`,
   );
   const counted = await client.query<{ stage: string; status: string; n: number }>(
     `select s.stage, to_jsonb(p) ->> (s.stage || '_status') as status, count(*)::int as n
@@ -38,8 +38,8 @@ export async function readBookProgress(client: pg.Client, bookId: string): Promi
   );
   const contents = await client.query<{ stage: string; state: string }>(
     `select distinct on (s.name) s.name as stage, a.state::text as state
-     from pipeline.runs r join pipeline.attempts a on a.run_id = r.id
-     join pipeline.stages s on s.id = a.stage_id join pipeline.pipelines p on p.id = s.pipeline_id
+     from millrace.runs r join millrace.attempts a on a.run_id = r.id
+     join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id
      where r.entity_id = $1 and p.name = 'toc' order by s.name, a.id desc`,
     [bookId],
   );

@@ -33,7 +33,7 @@ export async function readDocumentProgress(
   client: pg.Client,
 ): Promise<{ running: number; documents: DocumentProgress[] }> {
   const counted = await client.query<{ running: number }>(
-    "select count(*)::int as running from pipeline.runs where status = 'running'",
+    "select count(*)::int as running from millrace.runs where status = 'running'",
   );
   const { rows } = await client.query<Row>(
     `select d.metadata ->> 'source_name' as name, d.monolith_status, children.chunks,
@@ -44,13 +44,13 @@ export async function readDocumentProgress(
        select json_object_agg(latest.name, c.counts) filter (where c.counts is not null) as chunks
        from (
          select distinct on (s.name) f.id, s.name
-         from pipeline.fan_outs f join pipeline.runs r on r.id = f.run_id join pipeline.stages s on s.id = f.stage_id
+         from millrace.fan_outs f join millrace.runs r on r.id = f.run_id join millrace.stages s on s.id = f.stage_id
          where r.entity_id = d.id::text order by s.name, f.id desc
        ) latest
        cross join lateral (
          select case when count(*) > 0 then json_build_object('all', count(*), 'done', count(*) filter (where c.status = 'completed'),
            'failed', count(*) filter (where c.status in ('failed', 'cancelled'))) end as counts
-         from pipeline.runs c where c.fan_out_id = latest.id
+         from millrace.runs c where c.fan_out_id = latest.id
        ) c
      ) children on true
      order by d.created_at, d.id`,

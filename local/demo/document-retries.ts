@@ -20,9 +20,9 @@ export async function readNewRetries(client: pg.Client, seen: Set<string>): Prom
     `select array_agg(n.id::text) as ids, d.metadata ->> 'source_name' as name, s.name as stage,
        count(*) filter (where r.fan_out_id is not null)::int as chunks, coalesce(p.error ->> 'message', 'no error given') as error,
        coalesce(extract(epoch from min(n.queue_at - n.created_at)), 0)::float as seconds
-     from pipeline.attempts n join pipeline.attempts p on p.id = n.parent_id
-     join pipeline.runs r on r.id = n.run_id join pipeline.stages s on s.id = n.stage_id
-     left join pipeline.fan_outs f on f.id = r.fan_out_id left join pipeline.runs o on o.id = f.run_id
+     from millrace.attempts n join millrace.attempts p on p.id = n.parent_id
+     join millrace.runs r on r.id = n.run_id join millrace.stages s on s.id = n.stage_id
+     left join millrace.fan_outs f on f.id = r.fan_out_id left join millrace.runs o on o.id = f.run_id
      join public.document d on d.id::text = coalesce(o.entity_id, r.entity_id)
      where p.state = 'failed' and n.id <> all ($1::bigint[])
      group by d.id, s.id, r.fan_out_id, p.error ->> 'message' order by min(n.id)`,

@@ -24,9 +24,9 @@ export async function readFinishedBook(client: pg.Client, bookId: string): Promi
   );
   const failures = await client.query<{ stage: string; message: string }>(
     `select s.name as stage, a.error ->> 'code' || ': ' || (a.error ->> 'message') as message
-     from pipeline.runs r join pipeline.attempts a on a.run_id = r.id join pipeline.stages s on s.id = a.stage_id
+     from millrace.runs r join millrace.attempts a on a.run_id = r.id join millrace.stages s on s.id = a.stage_id
      where r.entity_id = $1 and a.state = 'failed' and not exists (
-       select from pipeline.attempts n where n.parent_id = a.id and n.state <> 'skipped') order by a.id`,
+       select from millrace.attempts n where n.parent_id = a.id and n.state <> 'skipped') order by a.id`,
     [bookId],
   );
   const pages = await client.query<{ number: number; error: string }>(

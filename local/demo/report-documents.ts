@@ -45,8 +45,8 @@ export async function readFinishedDocuments(client: pg.Client): Promise<Finished
        extract(epoch from j.completed_at - j.created_at)::float as seconds,
        (select to_jsonb(d) ->> (p.phase || '_error') from unnest($1::text[] || array['monolith']) with ordinality p (phase, place)
         where to_jsonb(d) ->> (p.phase || '_error') is not null order by p.place limit 1) as error,
-       (select j.run_id::text from pipeline.dead_letters l join pipeline.attempts a on a.id = l.attempt_id
-        left join pipeline.runs c on c.id = l.run_id left join pipeline.fan_outs f on f.id = c.fan_out_id
+       (select j.run_id::text from millrace.dead_letters l join millrace.attempts a on a.id = l.attempt_id
+        left join millrace.runs c on c.id = l.run_id left join millrace.fan_outs f on f.id = c.fan_out_id
         where j.run_id in (l.run_id, f.run_id) and not coalesce((a.error ->> 'permanent')::boolean, false) limit 1) as retry
      from public.document d
      join public.pipeline_job j on j.document_id = d.id
@@ -109,10 +109,10 @@ export function printFailedDocuments(
     print(`  ${pc.red('✗')} ${name}${expected.has(name) ? pc.dim('  (broken on purpose)') : ''}`);
     const why = error ?? (status === 'failed' ? 'no error given' : `still ${status}`);
     for (const line of wrapText(`${phase}: ${why}`, columns - 6)) print(`      ${line}`);
-    if (retry !== null) print(`      ${pc.dim('try again:')} ${pc.cyan(`select pipeline.retry(${retry});`)}`);
+    if (retry !== null) print(`      ${pc.dim('try again:')} ${pc.cyan(`select millrace.retry(${retry});`)}`);
   }
   if (failed.every(({ retry }) => retry === null)) return;
-  print(pc.dim('  pipeline.retry() goes on from what failed, once its cause is mended; what was done is kept.'));
+  print(pc.dim('  millrace.retry() goes on from what failed, once its cause is mended; what was done is kept.'));
   if (!staysUp)
     print(pc.dim('  This stack ends with the demo: with --keep it stays up, for statements such as these.'));
 }

@@ -95,7 +95,7 @@ export async function printTotals(client: pg.Client, subject: Subject, print: (l
        coalesce(sum((t.usage ->> 'input_tokens')::int), 0)::int as input_tokens,
        coalesce(sum((t.usage ->> 'output_tokens')::int), 0)::int as output_tokens,
        sum((t.usage ->> 'cost_usd')::numeric)::float as cost_usd
-     from pipeline.runs r cross join lateral pipeline.timeline(r.id) t`,
+     from millrace.runs r cross join lateral millrace.timeline(r.id) t`,
   );
   const totals = rows[0] as Totals;
   const number = (value: number) => value.toLocaleString('en-US');
@@ -119,10 +119,10 @@ function describeCost({ cost_usd: cost, input_tokens: tokens }: Totals): string 
 /** Prints what check_invariants() says; returns the number of violations. */
 export async function printInvariants(client: pg.Client, print: (line: string) => void): Promise<number> {
   const { rows } = await client.query<{ rule: string; run_id: string; detail: string }>(
-    'select rule, run_id, detail from pipeline.check_invariants()',
+    'select rule, run_id, detail from millrace.check_invariants()',
   );
   const verdict = rows.length === 0 ? pc.green('no violation') : pc.red(`${rows.length} violated`);
-  print(`  ${pc.dim('Invariants'.padEnd(11))}pipeline.check_invariants(): ${verdict}`);
+  print(`  ${pc.dim('Invariants'.padEnd(11))}millrace.check_invariants(): ${verdict}`);
   for (const row of rows) print(pc.red(`      ${row.rule}: run ${row.run_id}, ${row.detail}`));
   return rows.length;
 }

@@ -70,10 +70,10 @@ export async function runBooks(
 /** An uncertain outline waits for a person: the demo answers in the place of one, as one would. */
 async function answerQuestion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ id: string }>(
-    'select attempt_id as id from public.pipeline_decisions where closed_at is null',
+    'select attempt_id as id from public.millrace_decisions where closed_at is null',
   );
   for (const { id } of rows) {
-    const statement = `select pipeline_decide(${id}, '{"keep": "all"}');`;
+    const statement = `select millrace_decide(${id}, '{"keep": "all"}');`;
     print('\n  The outline is uncertain, so the stage review waits for a person. The demo answers for you:');
     print(`  ${pc.cyan(statement)}\n`);
     await client.query(statement);

@@ -42,7 +42,7 @@ export async function watchLeads({ client, stages, limitMs, signal, out }: Watch
 }
 
 async function countRunning(client: pg.Client): Promise<number> {
-  const { rows } = await client.query("select count(*)::int as n from pipeline.runs where status = 'running'");
+  const { rows } = await client.query("select count(*)::int as n from millrace.runs where status = 'running'");
   return rows[0].n;
 }
 

@@ -13,7 +13,7 @@ begin
   if to_regnamespace('cron') is null then
     create extension if not exists pg_cron with schema pg_catalog;
   end if;
-  -- Vault is optional: without it pipeline.settings holds the same values.
+  -- Vault is optional: without it millrace.settings holds the same values.
   if to_regnamespace('vault') is null
      and exists (select from pg_available_extensions where name = 'supabase_vault') then
     -- It makes its schema itself: `with schema vault` asks for one that is there already, and always raises.

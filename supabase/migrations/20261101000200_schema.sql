@@ -1,7 +1,7 @@
 -- Chapter 2: the schema, its clock and its log
 --
--- Everything of the engine lives in the schema `pipeline`, which the Data API does not expose. No role but
--- the owner may use it; the Edge Functions come in through the functions public.pipeline_*.
+-- Everything of the engine lives in the schema `millrace`, which the Data API does not expose. No role but
+-- the owner may use it; the Edge Functions come in through the functions public.millrace_*.
 --
 -- Error codes: the engine raises SQLSTATEs of its own, so that a caller can tell them apart.
 --   MR001  a definition that is not valid          MR004  a call that the state does not allow
@@ -11,45 +11,45 @@
 -- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema. Not to '': then the
 -- session's temporary schema would come first for types, and what a low-privileged session puts there would run as owner.
 
-create schema pipeline;
-comment on schema pipeline is 'Millrace: multi-stage pipelines over your own tables. Start reading at pipeline.stage_health and pipeline.doctor().';
-revoke all on schema pipeline from public;
+create schema millrace;
+comment on schema millrace is 'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health and millrace.doctor().';
+revoke all on schema millrace from public;
 
-create function pipeline.now() returns timestamptz
+create function millrace.now() returns timestamptz
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
   return clock_timestamp();
 end
 $$;
-comment on function pipeline.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
+comment on function millrace.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
 
-create table pipeline.log (
+create table millrace.log (
   id bigint generated always as identity constraint log_pkey primary key,
-  at timestamptz not null default pipeline.now(),
+  at timestamptz not null default millrace.now(),
   level text not null constraint log_level_known check (level in ('info', 'warning', 'error')),
   code text not null,
   message text not null,
   detail jsonb not null default '{}'
 );
-create index log_by_code on pipeline.log (code, at);
-comment on table pipeline.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
+create index log_by_code on millrace.log (code, at);
+comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
 
-create function pipeline.report(p_level text, p_code text, p_message text, p_detail jsonb default '{}') returns void
+create function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb default '{}') returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- One row a minute and code is enough. Never an upsert: a user's transaction would wait for another's row.
-  if not exists (select from pipeline.log where code = p_code and at > pipeline.now() - interval '1 minute') then
-    insert into pipeline.log (level, code, message, detail) values (p_level, p_code, p_message, p_detail);
+  if not exists (select from millrace.log where code = p_code and at > millrace.now() - interval '1 minute') then
+    insert into millrace.log (level, code, message, detail) values (p_level, p_code, p_message, p_detail);
   end if;
 end
 $$;
-comment on function pipeline.report(text, text, text, jsonb) is 'Writes one line into pipeline.log, at most one a minute for each code.';
+comment on function millrace.report(text, text, text, jsonb) is 'Writes one line into millrace.log, at most one a minute for each code.';
 
 -- The one place that sorts SQLSTATEs. What the server says of itself (it cancels the call, shuts down, has no room left) ends the
 -- call, for a timeout strikes once and would not strike again. Code that raises the same by hand speaks for its row alone.
-create function pipeline.error_kind(p_sqlstate text, p_context text default null) returns text
+create function millrace.error_kind(p_sqlstate text, p_context text default null) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select case
@@ -60,8 +60,8 @@ as $$
     else 'lasting'
   end
 $$;
-comment on function pipeline.error_kind(text, text) is
+comment on function millrace.error_kind(text, text) is
   'What an error means for the row that it came from. fatal: the whole call ends; transient: the row is tried again; '
   'lasting: the row fails. p_context: the PG_EXCEPTION_CONTEXT, which tells who raised it.';
 
-revoke all on all functions in schema pipeline from public;
+revoke all on all functions in schema millrace from public;

@@ -1,17 +1,17 @@
 -- Chapter 3: settings
 --
--- A setting is read from Vault under the name `pipeline_<name>` first, then from this table. Secrets belong into Vault:
---   select vault.create_secret('https://REF.supabase.co', 'pipeline_project_url');
---   select vault.create_secret('…', 'pipeline_ring_secret');
+-- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
+--   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
+--   select vault.create_secret('…', 'millrace_ring_secret');
 
-create table pipeline.settings (
+create table millrace.settings (
   name text constraint settings_pkey primary key,
   value text not null,
   comment text not null default ''
 );
-comment on table pipeline.settings is 'Settings of the engine; a Vault secret called pipeline_<name> goes before the row here.';
+comment on table millrace.settings is 'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
 
-create function pipeline.check_setting() returns trigger
+create function millrace.check_setting() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -23,22 +23,22 @@ declare
 begin
   if v_wanted is not null then
     raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
-      using errcode = 'MR002', hint = format('update pipeline.settings set value = … where name = %L; it stays as it was.', new.name);
+      using errcode = 'MR002', hint = format('update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
   end if;
   return new;
 end
 $$;
-comment on function pipeline.check_setting() is 'Refuses a value that a setting cannot have, with MR002.';
-create trigger settings_are_checked before insert or update on pipeline.settings for each row execute function pipeline.check_setting();
+comment on function millrace.check_setting() is 'Refuses a value that a setting cannot have, with MR002.';
+create trigger settings_are_checked before insert or update on millrace.settings for each row execute function millrace.check_setting();
 
-insert into pipeline.settings (name, value, comment) values
+insert into millrace.settings (name, value, comment) values
   ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
   ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more alone fails as row_too_large. Read from here alone, at each claim.'),
-  ('retention_days', '90', 'Days after which pipeline.prune() deletes finished runs.'),
-  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (pipeline.set_cut_over).'),
-  ('last_sweep_at', '-infinity', 'Written by pipeline.sweep(); pipeline.doctor() reads it.');
+  ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
+  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
+  ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
 
-create function pipeline.setting(p_name text) returns text
+create function millrace.setting(p_name text) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -47,23 +47,23 @@ begin
   if to_regclass('vault.decrypted_secrets') is not null then
     -- Dynamic, because a plain Postgres has no Vault to plan against.
     execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
-      into v_value using 'pipeline_' || p_name;
+      into v_value using 'millrace_' || p_name;
   end if;
-  return coalesce(v_value, (select s.value from pipeline.settings s where s.name = p_name));
+  return coalesce(v_value, (select s.value from millrace.settings s where s.name = p_name));
 end
 $$;
-comment on function pipeline.setting(text) is 'Value of a setting: Vault''s pipeline_<name>, else pipeline.settings, else null.';
+comment on function millrace.setting(text) is 'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
 
 -- Where the setting was deleted its default counts: without a bound no batch would be built.
-create function pipeline.batch_bytes() returns bigint
+create function millrace.batch_bytes() returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select s.value::bigint from pipeline.settings s where s.name = 'batch_bytes'), 12582912);
+    select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
 end
 $$;
-comment on function pipeline.batch_bytes() is
+comment on function millrace.batch_bytes() is
   'How many bytes of rows and results a worker is handed at most.';
 
-revoke all on all functions in schema pipeline from public;
+revoke all on all functions in schema millrace from public;

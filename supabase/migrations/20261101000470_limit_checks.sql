@@ -2,102 +2,102 @@
 --
 -- As in the chapters before, each function raises MR001 with the field, what was found and the remedy.
 
-create function pipeline.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void
+create function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_target text := p_stage #>> '{limits,back_pressure,stage}';
   v_later text[];
 begin
-  perform pipeline.check_keys(p_stage, '{limits,back_pressure}', array['stage', 'backlog']);
-  perform pipeline.check_required(p_stage, '{limits,back_pressure,backlog}', 'a whole number from 0 to 100000', 'Set it to how many may be queued at the later stage.');
-  perform pipeline.check_number(p_stage, '{limits,back_pressure,backlog}', 0, 100000, true);
-  perform pipeline.check_required(p_stage, '{limits,back_pressure,stage}', 'the name of a later stage', 'Name a stage after this one, or "pipeline.stage" of another pipeline.');
+  perform millrace.check_keys(p_stage, '{limits,back_pressure}', array['stage', 'backlog']);
+  perform millrace.check_required(p_stage, '{limits,back_pressure,backlog}', 'a whole number from 0 to 100000', 'Set it to how many may be queued at the later stage.');
+  perform millrace.check_number(p_stage, '{limits,back_pressure,backlog}', 0, 100000, true);
+  perform millrace.check_required(p_stage, '{limits,back_pressure,stage}', 'the name of a later stage', 'Name a stage after this one, or "millrace.stage" of another pipeline.');
   if v_target like '%.%' and split_part(v_target, '.', 1) <> p_definition ->> 'pipeline' then
-    if not exists (select from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name || '.' || s.name = v_target) then
-      perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that is defined already', 'Define the other pipeline before this one.');
+    if not exists (select from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name || '.' || s.name = v_target) then
+      perform millrace.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that is defined already', 'Define the other pipeline before this one.');
     end if;
     -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
-    if pipeline.contains_pipeline((select p.id from pipeline.pipelines p where p.name = split_part(v_target, '.', 1)), p_definition ->> 'pipeline') or exists (
-      select from pipeline.pipelines p join pipeline.stages s on s.pipeline_id = p.id
+    if millrace.contains_pipeline((select p.id from millrace.pipelines p where p.name = split_part(v_target, '.', 1)), p_definition ->> 'pipeline') or exists (
+      select from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id
       where p.name = split_part(v_target, '.', 1) and split_part(s.limits #>> '{back_pressure,stage}', '.', 1) <> p.name and s.limits #>> '{back_pressure,stage}' like '%.%') then
-      perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage of a pipeline that neither starts runs of this one nor is itself held back by another', 'They could hold back one another for ever.');
+      perform millrace.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage of a pipeline that neither starts runs of this one nor is itself held back by another', 'They could hold back one another for ever.');
     end if;
     return;
   end if;
-  v_later := pipeline.stages_after(p_stage ->> 'name', p_definition -> 'stages');
+  v_later := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
   if not regexp_replace(v_target, '^.*\.', '') = any (v_later) then
-    perform pipeline.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that comes after this one',
+    perform millrace.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that comes after this one',
       case when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.' else 'After this stage come: ' || array_to_string(v_later, ', ') || '.' end);
   end if;
 end
 $$;
-comment on function pipeline.check_back_pressure(jsonb, jsonb) is 'Raises MR001 unless a stage is held back by one that comes after it.';
+comment on function millrace.check_back_pressure(jsonb, jsonb) is 'Raises MR001 unless a stage is held back by one that comes after it.';
 
-create function pipeline.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
+create function millrace.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce(jsonb_typeof(p_stage #> p_path), 'null') = 'null' then
-    perform pipeline.refuse_value(p_stage, p_path, p_wanted, p_hint);
+    perform millrace.refuse_value(p_stage, p_path, p_wanted, p_hint);
   end if;
 end
 $$;
-comment on function pipeline.check_required(jsonb, text[], text, text) is 'Raises MR001 when there is no value at this path of a stage.';
+comment on function millrace.check_required(jsonb, text[], text, text) is 'Raises MR001 when there is no value at this path of a stage.';
 
-create function pipeline.check_concurrency(p_stage jsonb, p_definition jsonb) returns void
+create function millrace.check_concurrency(p_stage jsonb, p_definition jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pipeline.check_keys(p_stage, '{limits,concurrency}', array['column', 'part', 'limit']);
-  perform pipeline.check_required(p_stage, '{limits,concurrency,limit}', 'a whole number from 1 to 1000', 'Set it to how many with the same key may be in work at once.');
-  perform pipeline.check_number(p_stage, '{limits,concurrency,limit}', 1, 1000, true);
+  perform millrace.check_keys(p_stage, '{limits,concurrency}', array['column', 'part', 'limit']);
+  perform millrace.check_required(p_stage, '{limits,concurrency,limit}', 'a whole number from 1 to 1000', 'Set it to how many with the same key may be in work at once.');
+  perform millrace.check_number(p_stage, '{limits,concurrency,limit}', 1, 1000, true);
   if coalesce(p_stage #>> '{limits,concurrency,part}', 'value') not in ('value', 'host') then
-    perform pipeline.refuse_value(p_stage, '{limits,concurrency,part}', 'value or host', 'value takes the column as it is, host the host of a URL.');
+    perform millrace.refuse_value(p_stage, '{limits,concurrency,part}', 'value or host', 'value takes the column as it is, host the host of a URL.');
   end if;
   if not exists (
     select from pg_attribute a where a.attrelid = to_regclass(p_definition #>> '{entity,table}') and a.attnum > 0 and not a.attisdropped and a.attname = p_stage #>> '{limits,concurrency,column}') then
-    perform pipeline.refuse_value(p_stage, '{limits,concurrency,column}', format('a column of %s', p_definition #>> '{entity,table}'), 'Name the column whose value is the key.');
+    perform millrace.refuse_value(p_stage, '{limits,concurrency,column}', format('a column of %s', p_definition #>> '{entity,table}'), 'Name the column whose value is the key.');
   end if;
 end
 $$;
-comment on function pipeline.check_concurrency(jsonb, jsonb) is 'Raises MR001 unless a stage''s key is a column of the entity table.';
+comment on function millrace.check_concurrency(jsonb, jsonb) is 'Raises MR001 unless a stage''s key is a column of the entity table.';
 
-create function pipeline.check_limits(p_stage jsonb, p_definition jsonb) returns void
+create function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit text;
 begin
-  perform pipeline.check_keys(p_stage, '{limits}', array['max_in_flight', 'rate', 'concurrency', 'priority', 'back_pressure']);
+  perform millrace.check_keys(p_stage, '{limits}', array['max_in_flight', 'rate', 'concurrency', 'priority', 'back_pressure']);
   if jsonb_typeof(p_stage -> 'limits') <> 'object' or p_stage -> 'limits' = '{}' then
-    perform pipeline.refuse_value(p_stage, '{limits}', 'an object with at least one limit', 'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.');
+    perform millrace.refuse_value(p_stage, '{limits}', 'an object with at least one limit', 'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.');
   end if;
   for v_limit in select k from jsonb_object_keys(p_stage -> 'limits') k order by k loop
     if jsonb_typeof(p_stage #> array['limits', v_limit]) <> (case v_limit when 'max_in_flight' then 'number' when 'priority' then 'boolean' else 'object' end) then
-      perform pipeline.refuse_value(p_stage, array['limits', v_limit], case v_limit when 'max_in_flight' then 'a number' when 'priority' then 'true or false' else 'an object' end, 'Correct it, or leave it out.');
+      perform millrace.refuse_value(p_stage, array['limits', v_limit], case v_limit when 'max_in_flight' then 'a number' when 'priority' then 'true or false' else 'an object' end, 'Correct it, or leave it out.');
     end if;
   end loop;
-  perform pipeline.check_number(p_stage, '{limits,max_in_flight}', 1, 10000, true);
+  perform millrace.check_number(p_stage, '{limits,max_in_flight}', 1, 10000, true);
   if p_stage -> 'limits' ? 'rate' then
-    perform pipeline.check_keys(p_stage, '{limits,rate}', array['count', 'per_seconds', 'burst']);
-    perform pipeline.check_required(p_stage, '{limits,rate,count}', 'a whole number from 1 to 1000000', 'Set it to how many may begin in each interval.');
-    perform pipeline.check_number(p_stage, '{limits,rate,count}', 1, 1000000, true);
-    perform pipeline.check_required(p_stage, '{limits,rate,per_seconds}', 'a number from 0.001 to 86400', 'Set it to the length of the interval.');
-    perform pipeline.check_number(p_stage, '{limits,rate,per_seconds}', 0.001, 86400);
-    perform pipeline.check_number(p_stage, '{limits,rate,burst}', 1, 1000000, true);
+    perform millrace.check_keys(p_stage, '{limits,rate}', array['count', 'per_seconds', 'burst']);
+    perform millrace.check_required(p_stage, '{limits,rate,count}', 'a whole number from 1 to 1000000', 'Set it to how many may begin in each interval.');
+    perform millrace.check_number(p_stage, '{limits,rate,count}', 1, 1000000, true);
+    perform millrace.check_required(p_stage, '{limits,rate,per_seconds}', 'a number from 0.001 to 86400', 'Set it to the length of the interval.');
+    perform millrace.check_number(p_stage, '{limits,rate,per_seconds}', 0.001, 86400);
+    perform millrace.check_number(p_stage, '{limits,rate,burst}', 1, 1000000, true);
   end if;
   if p_stage -> 'limits' ? 'concurrency' then
-    perform pipeline.check_concurrency(p_stage, p_definition);
+    perform millrace.check_concurrency(p_stage, p_definition);
   end if;
   if p_stage -> 'limits' ? 'back_pressure' then
-    perform pipeline.check_back_pressure(p_stage, p_definition);
+    perform millrace.check_back_pressure(p_stage, p_definition);
   end if;
 end
 $$;
-comment on function pipeline.check_limits(jsonb, jsonb) is 'Raises MR001 unless the limits of a stage are well formed.';
+comment on function millrace.check_limits(jsonb, jsonb) is 'Raises MR001 unless the limits of a stage are well formed.';
 
-create function pipeline.refuse_quota(
+create function millrace.refuse_quota(
   p_definition jsonb,
   p_path text[],
   p_wanted text,
@@ -113,11 +113,11 @@ begin
     using errcode = 'MR001', hint = p_hint;
 end
 $$;
-comment on function pipeline.refuse_quota(jsonb, text[], text, text) is
+comment on function millrace.refuse_quota(jsonb, text[], text, text) is
   'Raises MR001 about one value of a definition''s quota.';
 
 -- One of the two amounts, and the seconds that it is for.
-create function pipeline.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric)
+create function millrace.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric)
 returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -129,7 +129,7 @@ begin
   if (case when jsonb_typeof(v_given) = 'object'
       then v_given - array[p_unit, 'per_seconds'] <> '{}'
       else true end) then
-    perform pipeline.refuse_quota(p_definition, array[p_kind],
+    perform millrace.refuse_quota(p_definition, array[p_kind],
       format('an object of %s and per_seconds', p_unit),
       'Name both, and nothing else; or leave it out.');
   end if;
@@ -143,7 +143,7 @@ begin
     if jsonb_typeof(v_value) is distinct from 'number'
       or (v_value #>> '{}')::numeric not between v_field.least and v_field.most
       or (v_field.whole and (v_value #>> '{}')::numeric % 1 <> 0) then
-      perform pipeline.refuse_quota(p_definition, array[p_kind, v_field.name],
+      perform millrace.refuse_quota(p_definition, array[p_kind, v_field.name],
         format('a %snumber from %s to %s',
           case when v_field.whole then 'whole ' else '' end, v_field.least, v_field.most),
         'Correct it, or leave the whole amount out.');
@@ -151,10 +151,10 @@ begin
   end loop;
 end
 $$;
-comment on function pipeline.check_amount(jsonb, text, text, numeric) is
+comment on function millrace.check_amount(jsonb, text, text, numeric) is
   'Raises MR001 unless one amount of a quota is well formed.';
 
-create function pipeline.check_quota(p_definition jsonb) returns void
+create function millrace.check_quota(p_definition jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -166,30 +166,30 @@ begin
       then v_quota - array['column', 'starts', 'spending'] <> '{}'
         or not v_quota ?| array['starts', 'spending']
       else true end) then
-    perform pipeline.refuse_quota(p_definition, '{}',
+    perform millrace.refuse_quota(p_definition, '{}',
       'an object of column, and starts or spending or both',
       'Name what is bounded and by which column, and nothing else; or leave it out.');
   end if;
   if not exists (
       select
       from pg_attribute a
-      where a.attrelid = pipeline.table_named(p_definition #>> '{entity,table}')
+      where a.attrelid = millrace.table_named(p_definition #>> '{entity,table}')
         and a.attnum > 0
         and not a.attisdropped
         and a.attname = v_quota ->> 'column') then
-    perform pipeline.refuse_quota(p_definition, '{column}',
+    perform millrace.refuse_quota(p_definition, '{column}',
       format('a column of %s', p_definition #>> '{entity,table}'),
       'Name the column whose value is the tenant.');
   end if;
   if v_quota ? 'starts' then
-    perform pipeline.check_amount(p_definition, 'starts', 'count', 1);
+    perform millrace.check_amount(p_definition, 'starts', 'count', 1);
   end if;
   if v_quota ? 'spending' then
-    perform pipeline.check_amount(p_definition, 'spending', 'usd', 0.01);
+    perform millrace.check_amount(p_definition, 'spending', 'usd', 0.01);
   end if;
 end
 $$;
-comment on function pipeline.check_quota(jsonb) is
+comment on function millrace.check_quota(jsonb) is
   'Raises MR001 unless the quota of a definition is absent or well formed.';
 
-revoke all on all functions in schema pipeline from public;
+revoke all on all functions in schema millrace from public;

@@ -13,36 +13,36 @@
 --   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a whole batch: a user who
 --     holds one entity of it must not hold up the others.
 
-create type pipeline.work as (
+create type millrace.work as (
   ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
-  run_id bigint, stage_id int, entity_id text, was pipeline.attempt_state, verdict text, reason text, claimed_stage text, claimed_trace text
+  run_id bigint, stage_id int, entity_id text, was millrace.attempt_state, verdict text, reason text, claimed_stage text, claimed_trace text
 );
-comment on type pipeline.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on); an external job also tells stage and trace it was submitted for.';
+comment on type millrace.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on); an external job also tells stage and trace it was submitted for.';
 
-create type pipeline.change as (
+create type millrace.change as (
   entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
   started_at timestamptz, completed_at timestamptz, queued text[]
 );
-comment on type pipeline.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
+comment on type millrace.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
 
-create type pipeline.ready as (run_id bigint, stage_id int);
-comment on type pipeline.ready is 'A stage of a run that became ready.';
-create type pipeline.cancelled as (stage_id int, change pipeline.change);
-comment on type pipeline.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
+create type millrace.ready as (run_id bigint, stage_id int);
+comment on type millrace.ready is 'A stage of a run that became ready.';
+create type millrace.cancelled as (stage_id int, change millrace.change);
+comment on type millrace.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
 
-create function pipeline.writes_entities(p_pipeline_id int) returns boolean
+create function millrace.writes_entities(p_pipeline_id int) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select p.projection <> 'none' or exists (select from pipeline.stages s where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
-    from pipeline.pipelines p where p.id = p_pipeline_id);
+    select p.projection <> 'none' or exists (select from millrace.stages s where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
+    from millrace.pipelines p where p.id = p_pipeline_id);
 end
 $$;
-comment on function pipeline.writes_entities(int) is 'Whether transitions of a pipeline may lock its entities: for its projection, that of a child run over the same row, or what an apply function writes.';
+comment on function millrace.writes_entities(int) is 'Whether transitions of a pipeline may lock its entities: for its projection, that of a child run over the same row, or what an apply function writes.';
 
 -- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
-create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
+create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -55,16 +55,16 @@ declare
 begin
   for v_group in
     select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
-    from pipeline.attempts a
-    join pipeline.runs r on r.id = a.run_id
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids)
     group by r.pipeline_id order by r.pipeline_id
   loop
-    if pipeline.writes_entities(v_group.pipeline_id) then
-      v_entities := pipeline.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
+    if millrace.writes_entities(v_group.pipeline_id) then
+      v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
       if cardinality(v_entities) < cardinality(v_group.entity_ids) then
         select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}') into v_group.attempt_ids, v_group.run_ids
-        from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+        from millrace.attempts a join millrace.runs r on r.id = a.run_id
         where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities);
       end if;
     end if;
@@ -72,44 +72,44 @@ begin
     v_wanted := v_wanted || v_group.run_ids;
     v_queued := v_queued or v_group.any_queued;
   end loop;
-  v_runs := array(select r.id from pipeline.runs r where r.id = any (v_wanted) order by r.id for no key update skip locked);
+  v_runs := array(select r.id from millrace.runs r where r.id = any (v_wanted) order by r.id for no key update skip locked);
   if cardinality(v_runs) < cardinality(v_wanted) then
-    v_locked := array(select a.id from pipeline.attempts a where a.id = any (v_locked) and a.run_id = any (v_runs));
+    v_locked := array(select a.id from millrace.attempts a where a.id = any (v_locked) and a.run_id = any (v_runs));
   end if;
   if v_queued then
-    perform from pipeline.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
+    perform from millrace.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
   end if;
   return v_locked;
 end
 $$;
-comment on function pipeline.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were free.';
+comment on function millrace.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were free.';
 
 -- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where there is more to say, a detail
 -- for operators (an address, a constraint, a stack), whom the attempt's number leads to it.
-create function pipeline.owner_message(p_error jsonb, p_attempt_id bigint) returns text
+create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select (p_error ->> 'message')
     || case when p_error ->> 'detail' is null then '' else format(' (attempt %s)', p_attempt_id) end
 $$;
-comment on function pipeline.owner_message(jsonb, bigint) is 'An attempt''s error as the owner of its row reads it.';
+comment on function millrace.owner_message(jsonb, bigint) is 'An attempt''s error as the owner of its row reads it.';
 
-create function pipeline.project(p_stage_id int, p_changes pipeline.change[]) returns void
+create function millrace.project(p_stage_id int, p_changes millrace.change[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
 begin
-  if cardinality(p_changes) > 0 and current_setting('pipeline.projection_off', true) is distinct from 'on' then
-    select s.pipeline_id, s.name into v_stage from pipeline.stages s where s.id = p_stage_id;
-    perform pipeline.write_entities(v_stage.pipeline_id, 'settle', v_stage.name, p_changes, null, null);
+  if cardinality(p_changes) > 0 and current_setting('millrace.projection_off', true) is distinct from 'on' then
+    select s.pipeline_id, s.name into v_stage from millrace.stages s where s.id = p_stage_id;
+    perform millrace.write_entities(v_stage.pipeline_id, 'settle', v_stage.name, p_changes, null, null);
   end if;
 end
 $$;
-comment on function pipeline.project(int, pipeline.change[]) is 'Writes a batch of changes of one stage into its entities'' columns, where the pipeline has a projection.';
+comment on function millrace.project(int, millrace.change[]) is 'Writes a batch of changes of one stage into its entities'' columns, where the pipeline has a projection.';
 
 -- Seconds to wait before the retry with this count (0: the first), by a policy of the definition.
-create function pipeline.backoff_seconds(p_backoff jsonb, p_retry_count int) returns float8
+create function millrace.backoff_seconds(p_backoff jsonb, p_retry_count int) returns float8
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -125,116 +125,116 @@ begin
     * (1 + v_jitter * (2 * random() - 1));
 end
 $$;
-comment on function pipeline.backoff_seconds(jsonb, int) is 'Seconds until the next retry; retry_count 0 asks for the first.';
+comment on function millrace.backoff_seconds(jsonb, int) is 'Seconds until the next retry; retry_count 0 asks for the first.';
 
-create function pipeline.retry_due(p_stage_id int, p_error jsonb, p_retry_count int) returns timestamptz
+create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int) returns timestamptz
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- What waits for a person or for a child run is not asked again by itself.
-  v_retry jsonb := (select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end from pipeline.stages s where s.id = p_stage_id);
+  v_retry jsonb := (select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end from millrace.stages s where s.id = p_stage_id);
   v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
 begin
   if coalesce((p_error ->> 'permanent')::boolean, false) or p_retry_count + 1 >= coalesce((v_policy ->> 'max_attempts')::int, 3) then
     return null;
   end if;
-  return pipeline.now() + make_interval(secs => greatest(
-    pipeline.backoff_seconds(coalesce(v_policy -> 'backoff', '{}'), p_retry_count),
+  return millrace.now() + make_interval(secs => greatest(
+    millrace.backoff_seconds(coalesce(v_policy -> 'backoff', '{}'), p_retry_count),
     least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
 end
 $$;
-comment on function pipeline.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
+comment on function millrace.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
 
 -- Plain followers of a stage that is done now, where all their other needs are done already; the chapter on advancing sees to the others.
-create function pipeline.advance(p_stage_id int, p_run_ids bigint[], out ready pipeline.ready[], out followers int[], out names text[], out laned boolean)
+create function millrace.advance(p_stage_id int, p_run_ids bigint[], out ready millrace.ready[], out followers int[], out names text[], out laned boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_versions int[] := array(select distinct r.version_id from pipeline.runs r where r.id = any (p_run_ids));
+  v_now timestamptz := millrace.now();
+  v_versions int[] := array(select distinct r.version_id from millrace.runs r where r.id = any (p_run_ids));
   v_simple boolean;
 begin
   -- Mostly the runs are of one version, no follower has other needs, and none has begun before: then no run is looked at on its own.
   select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.laned), false), cardinality(v_versions) = 1
-    and not bool_or(cardinality(f.needs) > 1 or exists (select from pipeline.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
+    and not bool_or(cardinality(f.needs) > 1 or exists (select from millrace.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
   into followers, names, laned, v_simple
-  from pipeline.version_stages f join pipeline.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain;
+  from millrace.version_stages f join millrace.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain;
   ready := '{}';
   if cardinality(followers) = 0 then
     return;
   elsif v_simple then
     with added as (
-      insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-      select r.id, s.id, 1, v_now, v_now, v_now + s.sla from pipeline.stages s cross join unnest(p_run_ids) r(id) where s.id = any (followers) order by r.id
+      insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+      select r.id, s.id, 1, v_now, v_now, v_now + s.sla from millrace.stages s cross join unnest(p_run_ids) r(id) where s.id = any (followers) order by r.id
       returning run_id, stage_id
     )
-    select array_agg(row(a.run_id, a.stage_id)::pipeline.ready) into ready from added a;
+    select array_agg(row(a.run_id, a.stage_id)::millrace.ready) into ready from added a;
     return;
   end if;
   with run as materialized (
-    select r.id, r.version_id from pipeline.runs r where r.id = any (p_run_ids)
+    select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
   ), follower as materialized (
-    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from pipeline.version_stages f join pipeline.stages s on s.id = f.stage_id
+    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from millrace.version_stages f join millrace.stages s on s.id = f.stage_id
     where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain
   ), added as (
-    insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
     select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
     from run r join follower f on f.version_id = r.version_id
-    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from pipeline.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
+    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from millrace.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
     where h.begun is not true and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
-      select count(*) from pipeline.attempts n
+      select count(*) from millrace.attempts n
       where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
     order by r.id
     returning run_id, stage_id
   )
-  select coalesce(array_agg(row(a.run_id, a.stage_id)::pipeline.ready), '{}') into ready from added a;
+  select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into ready from added a;
 end
 $$;
-comment on function pipeline.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is laned.';
+comment on function millrace.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is laned.';
 
-create function pipeline.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- Only the end of a sink can end a run; with one sink nothing else needs a look.
   with ended as (
-    update pipeline.runs r set status = 'completed', finished_at = pipeline.now()
-    from pipeline.version_stages vs
+    update millrace.runs r set status = 'completed', finished_at = millrace.now()
+    from millrace.version_stages vs
     -- "is true" keeps the planner from walking the index of live runs.
     where r.id = any (p_run_ids) and (r.status = 'running') is true and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
       and not exists (
-        select from pipeline.version_stages o
+        select from millrace.version_stages o
         where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
-          and not exists (select from pipeline.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
+          and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
     returning r.fan_out_id
   )
-  insert into pipeline.tallies (fan_out_id, completed)
+  insert into millrace.tallies (fan_out_id, completed)
   select e.fan_out_id, count(*) from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
 $$;
-comment on function pipeline.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
+comment on function millrace.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
 
-create function pipeline.complete(p_stage_id int, p_items pipeline.work[]) returns int[]
+create function millrace.complete(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
+  v_now timestamptz := millrace.now();
   v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
   v_next record;
   v_stages int[];
   v_alike boolean;
-  v_changes pipeline.change[];
+  v_changes millrace.change[];
   v_stage record;
 begin
-  v_next := pipeline.advance(p_stage_id, v_runs);
+  v_next := millrace.advance(p_stage_id, v_runs);
   -- Mostly every run readied all followers.
   v_alike := cardinality(v_next.ready) = cardinality(v_next.followers) * cardinality(v_runs);
   v_stages := case when v_alike then v_next.followers else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
   if v_next.laned then
-    perform pipeline.assign_lanes(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
+    perform millrace.assign_lanes(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
   end if;
   with done as (
-    update pipeline.attempts a
+    update millrace.attempts a
     set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
         -- The job that brought the result, which may be that of an earlier submission.
         service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
@@ -244,33 +244,33 @@ begin
     returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
   )
   select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_next.names else (
-      select array_agg(s.name) from unnest(v_next.ready) r join pipeline.stages s on s.id = r.stage_id where r.run_id = d.run_id) end)::pipeline.change) into v_changes
+      select array_agg(s.name) from unnest(v_next.ready) r join millrace.stages s on s.id = r.stage_id where r.run_id = d.run_id) end)::millrace.change) into v_changes
   from done d;
   -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
   if cardinality(v_stages) = 0 or not v_alike then
-    perform pipeline.finish_runs(p_stage_id, v_runs);
+    perform millrace.finish_runs(p_stage_id, v_runs);
   end if;
-  perform pipeline.project(p_stage_id, v_changes);
+  perform millrace.project(p_stage_id, v_changes);
   select s.watched or s.awaited as followed, s.counted into v_stage
-  from pipeline.stages s
+  from millrace.stages s
   where s.id = p_stage_id;
   if v_stage.counted then
-    perform pipeline.note_spending(p_items);
+    perform millrace.note_spending(p_items);
   end if;
   if v_stage.followed then
-    return v_stages || pipeline.advance_others(p_stage_id, v_runs);
+    return v_stages || millrace.advance_others(p_stage_id, v_runs);
   end if;
   return v_stages;
 end
 $$;
-comment on function pipeline.complete(int, pipeline.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
+comment on function millrace.complete(int, millrace.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
 
 -- The user's own function for the stage, in the same transaction: rows it writes commit with the completion.
-create function pipeline.apply_results(p_stage_id int, p_items pipeline.work[]) returns boolean
+create function millrace.apply_results(p_stage_id int, p_items millrace.work[]) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_apply text := (select s.apply from pipeline.stages s where s.id = p_stage_id);
+  v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
 begin
   if v_apply is not null then
     if to_regprocedure(v_apply || '(jsonb)') is null then
@@ -283,125 +283,125 @@ begin
   return v_apply is not null;
 end
 $$;
-comment on function pipeline.apply_results(int, pipeline.work[]) is 'Calls the stage''s apply function with a jsonb list of {attempt, run, entity_id, result}; false when it has none.';
+comment on function millrace.apply_results(int, millrace.work[]) is 'Calls the stage''s apply function with a jsonb list of {attempt, run, entity_id, result}; false when it has none.';
 
-create function pipeline.fail(p_stage_id int, p_items pipeline.work[]) returns int[]
+create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_changes pipeline.change[];
+  v_now timestamptz := millrace.now();
+  v_changes millrace.change[];
   v_dead bigint[];
-  v_cancelled pipeline.cancelled[] := '{}';
+  v_cancelled millrace.cancelled[] := '{}';
   v_due_now boolean;
   v_laned bigint[];
   v_ready int[];
-  v_stage pipeline.stages;
+  v_stage millrace.stages;
 begin
   with failed as (
-    update pipeline.attempts a
+    update millrace.attempts a
     set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = i.error,
         service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), usage = i.usage
     from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
-    returning a.*, i.entity_id, i.was, i.job_id as reported_job, pipeline.retry_due(a.stage_id, i.error, a.retry_count) as due
+    returning a.*, i.entity_id, i.was, i.job_id as reported_job, millrace.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
     -- What a person failed by hand is submitted anew. When it is late is read from the row as it was before this statement.
-    insert into pipeline.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, alone, submission_id)
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, alone, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
-      (select o.late_at from pipeline.attempts o where o.id = f.id),
+      (select o.late_at from millrace.attempts o where o.id = f.id),
       coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
         or f.alone and f.error ->> 'code' = 'released', false),
       case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
-  select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, pipeline.owner_message(f.error, f.id),
-      f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::pipeline.change),
+  select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, millrace.owner_message(f.error, f.id),
+      f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::millrace.change),
     coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false),
     array_agg(f.run_id) filter (where f.due is not null and f.lane is not null)
   into v_changes, v_dead, v_due_now, v_laned from failed f;
   if v_laned is not null then
-    perform pipeline.assign_lanes(p_stage_id, v_laned);
+    perform millrace.assign_lanes(p_stage_id, v_laned);
   end if;
-  perform pipeline.note_spending(p_items)
-  from pipeline.stages s
+  perform millrace.note_spending(p_items)
+  from millrace.stages s
   where s.id = p_stage_id and s.counted;
   v_ready := case when v_due_now then array[p_stage_id] else '{}' end;
   if cardinality(v_dead) = 0 then
-    perform pipeline.project(p_stage_id, v_changes);
+    perform millrace.project(p_stage_id, v_changes);
     return v_ready;
   end if;
-  select s.* into v_stage from pipeline.stages s where s.id = p_stage_id;
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.kind in ('map', 'pipeline') then
-    perform pipeline.abandon_fan_outs(v_dead, array[p_stage_id]);
+    perform millrace.abandon_fan_outs(v_dead, array[p_stage_id]);
   end if;
   if v_stage.on_failure = 'continue' then
-    perform pipeline.project(p_stage_id, v_changes);
-    return v_ready || pipeline.go_on_without(p_stage_id, v_dead);
+    perform millrace.project(p_stage_id, v_changes);
+    return v_ready || millrace.go_on_without(p_stage_id, v_dead);
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
-  perform pipeline.end_runs(v_dead, 'failed');
-  v_cancelled := pipeline.cancel_attempts(v_dead, null);
-  perform pipeline.project(p_stage_id, v_changes);
-  perform pipeline.project_cancelled(v_cancelled);
+  perform millrace.end_runs(v_dead, 'failed');
+  v_cancelled := millrace.cancel_attempts(v_dead, null);
+  perform millrace.project(p_stage_id, v_changes);
+  perform millrace.project_cancelled(v_cancelled);
   return v_ready;
 end
 $$;
-comment on function pipeline.fail(int, pipeline.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails, or goes on without the stage. Returns the stages that got work.';
+comment on function millrace.fail(int, millrace.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails, or goes on without the stage. Returns the stages that got work.';
 
-create function pipeline.end_runs(p_run_ids bigint[], p_status pipeline.run_status) returns void
+create function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   with ended as (
-    update pipeline.runs r set status = p_status, finished_at = pipeline.now() where r.id = any (p_run_ids) returning r.fan_out_id
+    update millrace.runs r set status = p_status, finished_at = millrace.now() where r.id = any (p_run_ids) returning r.fan_out_id
   )
-  insert into pipeline.tallies (fan_out_id, failed, cancelled)
+  insert into millrace.tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
   from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
 $$;
-comment on function pipeline.end_runs(bigint[], pipeline.run_status) is 'running → failed | cancelled for locked runs; a child''s end is tallied for its parent.';
+comment on function millrace.end_runs(bigint[], millrace.run_status) is 'running → failed | cancelled for locked runs; a child''s end is tallied for its parent.';
 
-create function pipeline.wait(p_stage_id int, p_items pipeline.work[]) returns void
+create function millrace.wait(p_stage_id int, p_items millrace.work[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_changes pipeline.change[];
+  v_now timestamptz := millrace.now();
+  v_changes millrace.change[];
 begin
   with waiting as (
-    update pipeline.attempts a
+    update millrace.attempts a
     set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id, deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'), poll_at = v_now + s.poll_every
-    from unnest(p_items) i, pipeline.stages s where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
+    from unnest(p_items) i, millrace.stages s where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
     returning i.entity_id, a.job_id, a.retry_count, a.started_at
   )
-  select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::pipeline.change) into v_changes from waiting w;
-  perform pipeline.project(p_stage_id, v_changes);
-  if (select s.poll_every is not null from pipeline.stages s where s.id = p_stage_id) then
-    perform pipeline.schedule_polls();
+  select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::millrace.change) into v_changes from waiting w;
+  perform millrace.project(p_stage_id, v_changes);
+  if (select s.poll_every is not null from millrace.stages s where s.id = p_stage_id) then
+    perform millrace.schedule_polls();
   end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
-  insert into pipeline.tallies (fan_out_id)
-  select f.id from unnest(p_items) i join pipeline.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';
+  insert into millrace.tallies (fan_out_id)
+  select f.id from unnest(p_items) i join millrace.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';
 end
 $$;
-comment on function pipeline.wait(int, pipeline.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
+comment on function millrace.wait(int, millrace.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
 
 -- An item with an error was in work when its function reached a limit of CPU or memory. Nobody
 -- knows whose doing that was, so each of them runs alone from then on, which costs no attempt; one
 -- that reaches the limit alone fails with that error.
-create function pipeline.release(p_stage_id int, p_items pipeline.work[]) returns int[]
+create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_changes pipeline.change[];
+  v_now timestamptz := millrace.now();
+  v_changes millrace.change[];
   v_laned bigint[];
-  v_tired pipeline.work[];
+  v_tired millrace.work[];
 begin
   with released as (
-    update pipeline.attempts a
+    update millrace.attempts a
     set state = 'queued', token = null, started_at = null, queue_at = v_now,
       alone = a.alone or i.error is not null,
       releases = a.releases + (i.error is null)::int
@@ -410,53 +410,53 @@ begin
       and case when i.error is null then a.releases < 2 else not a.alone end
     returning i.entity_id, a.retry_count, a.run_id, a.lane
   )
-  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::pipeline.change), array_agg(r.run_id) filter (where r.lane is not null)
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::millrace.change), array_agg(r.run_id) filter (where r.lane is not null)
   into v_changes, v_laned from released r;
   if v_laned is not null then
-    perform pipeline.assign_lanes(p_stage_id, v_laned);
+    perform millrace.assign_lanes(p_stage_id, v_laned);
   end if;
-  perform pipeline.project(p_stage_id, v_changes);
+  perform millrace.project(p_stage_id, v_changes);
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
   v_tired := array(
     select row(i.ord, i.attempt_id, i.token, i.shown, 'failed', null, i.usage,
       coalesce(i.error, '{"code": "released",
         "message": "released by three workers in a row without a result"}'),
-      null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason, null, null)::pipeline.work
-    from unnest(p_items) i join pipeline.attempts a on a.id = i.attempt_id where a.state = 'started');
+      null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason, null, null)::millrace.work
+    from unnest(p_items) i join millrace.attempts a on a.id = i.attempt_id where a.state = 'started');
   if cardinality(v_tired) > 0 then
-    perform pipeline.fail(p_stage_id, v_tired);
+    perform millrace.fail(p_stage_id, v_tired);
   end if;
   return array[p_stage_id];
 end
 $$;
-comment on function pipeline.release(int, pipeline.work[]) is
+comment on function millrace.release(int, millrace.work[]) is
   'started → queued without costing an attempt; the third release in a row fails an attempt. '
   'An item with an error runs alone from then on, or fails with it if it ran alone already.';
 
 -- Cancels live attempts of locked runs: all of them, or those of some stages. The caller projects them when it is done.
-create function pipeline.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns pipeline.cancelled[]
+create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns millrace.cancelled[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_cancelled pipeline.cancelled[];
+  v_cancelled millrace.cancelled[];
 begin
-  perform from pipeline.attempts a
+  perform from millrace.attempts a
   where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
   with cancelled as (
-    update pipeline.attempts a
-    set state = 'cancelled', finished_at = pipeline.now(), queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
-    from pipeline.runs r
+    update millrace.attempts a
+    set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
+    from millrace.runs r
     where a.run_id = any (p_run_ids) and r.id = a.run_id and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state in ('queued', 'started', 'waiting')
-    returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::pipeline.change as change
+    returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::millrace.change as change
   )
-  select coalesce(array_agg(row(c.stage_id, c.change)::pipeline.cancelled), '{}') into v_cancelled from cancelled c;
-  perform pipeline.abandon_fan_outs(p_run_ids, p_stage_ids);
+  select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled from cancelled c;
+  perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
 $$;
-comment on function pipeline.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void. Returns what is left to project.';
+comment on function millrace.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void. Returns what is left to project.';
 
-create function pipeline.project_cancelled(p_cancelled pipeline.cancelled[]) returns void
+create function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -465,10 +465,10 @@ begin
   for v_stage in
     select c.stage_id, array_agg(c.change) as changes from unnest(p_cancelled) c group by c.stage_id order by c.stage_id
   loop
-    perform pipeline.project(v_stage.stage_id, v_stage.changes);
+    perform millrace.project(v_stage.stage_id, v_stage.changes);
   end loop;
 end
 $$;
-comment on function pipeline.project_cancelled(pipeline.cancelled[]) is 'Shows cancelled attempts on their entities.';
+comment on function millrace.project_cancelled(millrace.cancelled[]) is 'Shows cancelled attempts on their entities.';
 
-revoke all on all functions in schema pipeline from public;
+revoke all on all functions in schema millrace from public;

@@ -1,8 +1,8 @@
 -- Chapter 26: agents: the turns of a conversation with a model
 --
 -- A stage of kind `agent` takes many turns: the model is asked, the tools it calls are run, and their outputs go back to
--- it. The worker records each turn as soon as it is over, with pipeline_checkpoint(), so that a crash costs one turn: the
--- next attempt reads the conversation with pipeline_turns() and goes on behind its last turn.
+-- it. The worker records each turn as soon as it is over, with millrace_checkpoint(), so that a crash costs one turn: the
+-- next attempt reads the conversation with millrace_turns() and goes on behind its last turn.
 --
 -- A passage is the chain of an attempt and its automatic retries: they share one conversation and its limits. A reset, or
 -- a retry that a person asks for, begins a new passage with an empty conversation. A passage is named by the number of its
@@ -11,7 +11,7 @@
 -- A checkpoint locks the attempt and, after its worker, nothing else that anybody may hold for long. Only who ends or
 -- deletes that attempt can hold it: then the answer is `busy` and the worker asks again, since what it has done may be void.
 
-create table pipeline.turns (
+create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,
   passage int not null,
@@ -24,10 +24,10 @@ create table pipeline.turns (
   created_at timestamptz not null,
   constraint turns_pkey primary key (run_id, stage_id, passage, seq)
 );
-comment on table pipeline.turns is 'The conversations of agent stages, one row a turn; pipeline.agent_log shows them readably. Kept while the stage is not completed, and until the run is pruned where the stage says debug.';
-comment on column pipeline.turns.content is 'model: {asked (the first message, in the first turn), output (the items of the response), discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
+comment on table millrace.turns is 'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept while the stage is not completed, and until the run is pruned where the stage says debug.';
+comment on column millrace.turns.content is 'model: {asked (the first message, in the first turn), output (the items of the response), discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
 
-create function pipeline.check_turns(p_turns jsonb) returns void
+create function millrace.check_turns(p_turns jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -56,135 +56,135 @@ begin
   end if;
 end
 $$;
-comment on function pipeline.check_turns(jsonb) is 'Raises MR002 with the place, the value found and the remedy unless these are turns that can be recorded.';
+comment on function millrace.check_turns(jsonb) is 'Raises MR002 with the place, the value found and the remedy unless these are turns that can be recorded.';
 
 -- Why a worker that shows this token may not speak for the attempt any more; null when it may.
-create function pipeline.void_reason(p_attempt pipeline.attempts, p_token uuid) returns text
+create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_attempt.state = 'started' and p_attempt.token = p_token then
     return null;
   end if;
-  return pipeline.stale_reason(p_attempt.state, p_attempt.error);
+  return millrace.stale_reason(p_attempt.state, p_attempt.error);
 end
 $$;
-comment on function pipeline.void_reason(pipeline.attempts, uuid) is 'Why a token no longer stands for a started attempt, or null when it does.';
+comment on function millrace.void_reason(millrace.attempts, uuid) is 'Why a token no longer stands for a started attempt, or null when it does.';
 
-create function pipeline.append_turns(p_attempt pipeline.attempts, p_turns jsonb, out added int, out next_seq int)
+create function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, out added int, out next_seq int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_passage int := p_attempt.number - p_attempt.retry_count;
 begin
-  next_seq := coalesce((select max(t.seq) from pipeline.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.passage = v_passage), 0) + 1;
+  next_seq := coalesce((select max(t.seq) from millrace.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.passage = v_passage), 0) + 1;
   if (p_turns #>> '{0,seq}')::int > next_seq then
     raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %', p_turns #>> '{0,seq}', next_seq
-      using errcode = 'MR002', hint = 'Read the conversation with pipeline_turns() and go on behind its last turn.';
+      using errcode = 'MR002', hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
   end if;
-  insert into pipeline.turns (run_id, stage_id, passage, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select p_attempt.run_id, p_attempt.stage_id, v_passage, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, pipeline.now()
+  insert into millrace.turns (run_id, stage_id, passage, seq, kind, call_id, content, usage, attempt_id, created_at)
+  select p_attempt.run_id, p_attempt.stage_id, v_passage, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, millrace.now()
   from jsonb_to_recordset(p_turns) as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
   where t.seq >= next_seq;
   get diagnostics added = row_count;
   next_seq := next_seq + added;
   -- Whoever took a turn is no row that always outlives its worker: the count of releases in a row begins anew.
   if added > 0 and p_attempt.releases > 0 then
-    update pipeline.attempts a set releases = 0 where a.id = p_attempt.id;
+    update millrace.attempts a set releases = 0 where a.id = p_attempt.id;
   end if;
 end
 $$;
-comment on function pipeline.append_turns(pipeline.attempts, jsonb) is 'Adds turns to the conversation of a locked attempt; those whose number is taken already change nothing.';
+comment on function millrace.append_turns(millrace.attempts, jsonb) is 'Adds turns to the conversation of a locked attempt; those whose number is taken already change nothing.';
 
-create function public.pipeline_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb
+create function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_attempt pipeline.attempts;
+  v_attempt millrace.attempts;
   v_reason text;
   v_done record;
 begin
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given' using errcode = 'MR002', hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
   end if;
-  perform pipeline.check_turns(p_turns);
-  perform from pipeline.workers w where w.id = p_worker for update;
+  perform millrace.check_turns(p_turns);
+  perform from millrace.workers w where w.id = p_worker for update;
   -- Under this lock nobody else can end the attempt, so a turn is recorded before its end or not at all.
-  select a.* into v_attempt from pipeline.attempts a where a.id = p_attempt for no key update skip locked;
-  if not found and exists (select from pipeline.attempts a where a.id = p_attempt) then
-    perform public.pipeline_renew(p_worker, '{}');
+  select a.* into v_attempt from millrace.attempts a where a.id = p_attempt for no key update skip locked;
+  if not found and exists (select from millrace.attempts a where a.id = p_attempt) then
+    perform public.millrace_renew(p_worker, '{}');
     return jsonb_build_object('status', 'busy', 'reason', 'another transaction is ending the attempt or has locked it');
   end if;
-  v_reason := pipeline.void_reason(v_attempt, p_token);
+  v_reason := millrace.void_reason(v_attempt, p_token);
   if v_reason is not null then
     return jsonb_build_object('status', 'stale', 'reason', v_reason);
   end if;
-  v_done := pipeline.append_turns(v_attempt, p_turns);
-  perform public.pipeline_renew(p_worker, '{}');
+  v_done := millrace.append_turns(v_attempt, p_turns);
+  perform public.millrace_renew(p_worker, '{}');
   return jsonb_build_object('status', case when v_done.added > 0 then 'accepted' else 'duplicate' end, 'next_seq', v_done.next_seq);
 end
 $$;
-comment on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb) is 'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these numbers are taken, the first ones stay), stale or busy.';
-revoke all on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb)
+comment on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) is 'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these numbers are taken, the first ones stay), stale or busy.';
+revoke all on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb)
   from public, anon, authenticated;
-grant execute on function public.pipeline_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
+grant execute on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
 
-create function public.pipeline_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json
+create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_attempt pipeline.attempts;
+  v_attempt millrace.attempts;
   v_reason text;
-  v_stage pipeline.stages;
+  v_stage millrace.stages;
   v_passage int;
   v_began timestamptz;
 begin
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given' using errcode = 'MR002', hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
   end if;
-  select a.* into v_attempt from pipeline.attempts a where a.id = p_attempt;
-  v_reason := pipeline.void_reason(v_attempt, p_token);
+  select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
+  v_reason := millrace.void_reason(v_attempt, p_token);
   if v_reason is not null then
     return json_build_object('status', 'stale', 'reason', v_reason);
   end if;
-  select s.* into v_stage from pipeline.stages s where s.id = v_attempt.stage_id;
+  select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
   if v_stage.kind <> 'agent' then
     raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind using errcode = 'MR004', hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
   end if;
   v_passage := v_attempt.number - v_attempt.retry_count;
   -- A released attempt forgets when it was started; its first turn still tells.
   v_began := least(
-    (select min(a.started_at) from pipeline.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_passage and v_attempt.number),
-    (select t.created_at from pipeline.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage and t.seq = 1));
+    (select min(a.started_at) from millrace.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_passage and v_attempt.number),
+    (select t.created_at from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage and t.seq = 1));
   return json_build_object('status', 'current', 'passage', v_passage,
-    'elapsed_ms', greatest(0, floor(extract(epoch from pipeline.now() - v_began) * 1000)),
+    'elapsed_ms', greatest(0, floor(extract(epoch from millrace.now() - v_began) * 1000)),
     'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
     'turns', coalesce((
       select json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id, 'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq)
-      from pipeline.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage), '[]'));
+      from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage), '[]'));
 end
 $$;
-comment on function public.pipeline_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its passage, the stage''s limits of today, and the milliseconds since the passage began (waits between retries included). The status is current or stale.';
-revoke all on function public.pipeline_turns(uuid, bigint, uuid) from public, anon, authenticated;
-grant execute on function public.pipeline_turns(uuid, bigint, uuid) to service_role;
+comment on function public.millrace_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its passage, the stage''s limits of today, and the milliseconds since the passage began (waits between retries included). The status is current or stale.';
+revoke all on function public.millrace_turns(uuid, bigint, uuid) from public, anon, authenticated;
+grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
 
--- Called by pipeline_complete for agent stages alone, in the transaction that completes them.
-create function pipeline.drop_turns(p_stage pipeline.stages, p_verdicts json) returns void
+-- Called by millrace_complete for agent stages alone, in the transaction that completes them.
+create function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce((p_stage.agent ->> 'debug')::boolean, false) then
     return;
   end if;
-  delete from pipeline.turns t
+  delete from millrace.turns t
   using json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
-  join pipeline.attempts a on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
+  join millrace.attempts a on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
   where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.passage = a.number - a.retry_count;
 end
 $$;
-comment on function pipeline.drop_turns(pipeline.stages, json) is 'Deletes the conversations of attempts that were just completed, unless their stage says debug.';
+comment on function millrace.drop_turns(millrace.stages, json) is 'Deletes the conversations of attempts that were just completed, unless their stage says debug.';
 
-create view pipeline.agent_log as
+create view millrace.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage, t.seq, t.kind,
   case
     when t.kind = 'tool' then case when t.content -> 'failed' = 'true' then 'fails' else 'answers' end
@@ -197,10 +197,10 @@ select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage, t.
   case when t.kind = 'tool' then t.content ->> 'output' else m.said end as output,
   (t.usage ->> 'input_tokens')::numeric + (t.usage ->> 'output_tokens')::numeric as tokens, (t.usage ->> 'cost_usd')::numeric as cost_usd,
   t.content ->> 'asked' as asked, t.attempt_id, t.created_at as at
-from pipeline.turns t
-join pipeline.stages s on s.id = t.stage_id
-join pipeline.pipelines p on p.id = s.pipeline_id
-left join pipeline.runs r on r.id = t.run_id
+from millrace.turns t
+join millrace.stages s on s.id = t.stage_id
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.runs r on r.id = t.run_id
 cross join lateral (
   select string_agg(i ->> 'name', ', ' order by n) filter (where i ->> 'type' = 'function_call') as calls,
     string_agg(i ->> 'arguments', ', ' order by n) filter (where i ->> 'type' = 'function_call') as arguments,
@@ -208,19 +208,19 @@ cross join lateral (
   from jsonb_array_elements(case when t.kind = 'model' and jsonb_typeof(t.content -> 'output') = 'array' then t.content -> 'output' else '[]' end) with ordinality o(i, n)
 ) m
 order by t.run_id, t.stage_id, t.passage, t.seq;
-comment on view pipeline.agent_log is 'The conversations of agents, one row a turn: what the model said or called, and what its tools answered.';
+comment on view millrace.agent_log is 'The conversations of agents, one row a turn: what the model said or called, and what its tools answered.';
 
-create view pipeline.agent_passages as
+create view millrace.agent_passages as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage,
   count(*) filter (where t.kind = 'model') as turns, count(*) filter (where t.kind = 'tool') as tool_calls,
   sum((t.usage ->> 'input_tokens')::numeric) as input_tokens, sum((t.usage ->> 'output_tokens')::numeric) as output_tokens, sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
   count(distinct t.attempt_id) as attempts, min(t.created_at) as first_turn_at, max(t.created_at) as last_turn_at
-from pipeline.turns t
-join pipeline.stages s on s.id = t.stage_id
-join pipeline.pipelines p on p.id = s.pipeline_id
-left join pipeline.runs r on r.id = t.run_id
+from millrace.turns t
+join millrace.stages s on s.id = t.stage_id
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.runs r on r.id = t.run_id
 group by p.name, s.id, s.name, t.run_id, r.entity_id, t.passage
 order by t.run_id, s.id, t.passage;
-comment on view pipeline.agent_passages is 'What each conversation of an agent has used up so far, over all attempts of its passage.';
+comment on view millrace.agent_passages is 'What each conversation of an agent has used up so far, over all attempts of its passage.';
 
-revoke all on all functions in schema pipeline from public;
+revoke all on all functions in schema millrace from public;

@@ -3,48 +3,48 @@
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
 -- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
 
-create function pipeline.fail_lost(p_ids bigint[]) returns int
+create function millrace.fail_lost(p_ids bigint[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ids bigint[] := pipeline.lock_attempts(p_ids);
+  v_ids bigint[] := millrace.lock_attempts(p_ids);
   v_tokens uuid[];
   v_done record;
 begin
   -- A worker may have renewed meanwhile: the claims are locked too and read once more. One that its worker is renewing or
   -- dropping this very moment is not lost.
   v_tokens := array(
-    select c.token from pipeline.claims c where c.expires_at <= pipeline.now() for update skip locked);
-  v_done := pipeline.settle_guarded(array(
+    select c.token from millrace.claims c where c.expires_at <= millrace.now() for update skip locked);
+  v_done := millrace.settle_guarded(array(
     select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
       '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
-    from pipeline.attempts a join pipeline.claims c on c.token = a.token join pipeline.runs r on r.id = a.run_id
+      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
+    from millrace.attempts a join millrace.claims c on c.token = a.token join millrace.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens)));
-  perform pipeline.ring(v_done.ready);
+  perform millrace.ring(v_done.ready);
   return (select count(*) from unnest(v_done.items) i where i.verdict is distinct from 'busy');
 end
 $$;
-comment on function pipeline.fail_lost(bigint[]) is
+comment on function millrace.fail_lost(bigint[]) is
   'Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns how many.';
 
 -- Page after page, so that rows which somebody holds, or which refuse to be written, keep it from none of the others.
-create function pipeline.sweep_leases(p_pipeline_id int, p_limit int) returns int
+create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_stages int[] := array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id);
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
   v_ids bigint[];
   v_failed int := 0;
 begin
   loop
     v_ids := array(
       select a.id
-      from pipeline.claims c
+      from millrace.claims c
       cross join lateral (
         select t.id, t.stage_id
-        from pipeline.attempts t
+        from millrace.attempts t
         where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
         offset 0) a
       where c.expires_at <= v_now
@@ -53,52 +53,52 @@ begin
       order by a.id
       limit p_limit);
     exit when cardinality(v_ids) = 0;
-    v_failed := v_failed + pipeline.fail_lost(v_ids);
+    v_failed := v_failed + millrace.fail_lost(v_ids);
     exit when cardinality(v_ids) < p_limit or v_failed >= p_limit;
   end loop;
   return v_failed;
 end
 $$;
-comment on function pipeline.sweep_leases(int, int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
+comment on function millrace.sweep_leases(int, int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
 
 -- One that the database refuses for now comes by again in a minute, behind the others.
-create function pipeline.fail_overdue(p_ids bigint[]) returns int
+create function millrace.fail_overdue(p_ids bigint[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_ids bigint[] := pipeline.lock_attempts(p_ids);
+  v_now timestamptz := millrace.now();
+  v_ids bigint[] := millrace.lock_attempts(p_ids);
   v_refused bigint[];
   v_done record;
 begin
-  v_done := pipeline.settle_guarded(array(
+  v_done := millrace.settle_guarded(array(
     select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
       jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
         when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
-      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::pipeline.work
-    from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
+    from millrace.attempts a join millrace.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now));
-  perform pipeline.ring(v_done.ready);
+  perform millrace.ring(v_done.ready);
   v_refused := array(select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
-  update pipeline.attempts a
+  update millrace.attempts a
   set deadline_at = v_now + interval '1 minute'
   where a.id in (
     select o.id
-    from pipeline.attempts o
+    from millrace.attempts o
     where o.id = any (v_refused) and o.state = 'waiting'
     for update skip locked);
   return cardinality(v_done.items) - cardinality(v_refused);
 end
 $$;
-comment on function pipeline.fail_overdue(bigint[]) is
+comment on function millrace.fail_overdue(bigint[]) is
   'Fails those of the waiting attempts whose deadline has passed and whose rows are free, as deadline; returns how many.';
 
-create function pipeline.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pipeline.now();
-  v_stages int[] := array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id);
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
   v_page record;
   v_last_at timestamptz := '-infinity';
   v_last_id bigint := 0;
@@ -108,8 +108,8 @@ begin
     select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
     from (
       select a.id, a.deadline_at
-      from pipeline.attempts a
-      join pipeline.stages s on s.id = a.stage_id
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id
       where a.deadline_at <= v_now
         and (a.deadline_at, a.id) > (v_last_at, v_last_id)
         and a.stage_id = any (v_stages)
@@ -120,104 +120,104 @@ begin
     exit when v_page.ids is null;
     v_last_at := v_page.last_at;
     v_last_id := v_page.ids[cardinality(v_page.ids)];
-    v_failed := v_failed + pipeline.fail_overdue(v_page.ids);
+    v_failed := v_failed + millrace.fail_overdue(v_page.ids);
     exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
   end loop;
   return v_failed;
 end
 $$;
-comment on function pipeline.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
+comment on function millrace.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
 
 -- A fault of one pipeline, such as a table that was dropped, must not end the recovery of the others.
-create function pipeline.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out rung int)
+create function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out rung int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_context text;
 begin
-  leases := pipeline.sweep_leases(p_pipeline_id, 5000);
-  deadlines := pipeline.sweep_deadlines(p_pipeline_id, 5000);
-  perform pipeline.sweep_limits(p_pipeline_id);
-  rung := pipeline.ring(array(select s.id from pipeline.stages s where s.pipeline_id = p_pipeline_id and s.enabled and pipeline.has_ready_work(s.id)));
+  leases := millrace.sweep_leases(p_pipeline_id, 5000);
+  deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
+  perform millrace.sweep_limits(p_pipeline_id);
+  rung := millrace.ring(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
-    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
     end if;
-    perform pipeline.report('error', 'sweep_failed', format('The sweep of pipeline %s failed: %s', (select p.name from pipeline.pipelines p where p.id = p_pipeline_id), sqlerrm));
+    perform millrace.report('error', 'sweep_failed', format('The sweep of pipeline %s failed: %s', (select p.name from millrace.pipelines p where p.id = p_pipeline_id), sqlerrm));
 end
 $$;
-comment on function pipeline.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in pipeline.log.';
+comment on function millrace.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in millrace.log.';
 
 -- Whatever children reported and nobody has added up, fan-outs that are due, and children that are to be cancelled.
-create function pipeline.sweep_children(out folded int, out cancelled int)
+create function millrace.sweep_children(out folded int, out cancelled int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out bigint;
   v_done record;
-  v_until timestamptz := pipeline.now() + interval '5 seconds';
+  v_until timestamptz := millrace.now() + interval '5 seconds';
   v_context text;
 begin
   folded := 0;
-  insert into pipeline.tallies (fan_out_id)
-  select f.id from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.fan_outs f on f.attempt_id = a.id and f.state = 'open'
-  where a.deadline_at <= pipeline.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
+  insert into millrace.tallies (fan_out_id)
+  select f.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+  where a.deadline_at <= millrace.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
   -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being folded are
   -- left to whoever does so, since waiting out of order might be waiting for each other.
-  for v_fan_out in select t.fan_out_id from pipeline.tallies t group by t.fan_out_id order by random() loop
-    exit when folded >= 200 or pipeline.now() >= v_until;
-    continue when not pg_try_advisory_xact_lock(hashtextextended('pipeline.fold', v_fan_out));
+  for v_fan_out in select t.fan_out_id from millrace.tallies t group by t.fan_out_id order by random() loop
+    exit when folded >= 200 or millrace.now() >= v_until;
+    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.fold', v_fan_out));
     begin
-      v_done := pipeline.fold(v_fan_out);
-      perform pipeline.ring(v_done.ring);
+      v_done := millrace.fold(v_fan_out);
+      perform millrace.ring(v_done.ring);
       folded := folded + (not v_done.busy)::int;
     exception
       when query_canceled or assert_failure or others then
         get stacked diagnostics v_context = pg_exception_context;
-        if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+        if millrace.error_kind(sqlstate, v_context) = 'fatal' then
           raise;
         end if;
-        perform pipeline.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
+        perform millrace.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
     end;
   end loop;
-  cancelled := pipeline.cancel_children(2000);
+  cancelled := millrace.cancel_children(2000);
   -- Parents that were deleted, once they have no children left.
   with forgotten as (
-    delete from pipeline.fan_outs f where f.id in (
-      select o.id from pipeline.fan_outs o where o.state = 'closed' and not exists (select from pipeline.runs r where r.id = o.run_id) limit 1000 for update skip locked)
+    delete from millrace.fan_outs f where f.id in (
+      select o.id from millrace.fan_outs o where o.state = 'closed' and not exists (select from millrace.runs r where r.id = o.run_id) limit 1000 for update skip locked)
     returning f.id
   ), progress as (
-    delete from pipeline.fan_progress p using forgotten f where p.fan_out_id = f.id
+    delete from millrace.fan_progress p using forgotten f where p.fan_out_id = f.id
   )
-  delete from pipeline.former_costs c using forgotten f where c.fan_out_id = f.id;
+  delete from millrace.former_costs c using forgotten f where c.fan_out_id = f.id;
 end
 $$;
-comment on function pipeline.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';
+comment on function millrace.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';
 
 -- Whoever gives metadata to one more run holds a run that has it. So no run that is not to be seen
 -- here can have it, unless one that is to be seen has it too.
-create function pipeline.sweep_metadata(p_limit int) returns void
+create function millrace.sweep_metadata(p_limit int) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   with dropped as (
-    delete from pipeline.dropped_metadata d where d.id in (
-      select o.id from pipeline.dropped_metadata o
+    delete from millrace.dropped_metadata d where d.id in (
+      select o.id from millrace.dropped_metadata o
       order by o.id limit p_limit for update skip locked)
     returning d.metadata_id
   )
-  delete from pipeline.run_metadata m
+  delete from millrace.run_metadata m
   where m.id in (select d.metadata_id from dropped d)
-    and not exists (select from pipeline.runs r where r.metadata_id = m.id);
+    and not exists (select from millrace.runs r where r.metadata_id = m.id);
 end
 $$;
-comment on function pipeline.sweep_metadata(int) is
+comment on function millrace.sweep_metadata(int) is
   'Deletes metadata that runs have dropped and no run has.';
 
 -- Nothing that a user's trigger waits for holds it up for longer than two seconds.
-create function pipeline.sweep() returns jsonb
+create function millrace.sweep() returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s' set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -225,103 +225,103 @@ declare
   v_children record;
   v_context text;
 begin
-  delete from pipeline.rings r where r.id in (select o.id from pipeline.rings o where o.rung_at < pipeline.now() - interval '10 seconds' for update skip locked);
-  perform pipeline.sweep_quotas();
+  delete from millrace.rings r where r.id in (select o.id from millrace.rings o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
+  perform millrace.sweep_quotas();
   select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
-  from pipeline.pipelines p, pipeline.sweep_pipeline(p.id) s;
+  from millrace.pipelines p, millrace.sweep_pipeline(p.id) s;
   begin
-    v_children := pipeline.sweep_children();
+    v_children := millrace.sweep_children();
     v_done := v_done || to_jsonb(v_children);
-    perform pipeline.close_decisions(1000);
+    perform millrace.close_decisions(1000);
   exception
     -- As in sweep_pipeline(): no part of the recovery may end the others.
     when query_canceled or assert_failure or others then
       get stacked diagnostics v_context = pg_exception_context;
-      if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
         raise;
       end if;
-      perform pipeline.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
+      perform millrace.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
   end;
-  v_done := v_done || (select to_jsonb(l) from pipeline.sweep_alerts() l);
-  delete from pipeline.claims c where c.token in (
-    select o.token from pipeline.claims o where o.expires_at <= pipeline.now() - interval '1 minute' and not exists (
-      select from pipeline.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
-  delete from pipeline.workers w where w.id in (select o.id from pipeline.workers o where o.heartbeat_at < pipeline.now() - interval '1 hour' for update skip locked);
-  perform pipeline.sweep_metadata(10000);
-  perform pipeline.forget_posts(100);
-  perform pipeline.schedule_polls();
+  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  delete from millrace.claims c where c.token in (
+    select o.token from millrace.claims o where o.expires_at <= millrace.now() - interval '1 minute' and not exists (
+      select from millrace.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
+  delete from millrace.workers w where w.id in (select o.id from millrace.workers o where o.heartbeat_at < millrace.now() - interval '1 hour' for update skip locked);
+  perform millrace.sweep_metadata(10000);
+  perform millrace.forget_posts(100);
+  perform millrace.schedule_polls();
   if exists (
-    select from pipeline.attempts a where a.poll_at <= pipeline.now() - interval '1 minute') then
-    perform pipeline.ring_polls();
+    select from millrace.attempts a where a.poll_at <= millrace.now() - interval '1 minute') then
+    perform millrace.ring_polls();
   end if;
   -- In a form that reads the same in every session, whatever its DateStyle.
-  update pipeline.settings s set value = trim('"' from to_jsonb(pipeline.now())::text)
-  where s.name in (select o.name from pipeline.settings o where o.name = 'last_sweep_at' for update skip locked);
+  update millrace.settings s set value = trim('"' from to_jsonb(millrace.now())::text)
+  where s.name in (select o.name from millrace.settings o where o.name = 'last_sweep_at' for update skip locked);
   return v_done;
 end
 $$;
-comment on function pipeline.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings; raises alerts. Harmless at any time.';
+comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings; raises alerts. Harmless at any time.';
 
 -- The API's own eight seconds are not enough for all that may have piled up.
-create function public.pipeline_sweep() returns jsonb
+create function public.millrace_sweep() returns jsonb
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set statement_timeout = '60s'
 as $$
 begin
-  if not pg_try_advisory_xact_lock(hashtext('pipeline.sweep')) then
+  if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;
   -- In a statement after the lock: whoever held it may just have swept.
-  if not pipeline.sweep_due() then
+  if not millrace.sweep_due() then
     return jsonb_build_object('swept', false);
   end if;
-  perform pipeline.sweep();
+  perform millrace.sweep();
   return jsonb_build_object('swept', true);
 end
 $$;
-comment on function public.pipeline_sweep() is
+comment on function public.millrace_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
-revoke all on function public.pipeline_sweep() from public, anon, authenticated;
-grant execute on function public.pipeline_sweep() to service_role;
+revoke all on function public.millrace_sweep() from public, anon, authenticated;
+grant execute on function public.millrace_sweep() to service_role;
 
-create function pipeline.ring_polls() returns boolean
+create function millrace.ring_polls() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_now timestamptz := pipeline.now();
+  v_now timestamptz := millrace.now();
 begin
-  if exists (select from pipeline.attempts a where a.poll_at <= v_now) then
-    return pipeline.post('job-poll', '{}');
+  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
+    return millrace.post('job-poll', '{}');
   end if;
   return false;
 end
 $$;
-comment on function pipeline.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
+comment on function millrace.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
-create function pipeline.lock_prunable(p_before timestamptz, p_after bigint, p_limit int) returns bigint[]
+create function millrace.lock_prunable(p_before timestamptz, p_after bigint, p_limit int) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
     select r.id
-    from pipeline.runs r
+    from millrace.runs r
     where r.id > coalesce(p_after, 0) and r.status <> 'running' and r.finished_at < p_before
       -- A parent that still waits counts its children, and one that is over may have late ones.
       and not exists (
-        select from pipeline.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
+        select from millrace.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
       and not exists (
-        select from pipeline.fan_outs f
-        join pipeline.runs c on c.fan_out_id = f.id and c.status = 'running'
+        select from millrace.fan_outs f
+        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
         where f.run_id = r.id)
     order by r.id limit p_limit for update of r skip locked);
 end
 $$;
-comment on function pipeline.lock_prunable(timestamptz, bigint, int) is
+comment on function millrace.lock_prunable(timestamptz, bigint, int) is
   'Locks and returns the next so many runs, by id, that ended before this time and that nobody needs.';
 
--- What a user's trigger on public.pipeline_decisions refuses is left to the next night; the others go.
-create function pipeline.prune_runs(p_run_ids bigint[]) returns int
+-- What a user's trigger on public.millrace_decisions refuses is left to the next night; the others go.
+create function millrace.prune_runs(p_run_ids bigint[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
 declare
@@ -329,55 +329,55 @@ declare
   v_context text;
 begin
   begin
-    perform pipeline.delete_runs(p_run_ids);
+    perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);
   exception when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
-    if pipeline.error_kind(sqlstate, v_context) = 'fatal' then
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
     end if;
     if v_half = 0 then
-      perform pipeline.report('error', 'run_not_pruned',
+      perform millrace.report('error', 'run_not_pruned',
         format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
       return 0;
     end if;
   end;
-  return pipeline.prune_runs(p_run_ids[:v_half]) + pipeline.prune_runs(p_run_ids[v_half + 1:]);
+  return millrace.prune_runs(p_run_ids[:v_half]) + millrace.prune_runs(p_run_ids[v_half + 1:]);
 end
 $$;
-comment on function pipeline.prune_runs(bigint[]) is
+comment on function millrace.prune_runs(bigint[]) is
   'Deletes locked runs, but for those that cannot be; returns how many.';
 
-create function pipeline.prune() returns jsonb
+create function millrace.prune() returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_before timestamptz := pipeline.now() - make_interval(days => pipeline.setting('retention_days')::int);
-  v_ends timestamptz := pipeline.now() + interval '2 seconds';
+  v_before timestamptz := millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+  v_ends timestamptz := millrace.now() + interval '2 seconds';
   v_batch bigint[];
   v_runs int := 0;
   v_more boolean;
 begin
   loop
-    v_batch := pipeline.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
+    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
     v_more := cardinality(v_batch) = 1000;
     exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + pipeline.prune_runs(v_batch);
-    exit when not v_more or pipeline.now() >= v_ends;
+    v_runs := v_runs + millrace.prune_runs(v_batch);
+    exit when not v_more or millrace.now() >= v_ends;
   end loop;
-  perform pipeline.prune_decisions();
-  v_more := pipeline.prune_alerts(v_before) = 10000 or v_more;
-  delete from pipeline.log l where l.at < v_before;
+  perform millrace.prune_decisions();
+  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
+  delete from millrace.log l where l.at < v_before;
   -- By command: a job that was unscheduled has left its history behind.
   delete from cron.job_run_details d
-  where d.command ~ '^select pipeline\.(sweep|ring_polls|prune)\(\)$'
-    and d.end_time < pipeline.now() - interval '1 day';
-  perform pipeline.schedule_pruning(v_more);
+  where d.command ~ '^select millrace\.(sweep|ring_polls|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+  perform millrace.schedule_pruning(v_more);
   return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;
-comment on function pipeline.prune() is
+comment on function millrace.prune() is
   'Deletes finished runs older than retention_days, for about two seconds a call, old log lines and alerts, '
   'and the engine''s own rows of cron.job_run_details. When there is more, pg_cron goes on until it is done.';
 
-revoke all on all functions in schema pipeline from public;
+revoke all on all functions in schema millrace from public;

@@ -54,7 +54,7 @@ create table public.leads (
   constraint leads_email_length check (octet_length(email) <= 1000),
   constraint leads_company_url_length check (octet_length(company_url) <= 8000)
 ) with (fillfactor = 50);
--- No index on a projected column: it would end HOT updates. The queue has its own index in pipeline.attempts.
+-- No index on a projected column: it would end HOT updates. The queue has its own index in millrace.attempts.
 create index leads_by_account on public.leads (account_id, created_at);
 comment on table public.leads is 'Write ''queued'' to scrape_status (or a later stage''s) to start the pipeline.';
 

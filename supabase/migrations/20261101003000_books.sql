@@ -77,7 +77,7 @@ create table public.books (
   constraint books_source_in_own_folder check (
     starts_with(source_path, account_id || '/') and source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$' and source_path !~ '(^|/)\.{1,2}(/|$)')
 ) with (fillfactor = 50);
--- No index on a projected column: it would end HOT updates. The queue has its own index in pipeline.attempts.
+-- No index on a projected column: it would end HOT updates. The queue has its own index in millrace.attempts.
 create index books_by_account on public.books (account_id, created_at);
 comment on table public.books is 'Write ''queued'' to split_status (or a later stage''s) to start the pipeline.';
 comment on column public.books.source_path is 'Where the file lies in the bucket books: account_id/anything. By custom account_id/id.pdf or account_id/id.txt.';
@@ -153,9 +153,9 @@ grant select on public.pages to authenticated;
 grant select, insert, update, delete on public.books, public.pages to service_role;
 
 -- People decide about the contents of their own books.
-create policy decisions_of_own_books on public.pipeline_decisions for select to authenticated
+create policy decisions_of_own_books on public.millrace_decisions for select to authenticated
   using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
-create policy decide_on_own_books on public.pipeline_decisions for update to authenticated
+create policy decide_on_own_books on public.millrace_decisions for update to authenticated
   using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
 
 -- The bucket. Paths begin with the account: account_id/book_id.pdf, beside it book_id.json and book_id.md when they are made.

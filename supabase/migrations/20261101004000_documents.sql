@@ -64,7 +64,7 @@ create table public.document (
   constraint document_source_in_own_folder check (
     starts_with(source_path, (metadata ->> 'clerk_org_id') || '/') and source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$' and source_path !~ '(^|/)\.{1,2}(/|$)')
 ) with (fillfactor = 50);
--- No index on a projected column: it would end HOT updates. The queue has its own index in pipeline.attempts.
+-- No index on a projected column: it would end HOT updates. The queue has its own index in millrace.attempts.
 create index document_by_org on public.document (clerk_org_id, created_at);
 comment on table public.document is 'Write ''queued'' to extraction_status (or a later phase''s) to start the pipeline. What was made of it is in chunk and the tables kg_…, how in pipeline_job and pipeline_phase.';
 comment on column public.document.source_path is 'Where the file lies in the bucket documents: clerk_org_id/anything.';
@@ -260,7 +260,7 @@ comment on function public.apply_facts(jsonb) is 'Writes what chunks say: entiti
 create function public.apply_graphiti(p_items jsonb) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
-  update public.chunk c set graphiti_posted_at = pipeline.now()
+  update public.chunk c set graphiti_posted_at = millrace.now()
   from jsonb_array_elements(p_items) i
   where c.id = (i ->> 'entity_id')::uuid and c.graphiti_posted_at is null and (i #>> '{result,posted}')::boolean
 $$;

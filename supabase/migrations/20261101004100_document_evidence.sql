@@ -13,22 +13,22 @@ language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select r.id, r.trace_id, p.name,
     case r.status when 'completed' then 'completed' else (
-      select s.name from pipeline.version_stages vs join pipeline.stages s on s.id = vs.stage_id
-      where vs.version_id = r.version_id and not pipeline.is_done(r.id, vs.stage_id) order by vs.position limit 1) end,
+      select s.name from millrace.version_stages vs join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = r.version_id and not millrace.is_done(r.id, vs.stage_id) order by vs.position limit 1) end,
     case r.status when 'running' then 'processing' when 'completed' then 'completed' else 'failed' end,
-    coalesce(pipeline.metadata_of(r.id), '{}') || c.costs,
+    coalesce(millrace.metadata_of(r.id), '{}') || c.costs,
     r.created_at, a.started_at, r.finished_at, a.updated_at
-  from pipeline.runs r
-  join pipeline.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')
   cross join lateral (
-    select min(t.started_at) as started_at, max(greatest(t.created_at, t.started_at, t.finished_at)) as updated_at from pipeline.attempts t where t.run_id = r.id) a
+    select min(t.started_at) as started_at, max(greatest(t.created_at, t.started_at, t.finished_at)) as updated_at from millrace.attempts t where t.run_id = r.id) a
   cross join lateral (
     select jsonb_build_object('cost_usd', coalesce(jsonb_object_agg(t.phase, t.cost_usd) filter (where t.cost_usd is not null), '{}'), 'total_cost_usd', sum(t.cost_usd)) as costs
     from (
       select s.name as phase, sum(t.cost_usd) as cost_usd
-      from pipeline.attempt_costs(array(
-        select o.id from pipeline.runs o join pipeline.pipelines w on w.id = o.pipeline_id and w.name in ('documents', 'document_monolith') where o.entity_id = r.entity_id)) t
-      join pipeline.stages s on s.id = t.stage_id group by s.name) t) c
+      from millrace.attempt_costs(array(
+        select o.id from millrace.runs o join millrace.pipelines w on w.id = o.pipeline_id and w.name in ('documents', 'document_monolith') where o.entity_id = r.entity_id)) t
+      join millrace.stages s on s.id = t.stage_id group by s.name) t) c
   where r.entity_id = p_document_id::text
   order by r.id desc limit 1
 $$;
@@ -42,20 +42,20 @@ as $$
     case a.state when 'queued' then 'queued' when 'started' then 'processing' when 'waiting' then 'processing'
       when 'completed' then 'completed' when 'skipped' then 'skipped' else 'failed' end,
     a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' 
-      else a.error - 'detail' || jsonb_build_object('message', pipeline.owner_message(a.error, a.id)) end,
+      else a.error - 'detail' || jsonb_build_object('message', millrace.owner_message(a.error, a.id)) end,
     a.retry_count, a.parent_id,
     coalesce(a.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
     a.created_at, a.started_at, a.finished_at
-  from pipeline.runs r
-  join pipeline.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')
   cross join lateral (
     select jsonb_object_agg(t.attempt_id, t.cost_usd) as costs
-    from (select t.attempt_id, sum(t.cost_usd) as cost_usd from pipeline.attempt_costs(array[r.id]) t group by t.attempt_id) t) c
-  join pipeline.attempts a on a.run_id = r.id
-  join pipeline.stages s on s.id = a.stage_id
+    from (select t.attempt_id, sum(t.cost_usd) as cost_usd from millrace.attempt_costs(array[r.id]) t group by t.attempt_id) t) c
+  join millrace.attempts a on a.run_id = r.id
+  join millrace.stages s on s.id = a.stage_id
   where r.entity_id = p_document_id::text
     -- A result that a run took over from the one before is no attempt of its own.
-    and not exists (select from pipeline.attempts f where f.id = a.parent_id and f.run_id <> a.run_id)
+    and not exists (select from millrace.attempts f where f.id = a.parent_id and f.run_id <> a.run_id)
 $$;
 comment on function evidence.document_phases(uuid) is 'Every attempt at a document''s phases, of all its runs. The metadata is what the attempt used up; cost counts that of its chunks.';
 

@@ -3,7 +3,7 @@
 
 grant update (scrape_status, intel_status, strategy_status, subject_status, messaging_status) on public.leads to authenticated;
 
-select pipeline.define($pipeline${
+select millrace.define($pipeline${
   "pipeline": "leads",
   "entity": {
     "table": "public.leads",

@@ -3,7 +3,7 @@
 
 grant update (ocr_status, blend_status, label_status) on public.pages to authenticated;
 
-select pipeline.define($pipeline${
+select millrace.define($pipeline${
   "pipeline": "pages",
   "entity": {
     "table": "public.pages",

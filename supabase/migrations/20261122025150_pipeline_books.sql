@@ -3,7 +3,7 @@
 
 grant update (split_status, metadata_status, toc_status, page_numbers_status, headings_status, structure_status, review_status, assemble_status) on public.books to authenticated;
 
-select pipeline.define($pipeline${
+select millrace.define($pipeline${
   "pipeline": "books",
   "entity": {
     "table": "public.books",

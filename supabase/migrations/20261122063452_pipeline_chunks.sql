@@ -1,7 +1,7 @@
 -- The pipeline chunks, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
-select pipeline.define($pipeline${
+select millrace.define($pipeline${
   "pipeline": "chunks",
   "entity": {
     "table": "public.chunk",

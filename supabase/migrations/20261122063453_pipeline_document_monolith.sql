@@ -10,7 +10,7 @@ alter table public.document
   add column if not exists monolith_started_at timestamptz,
   add column if not exists monolith_completed_at timestamptz;
 
-select pipeline.define($pipeline${
+select millrace.define($pipeline${
   "pipeline": "document_monolith",
   "entity": {
     "table": "public.document",

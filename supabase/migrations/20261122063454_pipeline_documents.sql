@@ -30,7 +30,7 @@ alter table public.document
 
 grant update (extraction_status, chunking_status, kg_ingest_status) on public.document to authenticated;
 
-select pipeline.define($pipeline${
+select millrace.define($pipeline${
   "pipeline": "documents",
   "entity": {
     "table": "public.document",

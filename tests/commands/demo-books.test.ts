@@ -36,7 +36,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- books', () => {
     expect(stdout).toMatch(/title +The Keeping of Small Clocks/);
     expect(stdout).toMatch(/ 9 Moving House, and Other Troubles \.+ 25 {2}#page-30/);
     expect(stdout).toMatch(/bucket books: [\w-]+\/[\w-]+\.json/);
-    expect(stdout).toContain('pipeline.check_invariants(): no violation');
+    expect(stdout).toContain('millrace.check_invariants(): no violation');
     expect(stdout).not.toContain('\x1b[');
   }, 120_000);
 

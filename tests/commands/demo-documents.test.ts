@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).toMatch(/org_ostrey_council +email +1 +1 +\$0\.\d{4}/);
     expect(stdout).toMatch(/lock-survey\.md +documents +completed +completed/);
     expect(stdout).toMatch(/Documents +7: 6 completed, 1 failed\n/);
-    expect(stdout).toContain('pipeline.check_invariants(): no violation');
+    expect(stdout).toContain('millrace.check_invariants(): no violation');
     expect(stdout).not.toContain('\x1b[');
   }, 180_000);
 
@@ -92,7 +92,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).toMatch(/✗ empty\.pdf\n +extraction: .*empty/);
     expect(stdout).not.toContain('broken on purpose');
     expect(stdout).toContain('The stand-ins are free.');
-    expect(stdout).not.toContain('pipeline.retry(');
+    expect(stdout).not.toContain('millrace.retry(');
   }, 180_000);
 
   it('goes the old way, each document in one call, where USE_NEW_PIPELINE is false', async () => {
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     for (const name of ['one/survey.md', 'two/survey.md']) {
       expect(stdout).toMatch(new RegExp(`${name} +kg of 1 chunk failed, tried again in \\d+ s: `));
       expect(stdout).toMatch(new RegExp(`${name} +kg_ingest +failed 0/1, 1 failed`));
-      expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select pipeline\\.retry\\(\\d+\\);`));
+      expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select millrace\\.retry\\(\\d+\\);`));
     }
     expect(stdout).toContain('with --keep it stays up');
     expect(stdout).toMatch(/Documents +3: 0 completed, 2 failed, 1 not uploaded/);

@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     expect(stdout).toMatch(
       /5\. What it cost, by account\n\n? *account_id +leads +completed +cost_usd\n +[-0-9a-f]{36} +9 +7 +\$0\n/,
     );
-    expect(stdout).toContain('pipeline.check_invariants(): no violation');
+    expect(stdout).toContain('millrace.check_invariants(): no violation');
     expect(stdout).not.toContain('\x1b[');
     expect(leftovers()).toEqual([]);
   }, 120_000);

@@ -79,7 +79,7 @@ it('answers a new stage with one new migration, the last, that adds its columns 
     await client.query(`update public.leads set scrape_status = 'queued'`);
     const { rows } = await client.query('select probe_status, probe_retry_count, probe_result from public.leads');
     expect(rows).toEqual([{ probe_status: 'pending', probe_retry_count: 0, probe_result: null }]);
-    const stages = await client.query("select name from pipeline.stages where function_name = 'leads-probe'");
+    const stages = await client.query("select name from millrace.stages where function_name = 'leads-probe'");
     expect(stages.rows).toEqual([{ name: 'probe' }]);
   } finally {
     await database.drop();
@@ -166,7 +166,7 @@ it('defines children before their parents, and asks no function of stages that h
   try {
     const client = await database.connect();
     for (const { text } of written) await client.query(text);
-    const { rows } = await client.query('select name from pipeline.pipelines where is_child order by id');
+    const { rows } = await client.query('select name from millrace.pipelines where is_child order by id');
     // The project's own children come before.
     expect(rows.slice(-2)).toEqual([{ name: 'innermost' }, { name: 'middle' }]);
   } finally {
@@ -188,8 +188,8 @@ it('defines an old pipeline before the one that replaces it', async () => {
     const client = await database.connect();
     for (const { text } of written) await client.query(text);
     const { rows } = await client.query(
-      `select o.name, c.mode from pipeline.pipelines n join pipeline.pipelines o on o.id = n.replaces_id
-       join pipeline.cut_overs c on c.pipeline_id = n.id where n.name = 'phases'`,
+      `select o.name, c.mode from millrace.pipelines n join millrace.pipelines o on o.id = n.replaces_id
+       join millrace.cut_overs c on c.pipeline_id = n.id where n.name = 'phases'`,
     );
     expect(rows).toEqual([{ name: 'whole', mode: 'default' }]);
   } finally {

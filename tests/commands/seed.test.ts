@@ -13,7 +13,7 @@ it('seeds leads that nobody has started, also when it is applied twice', async (
     await client.query(seed);
     const { rows } = await client.query('select distinct scrape_status from public.leads');
     expect(rows).toEqual([{ scrape_status: 'pending' }]);
-    expect((await client.query('select from pipeline.runs')).rowCount).toBe(0);
+    expect((await client.query('select from millrace.runs')).rowCount).toBe(0);
   } finally {
     await database.drop();
   }

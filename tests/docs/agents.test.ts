@@ -57,7 +57,7 @@ test('without debug the conversation is deleted when the stage is completed', as
   await letter(engine, page);
   const { env } = await scriptedModel(answering({ name: 'Ada' }));
   expect(await work(engine, page.exported<Stage>('sender'), env)).toMatchObject({ outcome: 'completed' });
-  expect(await engine.rows('select * from pipeline.agent_log')).toEqual([]);
+  expect(await engine.rows('select * from millrace.agent_log')).toEqual([]);
 });
 
 test('an answer that does not fit is told to the model, which may do better', async ({ engine }) => {

@@ -53,7 +53,7 @@ test('a stage that somebody paused is late, and is seen to be paused', async ({ 
   const claims = page.exported<PipelineDefinition>('claims');
   await start(engine, claims, await engine.value(`insert into public.claims (owner) values ('a') returning id`));
   expect(await page.run(engine, 'select pipeline, stage, late, ready')).toEqual([]);
-  await engine.sql.query(`select pipeline.pause('claims')`);
+  await engine.sql.query(`select millrace.pause('claims')`);
   await engine.advance('11 minutes');
   await sweep(engine);
   expect(await claim(engine, claims, 'assess')).toMatchObject({ items: [] });
@@ -62,7 +62,7 @@ test('a stage that somebody paused is late, and is seen to be paused', async ({ 
     { stage: 'assess', late: '1', ready: '1' },
     { stage: 'approve', late: '0', ready: '0' },
   ]);
-  await page.run(engine, 'select pipeline.unpause');
+  await page.run(engine, 'select millrace.unpause');
   expect(await page.run(engine, 'select pipeline, stage, late, ready')).toEqual([]);
   await finish(engine, claims, 'assess');
   expect(await page.run(engine, unresolved)).toEqual([]);
@@ -77,8 +77,8 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   await start(engine, claims, await engine.value(`insert into public.claims (owner) values ('a') returning id`));
   await engine.sql.query(`
     create function public.send() returns trigger language plpgsql as $$ begin raise exception 'nobody listens'; end $$;
-    create trigger send before insert on pipeline.alerts for each row execute function public.send()`);
+    create trigger send before insert on millrace.alerts for each row execute function public.send()`);
   await engine.advance('1 hour');
   await sweep(engine);
-  page.expectPromised(await engine.value(`select message from pipeline.log where code = 'sweep_failed'`));
+  page.expectPromised(await engine.value(`select message from millrace.log where code = 'sweep_failed'`));
 });

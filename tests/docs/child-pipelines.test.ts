@@ -39,8 +39,8 @@ test('a failed child fails its parent, whose retry lets the child go on where it
   await fail(engine, checks, 'tax');
   expect(await status(engine, run)).toBe('failed');
   page.expectPromised(await errorOf(engine, run));
-  page.expectPromised(await messageOf(() => engine.sql.query('select pipeline.retry($1)', [child])));
-  await engine.sql.query('select pipeline.retry($1)', [run]);
+  page.expectPromised(await messageOf(() => engine.sql.query('select millrace.retry($1)', [child])));
+  await engine.sql.query('select millrace.retry($1)', [run]);
   expect(await states(engine, run)).toMatchObject({ check: 'waiting' });
   expect(await states(engine, child)).toEqual({ sums: 'completed', tax: 'queued' });
   await finish(engine, checks, 'tax');
@@ -58,7 +58,7 @@ test('with onFailure: continue the parent goes on without the child', async ({ e
 
 test('a cancelled parent has its child cancelled', async ({ engine }) => {
   const { run, child } = await extracted(engine, await open(engine));
-  await engine.sql.query('select pipeline.cancel($1)', [run]);
+  await engine.sql.query('select millrace.cancel($1)', [run]);
   await sweep(engine);
   expect(await status(engine, child)).toBe('cancelled');
 });
@@ -68,7 +68,7 @@ test('a stage that is reset after its child was over starts another', async ({ e
   const { checks, run, child } = await extracted(engine, page);
   await finish(engine, checks, 'sums');
   await finish(engine, checks, 'tax');
-  await engine.sql.query(`select pipeline.reset($1, 'check')`, [run]);
+  await engine.sql.query(`select millrace.reset($1, 'check')`, [run]);
   const children = await page.run(engine, 'select c.id', { 42: run });
   expect(children).toMatchObject([{ id: child, status: 'completed' }, { status: 'running' }]);
 });
@@ -76,7 +76,7 @@ test('a stage that is reset after its child was over starts another', async ({ e
 test('a stage that is reset while its child runs ends that one and starts another', async ({ engine }) => {
   const page = await open(engine);
   const { run, child } = await extracted(engine, page);
-  await engine.sql.query(`select pipeline.reset($1, 'check')`, [run]);
+  await engine.sql.query(`select millrace.reset($1, 'check')`, [run]);
   const children = await page.run(engine, 'select c.id', { 42: run });
   expect(children).toMatchObject([{ id: child, status: 'cancelled' }, { status: 'running' }]);
 });

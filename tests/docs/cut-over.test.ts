@@ -25,7 +25,7 @@ async function queue(
   );
   const run = await start(engine, both(page).new, id);
   const way = await engine.value<string>(
-    'select p.name from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where r.id = $1',
+    'select p.name from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where r.id = $1',
     [run],
   );
   return { id, run, way };
@@ -37,19 +37,19 @@ test('one customer, then a share, then all, then back', async ({ engine }) => {
   expect(flag).toMatchObject({ mode: 'default', share: null, groups: null });
   expect((await queue(engine, page, 'acme')).way).toBe('receipt_in_one_go');
 
-  await page.run(engine, `select pipeline.set_cut_over('receipts', 'groups'`);
+  await page.run(engine, `select millrace.set_cut_over('receipts', 'groups'`);
   expect((await queue(engine, page, 'acme')).way).toBe('receipts');
   expect((await queue(engine, page, 'other')).way).toBe('receipt_in_one_go');
 
-  await page.run(engine, `select pipeline.set_cut_over('receipts', 'share'`);
+  await page.run(engine, `select millrace.set_cut_over('receipts', 'share'`);
   const ways: string[] = [];
   for (let n = 0; n < 60; n++) ways.push((await queue(engine, page)).way);
   expect(new Set(ways)).toEqual(new Set(['receipts', 'receipt_in_one_go']));
   expect(ways.filter((way) => way === 'receipts').length).toBeLessThan(20);
 
-  await page.run(engine, `select pipeline.set_cut_over('receipts', 'on'`);
+  await page.run(engine, `select millrace.set_cut_over('receipts', 'on'`);
   expect((await queue(engine, page)).way).toBe('receipts');
-  await page.run(engine, `select pipeline.set_cut_over('receipts', 'off'`);
+  await page.run(engine, `select millrace.set_cut_over('receipts', 'off'`);
   expect((await queue(engine, page)).way).toBe('receipt_in_one_go');
 });
 
@@ -57,7 +57,7 @@ test('what is under way stays where it is, and both ways can be compared', async
   const page = await open(engine);
   const pipelines = both(page);
   const { id, run } = await queue(engine, page, 'acme');
-  await page.run(engine, `select pipeline.set_cut_over('receipts', 'on'`);
+  await page.run(engine, `select millrace.set_cut_over('receipts', 'on'`);
   const [way] = await page.run(engine, 'select way, why', { 42: id });
   expect(way).toEqual({ way: 'old', why: `run ${run} is under way` });
   expect(await start(engine, pipelines.new, id), 'it goes on there').toBe(run);
@@ -69,7 +69,7 @@ test('what is under way stays where it is, and both ways can be compared', async
   expect(next).not.toBe(run);
   await finish(engine, pipelines.new, 'read');
   await finish(engine, pipelines.new, 'book');
-  expect(await engine.value('select pipeline.metadata_of($1)', [next])).toEqual({ customer: 'acme' });
+  expect(await engine.value('select millrace.metadata_of($1)', [next])).toEqual({ customer: 'acme' });
   expect(await page.run(engine, 'select stage, attempts', { 42: run })).toMatchObject([
     { stage: 'everything', attempts: 1, cost_usd: '0.5' },
   ]);
@@ -84,12 +84,12 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const pipelines = both(page);
   const lost = await queue(engine, page);
   await fail(engine, pipelines.old, 'everything');
-  await engine.sql.query(`select pipeline.set_cut_over('receipts', 'on')`);
+  await engine.sql.query(`select millrace.set_cut_over('receipts', 'on')`);
   await start(engine, pipelines.new, lost.id);
   page.expectPromised(await messageOf(() => start(engine, pipelines.old, lost.id)));
-  page.expectPromised(await messageOf(() => engine.rows('select pipeline.retry($1)', [lost.run])));
+  page.expectPromised(await messageOf(() => engine.rows('select millrace.retry($1)', [lost.run])));
   for (const flag of [`'share', 10`, `'groups', p_groups => array[]`, `'groups', array['acme']`]) {
-    page.expectPromised(await messageOf(() => engine.rows(`select pipeline.set_cut_over('receipts', ${flag})`)));
+    page.expectPromised(await messageOf(() => engine.rows(`select millrace.set_cut_over('receipts', ${flag})`)));
   }
 
   const { entity, replaces } = pipelines.new.toJson() as { entity: PipelineInput['entity']; replaces: object };
@@ -100,8 +100,8 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
     await messageOf(() => definePipeline({ ...input, stages: pipelines.new.stages } as PipelineInput)),
   );
 
-  await engine.sql.query(`select pipeline.set_cut_over('receipts', 'default')`);
-  await engine.sql.query(`select vault.create_secret('yes', 'pipeline_use_new_pipeline')`);
+  await engine.sql.query(`select millrace.set_cut_over('receipts', 'default')`);
+  await engine.sql.query(`select vault.create_secret('yes', 'millrace_use_new_pipeline')`);
   expect((await queue(engine, page)).way).toBe('receipt_in_one_go');
-  page.expectPromised(await engine.value(`select message from pipeline.log where code = 'use_new_pipeline_malformed'`));
+  page.expectPromised(await engine.value(`select message from millrace.log where code = 'use_new_pipeline_malformed'`));
 });

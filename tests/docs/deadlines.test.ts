@@ -26,7 +26,7 @@ async function submitted(engine: Engine, page: OpenPage, count: number) {
 
 async function report(engine: Engine, items: Claimed[], state: string): Promise<void> {
   const jobs = items.map(({ attempt }, n) => ({ attempt, service: 'scraper', job_id: `job-${n}`, state }));
-  await engine.rows('select public.pipeline_note_jobs($1)', [JSON.stringify(jobs)]);
+  await engine.rows('select public.millrace_note_jobs($1)', [JSON.stringify(jobs)]);
 }
 
 test('twenty in flight, whose deadline runs from when the service runs them', async ({ engine }) => {
@@ -75,5 +75,5 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const definition = changed(page.exported<PipelineDefinition>('sites'), 'crawl', {});
   const [crawl] = definition.stages as [{ completion: Row }];
   crawl.completion.deadline_from = 'callback';
-  page.expectPromised((await engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)])).message);
+  page.expectPromised((await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)])).message);
 });

@@ -44,7 +44,7 @@ test('a worker that dies after its first chunk is followed by one that starts no
   const run = await start(engine, scans, id);
   const { worker, items } = await claim(engine, scans, 'split', 1);
   const chunk = JSON.stringify(Array.from({ length: 500 }, (_, n) => ({ key: n + 1 })));
-  const spawn = 'select public.pipeline_spawn($1, $2, $3, $4, false) as answer';
+  const spawn = 'select public.millrace_spawn($1, $2, $3, $4, false) as answer';
   await worker.client.query(spawn, [worker.id, items[0]?.attempt, items[0]?.token, chunk]);
   await engine.advance('10 minutes');
   await sweep(engine);
@@ -84,7 +84,7 @@ test.for([
   await sweep(engine);
   await sweep(engine);
   expect(await states(engine, run)).toMatchObject({ split: 'completed', bind: 'queued' });
-  const late = `select a.state from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+  const late = `select a.state from millrace.attempts a join millrace.stages s on s.id = a.stage_id
     where s.name = 'read' and a.state <> 'completed'`;
   expect(await engine.rows(late)).toEqual([{ state }]);
 });

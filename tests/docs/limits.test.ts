@@ -58,8 +58,8 @@ test('the urgent first', async ({ engine }) => {
     page,
     many(4, (n) => `h${n}.test`),
   );
-  await page.run(engine, `select pipeline.start('links', '3'`);
-  await page.run(engine, 'select pipeline.prioritise(42', { 42: runs[3] as string });
+  await page.run(engine, `select millrace.start('links', '3'`);
+  await page.run(engine, 'select millrace.prioritise(42', { 42: runs[3] as string });
   const taken: (string | undefined)[] = [];
   for (let n = 0; n < 3; n++) taken.push((await claim(engine, page.exported('links'), 'fetch', 1)).items[0]?.entity_id);
   expect(taken).toEqual(['3', '4', '1']);
@@ -90,11 +90,11 @@ test('a paused stage hands out nothing until it goes on', async ({ engine }) => 
   const page = await open(engine);
   const links = page.exported<PipelineDefinition>('links');
   await queue(engine, page, ['h.test']);
-  await page.run(engine, 'select pipeline.pause');
+  await page.run(engine, 'select millrace.pause');
   expect((await claim(engine, links, 'fetch')).items ?? []).toEqual([]);
   const health = await page.run(engine, 'select stage, enabled');
   expect(health.find(({ stage }) => stage === 'fetch')).toMatchObject({ enabled: false, ready: '1' });
-  await page.run(engine, 'select pipeline.unpause');
+  await page.run(engine, 'select millrace.unpause');
   expect((await claim(engine, links, 'fetch')).items).toHaveLength(1);
 });
 
@@ -106,8 +106,8 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const column = changed(links, 'fetch', { limits: { concurrency: { column: 'host', limit: 1 } } });
   page.expectPromised(await messageOf(() => engine.define(column)));
   const [run] = await queue(engine, page, ['h.test']);
-  page.expectPromised(await messageOf(() => engine.rows('select pipeline.prioritise($1, 10)', [run])));
+  page.expectPromised(await messageOf(() => engine.rows('select millrace.prioritise($1, 10)', [run])));
   await finish(engine, links, 'fetch');
   await finish(engine, links, 'index');
-  page.expectPromised(await messageOf(() => engine.rows('select pipeline.prioritise($1, 1)', [run])));
+  page.expectPromised(await messageOf(() => engine.rows('select millrace.prioritise($1, 1)', [run])));
 });

@@ -34,7 +34,7 @@ test('not started, in progress, complete', async ({ engine }) => {
     ship: { operation: 'not started', can_start: false, is_started: false, is_done: false },
   });
   const { worker, items } = await claim(engine, orders, 'charge');
-  await page.run(engine, 'select pipeline.complete_stage', { 42: run });
+  await page.run(engine, 'select millrace.complete_stage', { 42: run });
   expect(await worker.report(...items.map((item) => completed(item)))).toEqual(['stale']);
   expect(await shown(engine, page, run)).toMatchObject({
     charge: { operation: 'complete', is_started: true, is_done: true },
@@ -48,7 +48,7 @@ test('not started, in progress, complete', async ({ engine }) => {
 test('a failure by hand is tried again, and at the second it has failed', async ({ engine }) => {
   const page = await open(engine);
   const { run } = await order(engine, page);
-  const failIt = () => page.run(engine, 'select pipeline.fail_stage(42', { 42: run });
+  const failIt = () => page.run(engine, 'select millrace.fail_stage(42', { 42: run });
   await failIt();
   expect(await shown(engine, page, run)).toMatchObject({ charge: { operation: 'in progress', failures: 1 } });
   await failIt();
@@ -62,7 +62,7 @@ test('a failure by hand is tried again, and at the second it has failed', async 
 test('a permanent failure ends the run at once', async ({ engine }) => {
   const page = await open(engine);
   const { run } = await order(engine, page);
-  await page.run(engine, 'select pipeline.fail_stage(43', { 43: run });
+  await page.run(engine, 'select millrace.fail_stage(43', { 43: run });
   expect(await status(engine, run)).toBe('failed');
 });
 

@@ -15,12 +15,12 @@ import { type Claimed, completed, failed, Worker, waiting } from '../support/wor
 
 /** Starts a run of a row; returns its number. */
 export async function start(engine: Engine, pipeline: PipelineDefinition, id: unknown): Promise<string> {
-  return engine.value<string>('select pipeline.start($1, $2)', [pipeline.name, id]);
+  return engine.value<string>('select millrace.start($1, $2)', [pipeline.name, id]);
 }
 
 /** What the sweep does every ten seconds: it folds, among other things, what children have reported. */
 export async function sweep(engine: Engine): Promise<void> {
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
 }
 
 /** Claims what is ready at a stage; returns it with its worker. */
@@ -96,7 +96,7 @@ export async function spawn(
   const { worker, items } = await claim(engine, pipeline, stage, 1);
   const { attempt, token } = items[0] as Claimed;
   const chunk = JSON.stringify(keys.map((key) => ({ key })));
-  const { rows } = await worker.client.query('select public.pipeline_spawn($1, $2, $3, $4, true) as answer', [
+  const { rows } = await worker.client.query('select public.millrace_spawn($1, $2, $3, $4, true) as answer', [
     worker.id,
     attempt,
     token,
@@ -109,7 +109,7 @@ export async function spawn(
 /** The state of each stage of a run. */
 export async function states(engine: Engine, run: string): Promise<Row> {
   const rows = await engine.rows<{ stage: string; state: string }>(
-    'select stage, state from pipeline.operations where run_id = $1',
+    'select stage, state from millrace.operations where run_id = $1',
     [run],
   );
   return Object.fromEntries(rows.map(({ stage, state }) => [stage, state]));
@@ -117,13 +117,13 @@ export async function states(engine: Engine, run: string): Promise<Row> {
 
 /** The status of a run. */
 export async function status(engine: Engine, run: string): Promise<string> {
-  return engine.value<string>('select status from pipeline.runs where id = $1', [run]);
+  return engine.value<string>('select status from millrace.runs where id = $1', [run]);
 }
 
 /** The message of the newest failure of a run. */
 export async function errorOf(engine: Engine, run: string): Promise<string> {
   return engine.value<string>(
-    `select error_message from pipeline.timeline($1) where state = 'failed' order by attempt_id desc limit 1`,
+    `select error_message from millrace.timeline($1) where state = 'failed' order by attempt_id desc limit 1`,
     [run],
   );
 }

@@ -44,7 +44,7 @@ test('200 begin in an hour, and the other account’s meanwhile', async ({ engin
     { key: 'red', kind: 'starts', used: '200', allowed: '200', held: '50', next_at: new Date('2026-11-02T10:00Z') },
     { key: 'blue', used: '1', held: '0' },
   ]);
-  const error = await engine.value(`select error ->> 'message' from pipeline.attempts where held limit 1`);
+  const error = await engine.value(`select error ->> 'message' from millrace.attempts where held limit 1`);
   expect(page.page.text).toContain(error);
   await engine.advance('1 hour');
   expect(await work(engine, page, 'fetch', 0)).toEqual({ red: 50 });

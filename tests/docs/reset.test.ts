@@ -31,11 +31,11 @@ const all = (state: string) => ({ route: state, insure: state, send: state });
 test('a retry repeats what failed and nothing else', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments } = await weighed(engine, page);
-  page.expectPromised(await messageOf(() => page.run(engine, 'select pipeline.retry', { 42: run })));
+  page.expectPromised(await messageOf(() => page.run(engine, 'select millrace.retry', { 42: run })));
   await finish(engine, shipments, 'insure');
   await fail(engine, shipments, 'route');
   expect(await page.run(engine, 'select run_id, stage')).toMatchObject([{ run_id: run, stage: 'route' }]);
-  await page.run(engine, 'select pipeline.retry', { 42: run });
+  await page.run(engine, 'select millrace.retry', { 42: run });
   expect(await states(engine, run)).toEqual({
     split: 'completed',
     ...all('completed'),
@@ -47,7 +47,7 @@ test('a retry repeats what failed and nothing else', async ({ engine }) => {
 test('a reset repeats a stage and those after it, also of a run that is over', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments } = await sent(engine, page);
-  await page.run(engine, `select pipeline.reset(42, 'route')`, { 42: run });
+  await page.run(engine, `select millrace.reset(42, 'route')`, { 42: run });
   expect(await states(engine, run)).toMatchObject({ ...all('completed'), route: 'queued', send: 'pending' });
   expect(await page.run(engine, 'select a.number', { 42: run })).toMatchObject([
     { number: 1, output: { by: 'first' } },
@@ -62,7 +62,7 @@ test('a reset repeats a stage and those after it, also of a run that is over', a
 test('a reset of the run begins with its first stage, whose children are spawned anew', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments, parcels } = await sent(engine, page);
-  await page.run(engine, 'select pipeline.reset(42)', { 42: run });
+  await page.run(engine, 'select millrace.reset(42)', { 42: run });
   expect(await states(engine, run)).toEqual({ split: 'queued', ...all('pending') });
   await spawn(engine, shipments, 'split', ['1', '2', '3']);
   expect(await finish(engine, parcels, 'weigh')).toHaveLength(3);
@@ -72,7 +72,7 @@ test('a reset of the run begins with its first stage, whose children are spawned
 test('a reset of children lets the failed one go on, and what needs the map starts over', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments, parcels } = await sent(engine, page);
-  expect(await page.run(engine, 'select pipeline.reset_children', { 42: run })).toEqual([{ reset_children: 1 }]);
+  expect(await page.run(engine, 'select millrace.reset_children', { 42: run })).toEqual([{ reset_children: 1 }]);
   expect(await states(engine, run)).toMatchObject(all('pending'));
   // A map spawns once more; those that were weighed stay so.
   await spawn(engine, shipments, 'split', ['1', '2', '3']);
@@ -86,7 +86,7 @@ test('a skipped stage leaves null', async ({ engine }) => {
   const { run, shipments } = await weighed(engine, page);
   await finish(engine, shipments, 'route', {});
   await fail(engine, shipments, 'insure');
-  await page.run(engine, 'select pipeline.skip', { 42: run });
+  await page.run(engine, 'select millrace.skip', { 42: run });
   const [send] = await finish(engine, shipments, 'send');
   expect(send?.needs).toEqual({ route: {}, insure: null });
   expect(await status(engine, run)).toBe('completed');
@@ -105,5 +105,5 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   await finish(engine, shipments, 'send');
   await start(engine, shipments, 7);
   await refused('reset', 'route');
-  page.expectPromised(await messageOf(() => engine.rows('select pipeline.retry($1)', [run])));
+  page.expectPromised(await messageOf(() => engine.rows('select millrace.retry($1)', [run])));
 });

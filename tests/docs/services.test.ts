@@ -108,7 +108,7 @@ test('a mail is handed over, and its callback finishes the stage, once', async (
   page.expectPromised((lost.answer.error as Error).message);
   expect(await mailer.callBack(mail)).toMatchObject({ status: 200, answer: { verdict: 'accepted' } });
   expect(await mailer.callBack(mail)).toMatchObject({ status: 200, answer: { verdict: 'duplicate' } });
-  expect(await engine.value('select output from pipeline.attempts')).toEqual({ message_id: '<mail-1>' });
+  expect(await engine.value('select output from millrace.attempts')).toEqual({ message_id: '<mail-1>' });
 });
 
 test('a mail whose deadline has passed is not sent a second time by the retry', async ({ engine }) => {

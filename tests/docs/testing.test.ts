@@ -32,6 +32,6 @@ test('its clock stands still until it is set', async ({ engine }) => {
   const [, sql = ''] = /^```sql\n(.*?)^```/ms.exec(text) ?? [];
   await engine.sql.query('drop table public.test_clock');
   await engine.sql.query(sql);
-  expect(await engine.value('select pipeline.now() = c.at from public.test_clock c')).toBe(true);
-  expect(await engine.value(`select pipeline.now() > now() + interval '59 minutes'`)).toBe(true);
+  expect(await engine.value('select millrace.now() = c.at from public.test_clock c')).toBe(true);
+  expect(await engine.value(`select millrace.now() > now() + interval '59 minutes'`)).toBe(true);
 });

@@ -48,7 +48,7 @@ test('20 of any, 10 in a row and all: each stage begins at its threshold, once',
     { stage: 'opening', state: 'queued' },
     { stage: 'index', state: 'queued' },
   ]);
-  const begun = `select count(*)::int from pipeline.timeline($1) where stage <> 'split'`;
+  const begun = `select count(*)::int from millrace.timeline($1) where stage <> 'split'`;
   await finish(engine, page.exported('cards'), 'file');
   expect(await engine.value(begun, [run])).toBe(3);
 });
@@ -64,7 +64,7 @@ test('five cards satisfy a threshold of 20 and one of 10, once all are read', as
 test('a person can start a stage without waiting for its threshold', async ({ engine }) => {
   const page = await open(engine);
   const { run } = await splitCatalogue(engine, page, 2);
-  await page.run(engine, 'select pipeline.start_stage', { 42: run });
+  await page.run(engine, 'select millrace.start_stage', { 42: run });
   expect(await states(engine, run)).toMatchObject({ sample: 'queued', opening: 'pending' });
 });
 

@@ -16,13 +16,13 @@ type Holder = Pick<Claimed, 'attempt' | 'token'>;
 
 async function checkpoint(worker: Worker, item: Holder, turns: unknown, client = worker.client): Promise<Row> {
   const values = [worker.id, item.attempt, item.token, JSON.stringify(turns)];
-  const { rows } = await client.query('select public.pipeline_checkpoint($1, $2, $3, $4) as answer', values);
+  const { rows } = await client.query('select public.millrace_checkpoint($1, $2, $3, $4) as answer', values);
   return rows[0].answer;
 }
 
 async function turnsOf(worker: Worker, item: Holder): Promise<Row & { turns: Row[] }> {
   const values = [worker.id, item.attempt, item.token];
-  const { rows } = await worker.client.query('select public.pipeline_turns($1, $2, $3) as answer', values);
+  const { rows } = await worker.client.query('select public.millrace_turns($1, $2, $3) as answer', values);
   return rows[0].answer;
 }
 
@@ -36,7 +36,7 @@ async function claimed(engine: Engine, agent: Row | undefined = {}, options: Row
 
 const atOnce = { retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [0] } } };
 const texts = (turns: Row[]) => turns.map((turn) => JSON.stringify(turn.content).match(/(turn|output) \d+/)?.[0]);
-const kept = (engine: Engine) => engine.value<number>('select count(*)::int from pipeline.turns');
+const kept = (engine: Engine) => engine.value<number>('select count(*)::int from millrace.turns');
 
 describe('a checkpoint', () => {
   test('adds turns in order, and they come back with the limits of the stage', async ({ engine }) => {
@@ -79,9 +79,9 @@ describe('a checkpoint', () => {
     await engine.advance('50 seconds');
     await checkpoint(worker, item, [modelTurn(1)]);
     await engine.advance('50 seconds');
-    expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 0 });
+    expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 0 });
     expect(
-      await engine.value('select heartbeat_at = pipeline.now() - interval $$50 seconds$$ from pipeline.workers'),
+      await engine.value('select heartbeat_at = millrace.now() - interval $$50 seconds$$ from millrace.workers'),
     ).toBe(true);
     expect(await worker.report(completed(item))).toEqual(['accepted']);
   });
@@ -134,10 +134,10 @@ describe('without the current token', () => {
     ['deleted', 'there is no such attempt: its entity or its run was deleted'],
   ] as const)('a worker whose attempt was %s hears why', async ([how, reason], { engine }) => {
     const { id, worker, item } = await claimed(engine);
-    if (how === 'cancelled') await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    if (how === 'cancelled') await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
     if (how === 'swept') {
       await engine.advance('61 seconds');
-      await engine.value('select pipeline.sweep()');
+      await engine.value('select millrace.sweep()');
     }
     if (how === 'released') await worker.report(released(item));
     if (how === 'completed') await worker.report(completed(item));
@@ -151,7 +151,7 @@ describe('without the current token', () => {
     const { worker, item } = await claimed(engine);
     await engine.advance('2 hours');
     expect(await checkpoint(worker, item, [modelTurn(1)])).toMatchObject({ status: 'accepted' });
-    expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 0 });
+    expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 0 });
   });
 });
 
@@ -176,7 +176,7 @@ describe('locks', () => {
     expect(await checkpoint(worker, item, [modelTurn(1)])).toMatchObject({ status: 'busy' });
     await user.query('rollback');
     await engine.advance('50 seconds');
-    expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 0 });
+    expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 0 });
     expect(await checkpoint(worker, item, [modelTurn(1)])).toMatchObject({ status: 'accepted' });
   });
 
@@ -212,7 +212,7 @@ describe('a passage', () => {
     expect(await turnsOf(worker, second)).toMatchObject({ passage: 1 });
     expect(await checkpoint(worker, second, [modelTurn(3)])).toEqual({ status: 'accepted', next_seq: 4 });
     await engine.advance('61 seconds');
-    await engine.value('select pipeline.sweep()');
+    await engine.value('select millrace.sweep()');
     await engine.advance('1 hour');
     const third = await (await Worker.of(engine, 'think')).takeOne();
     const { turns } = await turnsOf(worker, third);
@@ -227,7 +227,7 @@ describe('a passage', () => {
     const again = await worker.takeOne();
     expect(await turnsOf(worker, again)).toMatchObject({ passage: 2, turns: [] });
     expect(await checkpoint(worker, again, [modelTurn(1, 'turn 50')])).toMatchObject({ status: 'accepted' });
-    expect(await engine.rows('select passage, seq from pipeline.turns order by 1')).toEqual([
+    expect(await engine.rows('select passage, seq from millrace.turns order by 1')).toEqual([
       { passage: 1, seq: 1 },
       { passage: 2, seq: 1 },
     ]);
@@ -237,7 +237,7 @@ describe('a passage', () => {
     const { id, worker, item } = await claimed(engine);
     await checkpoint(worker, item, [modelTurn(1)]);
     await worker.report(failed(item, { permanent: true }));
-    await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+    await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
     expect(await turnsOf(worker, await worker.takeOne())).toMatchObject({ passage: 2, turns: [] });
   });
 
@@ -281,7 +281,7 @@ describe('the conversation', () => {
     await checkpoint(worker, first, [modelTurn(1)]);
     await checkpoint(worker, second, [modelTurn(1)]);
     await worker.report(completed(first), released(second));
-    expect(await engine.rows('select attempt_id::int as attempt from pipeline.turns')).toEqual([
+    expect(await engine.rows('select attempt_id::int as attempt from millrace.turns')).toEqual([
       { attempt: second.attempt },
     ]);
   });
@@ -291,10 +291,10 @@ describe('the conversation', () => {
     await checkpoint(worker, item, [modelTurn(1)]);
     await worker.report(completed(item));
     await engine.advance('89 days');
-    await engine.value('select pipeline.prune()');
+    await engine.value('select millrace.prune()');
     expect(await kept(engine)).toBe(1);
     await engine.advance('2 days');
-    await engine.value('select pipeline.prune()');
+    await engine.value('select millrace.prune()');
     expect(await kept(engine)).toBe(0);
   });
 
@@ -319,7 +319,7 @@ describe('the conversation', () => {
     const failure = { ...toolTurn(4, 'no such page'), content: { name: 'look', output: 'no such page', failed: true } };
     await checkpoint(worker, item, [first, toolTurn(2), modelTurn(3, 'Here it is.'), failure]);
     const log = await engine.rows(
-      'select pipeline, stage, entity_id, passage, seq, kind, what, tool, arguments, output, tokens::int, cost_usd::float8, asked, at from pipeline.agent_log',
+      'select pipeline, stage, entity_id, passage, seq, kind, what, tool, arguments, output, tokens::int, cost_usd::float8, asked, at from millrace.agent_log',
     );
     const common = { pipeline: 'flow', stage: 'think', entity_id: id, passage: 1, at: await engine.now() };
     const model = { ...common, kind: 'model', tokens: 120, cost_usd: 0.5 };
@@ -332,7 +332,7 @@ describe('the conversation', () => {
     ]);
     expect(
       await engine.rows(
-        'select turns::int, tool_calls::int, input_tokens::int, output_tokens::int, cost_usd::float8, attempts::int from pipeline.agent_passages',
+        'select turns::int, tool_calls::int, input_tokens::int, output_tokens::int, cost_usd::float8, attempts::int from millrace.agent_passages',
       ),
     ).toEqual([{ turns: 2, tool_calls: 2, input_tokens: 200, output_tokens: 40, cost_usd: 1, attempts: 1 }]);
   });
@@ -359,7 +359,7 @@ describe('what is malformed is refused by name', () => {
   ] as const)('%#: %s', async ([turns, message], { engine }) => {
     const { worker, item } = await claimed(engine);
     const values = [worker.id, item.attempt, item.token, turns === null ? null : JSON.stringify(turns)];
-    const statement = 'select public.pipeline_checkpoint($1, $2, $3, $4)';
+    const statement = 'select public.millrace_checkpoint($1, $2, $3, $4)';
     expect(await engine.refusal(statement, values, worker.client)).toMatchObject({
       code: 'MR002',
       message: expect.stringMatching(message),

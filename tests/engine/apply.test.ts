@@ -69,7 +69,7 @@ test('one row of fifty for which apply raises fails alone with the SQL error; th
   expect(items.filter((item) => item.verdict === 'accepted')).toHaveLength(49);
   expect(items[33]).toMatchObject({ verdict: 'rejected', reason: 'a bad word' });
   expect(await engine.value('select count(*)::int from public.notes')).toBe(49);
-  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(49);
+  expect(await engine.value('select count(output)::int from millrace.attempts')).toBe(49);
   expect(await engine.attempts(ids[33])).toEqual(['one 1 failed', 'one 2 queued']);
   expect(await engine.item(ids[33])).toMatchObject({
     one_status: 'queued',
@@ -85,7 +85,7 @@ test('a constraint that apply violates fails for good; any other SQL error is tr
   const batch = await worker.take();
   await worker.complete(batch.map((item, place) => completed(item, place === 0 ? 'null' : 'bad')));
   expect(await engine.attempts(violating)).toEqual(['one 1 failed']);
-  expect(await engine.rows('select entity_id, error_code from pipeline.dead_letters')).toEqual([
+  expect(await engine.rows('select entity_id, error_code from millrace.dead_letters')).toEqual([
     { entity_id: violating, error_code: 'sql_23502' },
   ]);
   expect(await engine.attempts(raising)).toEqual(['one 1 failed', 'one 2 queued']);
@@ -138,7 +138,7 @@ test('a user’s constraint on the row that refuses one result fails that attemp
     one_error: 'the database refused to record this (sql_23514) (attempt 5)',
   });
   // Operators, whom the attempt's number leads there, read the whole of it.
-  const told = await engine.rows('select attempt_id, error_message from pipeline.dead_letters');
+  const told = await engine.rows('select attempt_id, error_message from millrace.dead_letters');
   expect(told).toEqual([{ attempt_id: '5', error_message: expect.stringMatching(/check constraint "modest"/) }]);
 });
 

@@ -82,17 +82,17 @@ test('the status of a book names the stage that failed, not one that was cancell
 
 test('a book whose last stage somebody skipped is over, without a document', async () => {
   const book = await engine.value(insert, [own, 'a book', `${own}/book.txt`]);
-  const run = await engine.value(`select pipeline.start('books', $1)`, [book]);
+  const run = await engine.value(`select millrace.start('books', $1)`, [book]);
   const stages = ['split', 'metadata', 'toc', 'page_numbers', 'headings', 'structure', 'review', 'assemble'];
-  const open = 'select status from pipeline.runs where id = $1';
+  const open = 'select status from millrace.runs where id = $1';
   for (const stage of stages) {
     if (
-      (await engine.value('select pipeline.state_of($1, s.id) from pipeline.stages s where s.name = $2', [
+      (await engine.value('select millrace.state_of($1, s.id) from millrace.stages s where s.name = $2', [
         run,
         stage,
       ])) !== 'skipped'
     )
-      await engine.sql.query('select pipeline.skip($1, $2)', [run, stage]);
+      await engine.sql.query('select millrace.skip($1, $2)', [run, stage]);
   }
   expect(await engine.value(open, [run])).toBe('completed');
   expect(

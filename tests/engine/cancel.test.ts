@@ -10,7 +10,7 @@ test('cancelling ends the run, its live attempts and their leases; what was comp
   await runStage(engine, 'one');
   const worker = await Worker.of(engine, 'two');
   const held = await worker.takeOne();
-  await engine.sql.query('select pipeline.cancel($1)', [held.run]);
+  await engine.sql.query('select millrace.cancel($1)', [held.run]);
   expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled']);
   expect(await engine.run(id)).toMatchObject({ status: 'cancelled' });
   expect(await worker.renew([held])).toEqual({ renewed: 0, lost: [held.attempt] });
@@ -22,7 +22,7 @@ test('cancelling ends the run, its live attempts and their leases; what was comp
   expect((await worker.complete([completed(held)])).items).toMatchObject([
     { verdict: 'stale', reason: 'the attempt was cancelled' },
   ]);
-  expect(await engine.rows('select * from pipeline.claims')).toEqual([]);
+  expect(await engine.rows('select * from millrace.claims')).toEqual([]);
 });
 
 test('cancelling one run of a claimed batch leaves the others to their worker', async ({ engine }) => {
@@ -30,10 +30,10 @@ test('cancelling one run of a claimed batch leaves the others to their worker', 
   await engine.queued('one', 3);
   const worker = await Worker.of(engine, 'one');
   const batch = await worker.take();
-  await engine.sql.query('select pipeline.cancel($1)', [batch[1]?.run]);
+  await engine.sql.query('select millrace.cancel($1)', [batch[1]?.run]);
   expect(await worker.renew(batch)).toEqual({ renewed: 2, lost: [batch[1]?.attempt] });
   expect(await worker.report(...batch.map((item) => completed(item)))).toEqual(['accepted', 'stale', 'accepted']);
-  expect(await engine.rows('select * from pipeline.claims')).toEqual([]);
+  expect(await engine.rows('select * from millrace.claims')).toEqual([]);
 });
 
 test('a job whose run was cancelled comes back stale, and a retry in backoff is cancelled with it', async ({
@@ -46,11 +46,11 @@ test('a job whose run was cancelled comes back stale, and a retry in backoff is 
   if (!first || !second) throw new Error('nothing claimed');
   await worker.report(waiting(first, 'job-1'), failed(second));
   for (const id of [jobbing, backing])
-    await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   const end = { submission: first.submission, service: 'scraper', job_id: 'job-1', outcome: 'completed', result: 1 };
   expect((await resume(engine, [end])).items).toMatchObject([{ verdict: 'stale' }]);
   await engine.advance('1 day');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await worker.take()).toEqual([]);
   expect(await engine.attempts(backing)).toEqual(['one 1 failed', 'one 2 cancelled']);
 });
@@ -58,16 +58,16 @@ test('a job whose run was cancelled comes back stale, and a retry in backoff is 
 test('a cancelled run is no dead letter and counts as no failure', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   const [id] = await engine.queued('one');
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
-  expect(await engine.rows('select * from pipeline.dead_letters')).toEqual([]);
-  expect(await engine.value(`select failed::int from pipeline.stage_health where pipeline = 'flow'`)).toBe(0);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
+  expect(await engine.rows('select * from millrace.dead_letters')).toEqual([]);
+  expect(await engine.value(`select failed::int from millrace.stage_health where pipeline = 'flow'`)).toBe(0);
 });
 
 test('only a running run can be cancelled: the error says what it is', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');
-  const refusal = (run: unknown) => engine.refusal('select pipeline.cancel($1)', [run]);
+  const refusal = (run: unknown) => engine.refusal('select millrace.cancel($1)', [run]);
   expect(await refusal((await engine.run(id)).id)).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/it is completed/),
@@ -80,7 +80,7 @@ test('after a cancel the entity may be queued anew, and the new run ends', async
   await engine.pipeline(chain(['one', 'two']));
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   await engine.queue('two', [id ?? '']);
   expect(await runStage(engine, 'two')).toHaveLength(1);
   expect((await engine.run(id)).status).toBe('completed');

@@ -13,7 +13,7 @@ afterAll(() => database.drop());
 
 // Names of what breaks a rule; `of` are the engine's functions.
 const of = `(select p.*, p.oid::regprocedure::text as name from pg_proc p
-  where p.pronamespace = 'pipeline'::regnamespace or (p.pronamespace = 'public'::regnamespace and p.proname like 'pipeline\\_%')) f`;
+  where p.pronamespace = 'millrace'::regnamespace or (p.pronamespace = 'public'::regnamespace and p.proname like 'millrace\\_%')) f`;
 const names = async (query: string) => (await owner.query<{ name: string }>(query)).rows.map((row) => row.name);
 
 it('the rules below look at all functions of the engine', async () => {
@@ -32,11 +32,11 @@ it('every function, table, view and type has a comment', async () => {
   expect(await names(`select f.name from ${of} where obj_description(f.oid, 'pg_proc') is null`)).toEqual([]);
   expect(
     await names(`select c.oid::regclass::text as name from pg_class c
-      where c.relnamespace = 'pipeline'::regnamespace and c.relkind in ('r', 'v') and obj_description(c.oid, 'pg_class') is null`),
+      where c.relnamespace = 'millrace'::regnamespace and c.relkind in ('r', 'v') and obj_description(c.oid, 'pg_class') is null`),
   ).toEqual([]);
   expect(
     await names(`select t.oid::regtype::text as name from pg_type t join pg_class c on c.oid = t.typrelid
-      where t.typnamespace = 'pipeline'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null
+      where t.typnamespace = 'millrace'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null
         and obj_description(c.oid, 'pg_class') is null`),
   ).toEqual([]);
 });
@@ -51,7 +51,7 @@ it('no function can be executed by public', async () => {
 it('a function that runs with its owner’s rights is a public one or a trigger; deciding runs with the decider’s', async () => {
   expect(
     await names(`select f.name from ${of}
-      where f.name <> 'pipeline_decide(bigint,jsonb)' and f.prosecdef <> (f.pronamespace = 'public'::regnamespace or (f.prorettype = 'trigger'::regtype))`),
+      where f.name <> 'millrace_decide(bigint,jsonb)' and f.prosecdef <> (f.pronamespace = 'public'::regnamespace or (f.prorettype = 'trigger'::regtype))`),
   ).toEqual([]);
 });
 
@@ -59,7 +59,7 @@ it('all of the engine belongs to postgres, and every constraint has a name of it
   expect(await names(`select f.name from ${of} where f.proowner <> 'postgres'::regrole`)).toEqual([]);
   expect(
     await names(`select c.conname as name from pg_constraint c
-      where c.connamespace = 'pipeline'::regnamespace and c.contype in ('c', 'f', 'u') and c.conname ~ '_(check|fkey|key)[0-9]+$'`),
+      where c.connamespace = 'millrace'::regnamespace and c.contype in ('c', 'f', 'u') and c.conname ~ '_(check|fkey|key)[0-9]+$'`),
   ).toEqual([]);
 });
 

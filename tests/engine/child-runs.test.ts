@@ -24,7 +24,7 @@ async function runOf(
   pipeline = 'index',
 ): Promise<Row & { id: string; status: string }> {
   const [run] = await engine.rows<Row & { id: string; status: string }>(
-    `select r.id, r.status, r.trace_id, r.fan_out_id, r.item_key from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    `select r.id, r.status, r.trace_id, r.fan_out_id, r.item_key from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
      where p.name = $2 and r.entity_id = $1 order by r.id desc limit 1`,
     [id, pipeline],
   );
@@ -80,7 +80,7 @@ test('a child whose stages are all skipped ends with its parent, by the sweep at
   await define(engine, {}, [{ name: 'find', when: '$.entity.label == "nobody"' }]);
   const [id] = await engine.queued('contents');
   expect((await runOf(engine, id)).status).toBe('completed');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.item(id)).toMatchObject({
     contents_status: 'completed',
     contents_result: { find: null },
@@ -125,19 +125,19 @@ test('a parent may go on without its child', async ({ engine }) => {
 
 test('a parent that is cancelled has its child cancelled by the sweep', async ({ engine }) => {
   const id = await started(engine);
-  await engine.sql.query('select pipeline.cancel($1)', [(await runOf(engine, id, 'flow')).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await runOf(engine, id, 'flow')).id]);
   expect((await runOf(engine, id)).status).toBe('running');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect((await runOf(engine, id)).status).toBe('cancelled');
   expect(await engine.statuses(id)).toMatchObject({ find: 'failed', contents: 'failed' });
 });
 
 test('a child that is cancelled fails its parent', async ({ engine }) => {
   const id = await started(engine);
-  await engine.sql.query('select pipeline.cancel($1)', [(await runOf(engine, id)).id]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.cancel($1)', [(await runOf(engine, id)).id]);
+  await engine.sql.query('select millrace.sweep()');
   expect((await runOf(engine, id, 'flow')).status).toBe('failed');
-  expect(await engine.value('select error_code from pipeline.dead_letters')).toBe('child_cancelled');
+  expect(await engine.value('select error_code from millrace.dead_letters')).toBe('child_cancelled');
 });
 
 test('the retry of the parent goes on in the same child run, where it failed', async ({ engine }) => {
@@ -145,9 +145,9 @@ test('the retry of the parent goes on in the same child run, where it failed', a
   await runStage(engine, 'find', 'index');
   await failStage(engine, 'link');
   await fold(engine);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const child = await runOf(engine, id);
-  await engine.sql.query('select pipeline.retry($1)', [(await runOf(engine, id, 'flow')).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await engine.statuses(id)).toEqual({
     find: 'completed',
     link: 'queued',
@@ -158,7 +158,7 @@ test('the retry of the parent goes on in the same child run, where it failed', a
   await runStage(engine, 'link', 'index');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
-  const parents = `select a.number, a.state, a.parent_id is not null as follows from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
+  const parents = `select a.number, a.state, a.parent_id is not null as follows from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
   expect(await engine.rows(parents)).toEqual([
     { number: 1, state: 'failed', follows: false },
     { number: 2, state: 'completed', follows: true },
@@ -171,10 +171,10 @@ test('the retry of a parent that was cancelled goes on, before and after the swe
   const id = await started(engine);
   for (const sweeps of [0, 1]) {
     const parent = (await runOf(engine, id, 'flow')).id;
-    await engine.sql.query('select pipeline.cancel($1)', [parent]);
-    if (sweeps) await engine.sql.query('select pipeline.sweep()');
-    await engine.sql.query('select pipeline.retry($1)', [parent]);
-    await engine.sql.query('select pipeline.sweep()');
+    await engine.sql.query('select millrace.cancel($1)', [parent]);
+    if (sweeps) await engine.sql.query('select millrace.sweep()');
+    await engine.sql.query('select millrace.retry($1)', [parent]);
+    await engine.sql.query('select millrace.sweep()');
     expect(await engine.statuses(id)).toMatchObject({ find: 'queued', contents: 'started' });
     await engine.expectSound();
   }
@@ -189,9 +189,9 @@ test('a child that failed is not retried alone once its parent has failed', asyn
   await failStage(engine, 'find');
   await fold(engine);
   const parent = await runOf(engine, id, 'flow');
-  expect(await engine.refusal('select pipeline.retry($1)', [(await runOf(engine, id)).id])).toMatchObject({
+  expect(await engine.refusal('select millrace.retry($1)', [(await runOf(engine, id)).id])).toMatchObject({
     code: 'MR004',
-    hint: expect.stringContaining(`pipeline.retry(${parent.id})`),
+    hint: expect.stringContaining(`millrace.retry(${parent.id})`),
   });
 });
 
@@ -199,10 +199,10 @@ test('a child that its row started anew since counts as the child when the paren
   const id = await started(engine);
   await failStage(engine, 'find');
   await fold(engine);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   await engine.queue('find', [id]);
   const later = await runOf(engine, id);
-  await engine.sql.query('select pipeline.retry($1)', [(await runOf(engine, id, 'flow')).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await runOf(engine, id)).toMatchObject({ id: later.id, item_key: '1' });
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
@@ -233,7 +233,7 @@ test('a stage that starts over while its child still runs begins another, and th
   await runStage(engine, 'find', 'index');
   const former = await runOf(engine, id);
   await engine.queue('contents', [id]);
-  expect(await engine.value('select status from pipeline.runs where id = $1', [former.id])).toBe('cancelled');
+  expect(await engine.value('select status from millrace.runs where id = $1', [former.id])).toBe('cancelled');
   expect(await engine.statuses(id)).toEqual({
     find: 'queued',
     link: 'pending',
@@ -256,13 +256,13 @@ test('a row whose child pipeline runs by itself already fails the stage, and the
     contents_status: 'failed',
     contents_error: expect.stringContaining('live run of pipeline index that was started by itself'),
   });
-  expect(await engine.value('select error_code from pipeline.dead_letters')).toBe('child_running');
+  expect(await engine.value('select error_code from millrace.dead_letters')).toBe('child_running');
   expect(await engine.statuses(id)).toMatchObject({ find: 'queued' });
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await engine.sql.query('select pipeline.retry($1)', [(await runOf(engine, id, 'flow')).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await engine.statuses(id)).toMatchObject({ find: 'queued', contents: 'started' });
-  const parents = `select a.number, a.parent_id is not null as follows from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
+  const parents = `select a.number, a.parent_id is not null as follows from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
   expect(await engine.rows(parents)).toEqual([
     { number: 1, follows: false },
     { number: 2, follows: true },
@@ -281,7 +281,7 @@ test('child runs nest: the innermost ends, and each fold names the next one out'
   );
   await engine.pipeline([contents(), { name: 'publish', needs: ['contents'] }]);
   const [id] = await engine.queued('contents');
-  expect(await engine.value('select count(distinct trace_id)::int from pipeline.runs')).toBe(1);
+  expect(await engine.value('select count(distinct trace_id)::int from millrace.runs')).toBe(1);
   await runStage(engine, 'look', 'pattern');
   await fold(engine);
   expect(await engine.statuses(id)).toMatchObject({ find: 'completed', link: 'queued', contents: 'started' });
@@ -299,7 +299,7 @@ test('a failure passes out through every level, one fold after the other, and a 
   const [id] = await engine.queued('contents');
   await fold(engine);
   await failStage(engine, 'look', 'pattern');
-  let next = (await engine.rows<{ id: string }>('select fan_out_id as id from pipeline.tallies')).map((row) =>
+  let next = (await engine.rows<{ id: string }>('select fan_out_id as id from millrace.tallies')).map((row) =>
     Number(row.id),
   );
   for (let level = 0; level < 2; level += 1) {
@@ -307,8 +307,8 @@ test('a failure passes out through every level, one fold after the other, and a 
     next = (await fold(engine, next)).fold;
   }
   expect(await engine.statuses(id)).toEqual({ look: 'failed', find: 'failed', contents: 'failed' });
-  await engine.sql.query('select pipeline.sweep()');
-  await engine.sql.query('select pipeline.retry($1)', [(await runOf(engine, id, 'flow')).id]);
+  await engine.sql.query('select millrace.sweep()');
+  await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await engine.statuses(id)).toEqual({ look: 'queued', find: 'started', contents: 'started' });
   await runStage(engine, 'look', 'pattern');
   for (let level = 0; level < 2; level += 1) await fold(engine);
@@ -318,7 +318,7 @@ test('a failure passes out through every level, one fold after the other, and a 
 test('a row that is deleted takes its run and its child run with it', async ({ engine }) => {
   const id = await started(engine);
   await engine.sql.query('delete from public.items where id = $1', [id]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   for (const table of ['runs', 'attempts', 'tallies', 'fan_outs'])
     expect(await engine.rows(`select * from pipeline.${table}`)).toEqual([]);
 });
@@ -329,7 +329,7 @@ test('a completion that begins a child run never waits for a user, though its ow
   await engine.pipeline(chain(['find', 'link']), {}, 'index');
   await engine.pipeline([{ name: 'scan' }, contents({ needs: ['scan'] })], { projection: 'none' });
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   const worker = await Worker.of(engine, 'scan');
   const item = await worker.takeOne();
   const user = await openTransaction(engine);
@@ -345,10 +345,10 @@ test('a cancel of the parent and the end of its child take turns', async ({ engi
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
   const folding = await openTransaction(engine);
-  const fanOut = await engine.value('select id from pipeline.fan_outs');
-  await folding.query('select pipeline.fold($1)', [fanOut]);
+  const fanOut = await engine.value('select id from millrace.fan_outs');
+  await folding.query('select millrace.fold($1)', [fanOut]);
   const person = await engine.database.connect();
-  const cancel = person.query('select pipeline.cancel($1)', [(await runOf(engine, id, 'flow')).id]);
+  const cancel = person.query('select millrace.cancel($1)', [(await runOf(engine, id, 'flow')).id]);
   await untilBlocked(engine, person);
   await folding.query('commit');
   await cancel;
@@ -421,7 +421,7 @@ test('a run whose row another pipeline has run the same child on since begins a 
   const parent = await runOf(engine, id, 'flow');
   expect(parent.status).toBe('failed');
   await engine.queue('other', [id as string]);
-  const retry = () => engine.sql.query('select pipeline.retry($1)', [parent.id]);
+  const retry = () => engine.sql.query('select millrace.retry($1)', [parent.id]);
   await retry();
   expect(await engine.item(id)).toMatchObject({
     contents_status: 'failed',

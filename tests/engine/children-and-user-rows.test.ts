@@ -44,16 +44,16 @@ async function holdInserts(engine: Engine, table: string): Promise<pg.Client> {
 }
 
 const logged = (engine: Engine, code: string) =>
-  engine.value<number>('select count(*)::int from pipeline.log where code = $1', [code]);
+  engine.value<number>('select count(*)::int from millrace.log where code = $1', [code]);
 
 test('one child whose row refuses to be shown as cancelled is reported, and all else recovers', async ({ engine }) => {
   const { atlas, fanOut } = await waitingAtlas(engine, 3);
   await refuse(engine, 'public.items', `new.scan_error = 'cancelled' and new.number = '2'`);
   await engine.pipeline(chain(['other']), { table: 'public.others' }, 'others');
   await engine.sql.query(`insert into public.others (label) values ('x')`);
-  await engine.sql.query(`select pipeline.start('others', '1')`);
+  await engine.sql.query(`select millrace.start('others', '1')`);
   await (await Worker.of(engine, 'other', 'others')).takeOne();
-  await engine.sql.query('select pipeline.cancel($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await atlasRun(engine, atlas)).id]);
   await engine.advance('1 hour');
   expect(await sweep(engine)).toMatchObject({ leases: 1 });
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 3 });
@@ -64,7 +64,7 @@ test('one child whose row refuses to be shown as cancelled is reported, and all 
   ]);
   expect(await logged(engine, 'projection_failed')).toBe(1);
   // The row goes on showing what nobody does: the invariants name it until somebody corrects it.
-  expect(await engine.rows('select rule from pipeline.check_invariants()')).toEqual([
+  expect(await engine.rows('select rule from millrace.check_invariants()')).toEqual([
     { rule: 'a row that shows queued or started has a live run' },
   ]);
   await engine.sql.query(`update public.items set scan_status = 'pending' where number = '2'`);
@@ -125,7 +125,7 @@ test('without a projection too, an apply function’s rows that refer to the ent
     $$ insert into public.notes (item) select (r ->> 'entity_id')::bigint from jsonb_array_elements(p) r $$`);
   await engine.define({ ...definition, stages: [{ name: 'a', apply: 'public.keep' }] });
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   const worker = await Worker.of(engine, 'a');
   const item = await worker.takeOne();
   const brake = await holdInserts(engine, 'public.notes');
@@ -144,7 +144,7 @@ test.for([
   [
     'retries',
     'failed',
-    `select pipeline.retry(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    `select millrace.retry(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
   ],
 ] as const)(
   'neither sweep nor fold waits for a user who %s a parent that has %s',
@@ -159,7 +159,7 @@ test.for([
     // A session that waits would be ended by its lock timeout, and its call fail.
     const cron = await engine.database.connect();
     await cron.query(`set lock_timeout = '2s'`);
-    await cron.query('select pipeline.sweep()');
+    await cron.query('select millrace.sweep()');
     const worker = await engine.database.connect('service_role');
     await worker.query(`set lock_timeout = '2s'`);
     expect(await fold(engine, [fanOut], worker)).toMatchObject({ busy: [fanOut] });
@@ -169,6 +169,6 @@ test.for([
     // The first cancels what a failed parent has left under way, the second adds that up.
     await sweep(engine);
     await sweep(engine);
-    expect(await engine.value('select count(*)::int from pipeline.tallies where fan_out_id = $1', [fanOut])).toBe(0);
+    expect(await engine.value('select count(*)::int from millrace.tallies where fan_out_id = $1', [fanOut])).toBe(0);
   },
 );

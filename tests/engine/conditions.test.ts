@@ -50,7 +50,7 @@ test("a condition reads the entity's own columns, but not the engine's", async (
     { name: 'second', when: 'exists($.entity ? (@.first_status != ""))' },
   ]);
   const [one, two] = await engine.insert(2);
-  for (const id of [one, two]) await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  for (const id of [one, two]) await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   expect(await engine.statuses(one)).toEqual({ first: 'queued', second: 'skipped' });
   expect((await engine.run(two)).status).toBe('completed');
 });
@@ -67,7 +67,7 @@ test('a skipped stage shows as skipped, with no result, and says why in the time
     index_completed_at: await engine.now(),
     print_status: 'queued',
   });
-  const timeline = 'select stage, state, error_code, error_message from pipeline.timeline($1)';
+  const timeline = 'select stage, state, error_code, error_message from millrace.timeline($1)';
   expect(await engine.rows(timeline, [(await engine.run(id)).id])).toMatchObject([
     { stage: 'count', state: 'completed' },
     { stage: 'index', state: 'skipped', error_code: 'skipped', error_message: 'its condition does not hold' },
@@ -145,7 +145,7 @@ test('skip_dependents: all that depends on the stage is skipped, to the end of t
     'ship 1 skipped',
   ]);
   expect((await engine.run(id)).status).toBe('completed');
-  const why = `select distinct error_message from pipeline.timeline($1) where stage in ('print', 'ship')`;
+  const why = `select distinct error_message from millrace.timeline($1) where stage in ('print', 'ship')`;
   expect(await engine.rows(why, [(await engine.run(id)).id])).toEqual([
     { error_message: 'a stage it depends on was skipped' },
   ]);
@@ -193,7 +193,7 @@ test('a run of which every stage is skipped is completed when it is started', as
   const [one, two] = await engine.queued('count', 2);
   expect((await engine.run(one)).status).toBe('completed');
   expect(await engine.statuses(two)).toEqual({ count: 'skipped', index: 'skipped', print: 'skipped' });
-  const again = await engine.value(`select pipeline.start('flow', $1, null, 5)`, [one]);
+  const again = await engine.value(`select millrace.start('flow', $1, null, 5)`, [one]);
   expect(await engine.run(one)).toMatchObject({ id: again, status: 'completed' });
 });
 
@@ -204,7 +204,7 @@ test('several first stages begin each under its own condition', async ({ engine 
     { name: 'last', needs: ['left', 'right'] },
   ]);
   const ids = await engine.insert(3);
-  for (const id of ids) await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  for (const id of ids) await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   expect(await engine.statuses(ids[0])).toEqual({ left: 'queued', right: 'skipped', last: 'pending' });
   expect(await engine.statuses(ids[1])).toEqual({ left: 'skipped', right: 'queued', last: 'pending' });
   expect(await engine.statuses(ids[2])).toEqual({ left: 'skipped', right: 'skipped', last: 'queued' });

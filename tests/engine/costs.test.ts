@@ -23,9 +23,9 @@ async function work(
 }
 
 const costOf = (engine: Engine, run: unknown) =>
-  engine.value<number | null>('select pipeline.cost_of($1)::float8', [run]);
+  engine.value<number | null>('select millrace.cost_of($1)::float8', [run]);
 const stageCosts = (engine: Engine, run: unknown) =>
-  engine.rows('select stage, attempts, cost_usd::float8 from pipeline.stage_costs($1)', [run]);
+  engine.rows('select stage, attempts, cost_usd::float8 from millrace.stage_costs($1)', [run]);
 
 test('a run costs what its attempts cost, failed ones too', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two', 'three']));
@@ -90,13 +90,13 @@ test('children are counted to the stage they are for, however deep', async ({ en
   await spawner.wait();
   await work(engine, 'scan', 1, 'sheets');
   await work(engine, 'ink', 0.5, 'inks');
-  const run = await engine.value('select id from pipeline.runs where fan_out_id is null and entity_id = $1', [atlas]);
+  const run = await engine.value('select id from millrace.runs where fan_out_id is null and entity_id = $1', [atlas]);
   expect(await costOf(engine, run)).toBe(14.5);
   expect(await stageCosts(engine, run)).toEqual([
     { stage: 'split', attempts: 1, cost_usd: 4.5 },
     { stage: 'publish', attempts: 1, cost_usd: 10 },
   ]);
-  const sheet = await engine.value('select min(id) from pipeline.runs where fan_out_id = $1', [spawner.fanOut]);
+  const sheet = await engine.value('select min(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
   expect(await stageCosts(engine, sheet)).toEqual([
     { stage: 'scan', attempts: 1, cost_usd: 1 },
     { stage: 'print', attempts: 1, cost_usd: 0.5 },
@@ -112,18 +112,18 @@ test('a child that starts anew by itself adds to what its parent has paid for it
   await spawner.spawn(numbers(1, 1), true);
   await spawner.wait();
   await work(engine, 'scan', 1, 'sheets');
-  const sheet = await engine.value<string>('select entity_id from pipeline.runs where fan_out_id = $1', [
+  const sheet = await engine.value<string>('select entity_id from millrace.runs where fan_out_id = $1', [
     spawner.fanOut,
   ]);
   await work(engine, 'blend', undefined, 'sheets');
   await engine.queue('scan', [sheet]);
   await work(engine, 'scan', 2, 'sheets');
   const run = await engine.value(
-    `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
     [atlas],
   );
   expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 3 }, { stage: 'publish' }]);
-  const newest = await engine.value('select max(id) from pipeline.runs where fan_out_id = $1', [spawner.fanOut]);
+  const newest = await engine.value('select max(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
   expect(await costOf(engine, newest)).toBe(2);
 });
 
@@ -133,7 +133,7 @@ test('what children had cost that are deleted since, their parent has paid all t
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 3), true);
   await spawner.wait();
-  const sheets = (await engine.rows('select entity_id from pipeline.runs where fan_out_id = $1', [spawner.fanOut])).map(
+  const sheets = (await engine.rows('select entity_id from millrace.runs where fan_out_id = $1', [spawner.fanOut])).map(
     (row) => row.entity_id as string,
   );
   await work(engine, 'scan', 1, 'sheets');
@@ -141,7 +141,7 @@ test('what children had cost that are deleted since, their parent has paid all t
   await engine.queue('scan', sheets.slice(0, 1));
   await work(engine, 'scan', 2, 'sheets');
   const run = await engine.value(
-    `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
     [atlas],
   );
   const costs = async () => (await stageCosts(engine, run))[0];
@@ -152,14 +152,14 @@ test('what children had cost that are deleted since, their parent has paid all t
   await engine.sql.query('delete from public.items where id = any ($1)', [sheets.slice(2)]);
   expect(await costs()).toEqual(before);
   expect(
-    await engine.value('select sum(cost_usd)::float8 from pipeline.attempt_costs($1) where attempt_id = $2', [
+    await engine.value('select sum(cost_usd)::float8 from millrace.attempt_costs($1) where attempt_id = $2', [
       [run],
       spawner.item.attempt,
     ]),
   ).toBe(5);
   await engine.sql.query('delete from public.atlases where id = $1', [atlas]);
-  for (const _ of [1, 2]) await engine.sql.query('select pipeline.sweep()');
-  expect(await engine.rows('select * from pipeline.former_costs')).toEqual([]);
+  for (const _ of [1, 2]) await engine.sql.query('select millrace.sweep()');
+  expect(await engine.rows('select * from millrace.former_costs')).toEqual([]);
 });
 
 test('children that failed are paid for, though another parent has run their rows before the retry', async ({
@@ -178,19 +178,19 @@ test('children that failed are paid for, though another parent has run their row
   const worker = await Worker.of(engine, 'scan', 'sheets');
   const items = await worker.take();
   await worker.complete(items.map((item) => ({ ...failed(item, { permanent: true }), usage: { cost_usd: 1 } })));
-  await engine.sql.query('select public.pipeline_fold($1)', [[fanOut]]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select public.millrace_fold($1)', [[fanOut]]);
+  await engine.sql.query('select millrace.sweep()');
   await spawnAll();
   await work(engine, 'scan', 4, 'sheets');
   await work(engine, 'blend', undefined, 'sheets');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   // The workers so far are not heard of again.
   await engine.advance('16 seconds');
   const run = await engine.value<string>(
-    `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
     [atlas],
   );
-  await engine.sql.query('select pipeline.retry($1)', [run]);
+  await engine.sql.query('select millrace.retry($1)', [run]);
   await spawnAll();
   await work(engine, 'scan', 8, 'sheets');
   expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 18 }, { stage: 'publish' }]);
@@ -203,7 +203,7 @@ test('four times the children of a parent that stays are four times the work to 
   await work(engine, 'scan', 1, 'sheets');
   const remove = 'delete from public.items where atlas = $1';
   const [few = 0, many = 0] = await each(atlases, (atlas) => planRows(engine.database.superUrl, remove, [atlas]));
-  expect(await engine.rows('select cost_usd::int from pipeline.former_costs order by 1')).toEqual([
+  expect(await engine.rows('select cost_usd::int from millrace.former_costs order by 1')).toEqual([
     { cost_usd: 200 },
     { cost_usd: 800 },
   ]);
@@ -216,7 +216,7 @@ test('the report of a cut-over sets both ways side by side', async ({ engine }) 
   const report = () =>
     engine.rows(
       `select pipeline, way, runs::int, running::int, completed::int, failed::int, success_share::float8, median_seconds::float8,
-         p95_seconds::float8, cost_usd::float8, cost_per_run::float8 from pipeline.cut_over_report where pipeline = 'phases'`,
+         p95_seconds::float8, cost_usd::float8, cost_per_run::float8 from millrace.cut_over_report where pipeline = 'phases'`,
     );
   const none = { pipeline: 'phases', runs: 0, running: 0, completed: 0, failed: 0, success_share: null };
   const nothing = { median_seconds: null, p95_seconds: null, cost_usd: null, cost_per_run: null };
@@ -277,7 +277,7 @@ test('the report leaves out runs that began further on than the first stage', as
   await work(engine, 'second', 1, 'phases');
   expect(
     await engine.rows(
-      `select way, runs::int, cost_usd::float8 from pipeline.cut_over_report where pipeline = 'phases'`,
+      `select way, runs::int, cost_usd::float8 from millrace.cut_over_report where pipeline = 'phases'`,
     ),
   ).toEqual([
     { way: 'new', runs: 1, cost_usd: 2 },
@@ -291,11 +291,11 @@ test('the report of ten thousand runs takes seconds', { timeout: 120_000 }, asyn
   await engine.insert(10_000);
   await engine.sql.query(`update public.items set first_status = 'queued'`);
   await engine.sql.query(`
-    update pipeline.attempts set state = 'completed', queue_at = null, output = '{}', usage = '{"cost_usd": 0.25}';
-    update pipeline.runs set status = 'completed', finished_at = created_at + interval '5 seconds'`);
+    update millrace.attempts set state = 'completed', queue_at = null, output = '{}', usage = '{"cost_usd": 0.25}';
+    update millrace.runs set status = 'completed', finished_at = created_at + interval '5 seconds'`);
   await engine.sql.query(`set statement_timeout = '10s'`);
   const [row] = await engine.rows(
-    'select sum(runs)::int as runs, sum(cost_usd)::float8 as cost from pipeline.cut_over_report',
+    'select sum(runs)::int as runs, sum(cost_usd)::float8 as cost from millrace.cut_over_report',
   );
   expect(row).toEqual({ runs: 10_000, cost: 2500 });
   await engine.sql.query('reset statement_timeout');
@@ -330,7 +330,7 @@ test('a book costs what its pages and its table of contents cost as well', async
     `insert into public.books (account_id, title, source_path) values ($1::uuid, 'b', $1::text || '/b.txt') returning id`,
     [account],
   );
-  await engine.sql.query(`select pipeline.start('books', $1)`, [book]);
+  await engine.sql.query(`select millrace.start('books', $1)`, [book]);
   await spawnAll(
     engine,
     [1, 2].map((key) => ({ key: `${key}`, of: 2 })),

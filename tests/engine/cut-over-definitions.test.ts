@@ -4,7 +4,7 @@ import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { runStage } from '../support/worker.ts';
 
 const define = (engine: Engine, definition: unknown) =>
-  engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)]);
+  engine.refusal('select millrace.define($1)', [JSON.stringify(definition)]);
 
 /** Each breaks one rule about what may replace what, and names what is told of it. */
 const faults: Record<string, [(engine: Engine, given: CutOver) => Promise<unknown> | unknown, RegExp]> = {
@@ -122,7 +122,7 @@ test('the flag outlives a definition that is the same or another, and ends with 
   await engine.define({ ...phases, stages: chain(['first', 'second'], { batch_size: 3 }) });
   const flags = () =>
     engine.rows(
-      `select c.mode, c.share::float8, c.groups from pipeline.cut_overs c join pipeline.pipelines p on p.id = c.pipeline_id where p.name = 'phases'`,
+      `select c.mode, c.share::float8, c.groups from millrace.cut_overs c join millrace.pipelines p on p.id = c.pipeline_id where p.name = 'phases'`,
     );
   expect(await flags()).toEqual([{ mode: 'share', share: 0.25, groups: null }]);
   const { replaces, ...apart } = phases;
@@ -144,7 +144,7 @@ test('what the groups are cannot be unsaid while the flag names groups', async (
   });
   await turn(engine, 'off');
   await engine.define(without);
-  const refusal = await engine.refusal(`select pipeline.set_cut_over('phases', 'groups', p_groups => array['a'])`);
+  const refusal = await engine.refusal(`select millrace.set_cut_over('phases', 'groups', p_groups => array['a'])`);
   expect(refusal).toMatchObject({
     code: 'MR002',
     message: 'p_mode is groups, but pipeline phases does not say what its groups are',
@@ -194,7 +194,7 @@ const calls: [call: string, expected: Row][] = [
 
 test.for(calls)('set_cut_over(%s) is refused with the remedy', async ([call, expected], { engine }) => {
   await defineCutOver(engine);
-  const before = await engine.rows('select * from pipeline.cut_overs');
-  expect(await engine.refusal(`select pipeline.set_cut_over(${call})`)).toMatchObject(expected);
-  expect(await engine.rows('select * from pipeline.cut_overs')).toEqual(before);
+  const before = await engine.rows('select * from millrace.cut_overs');
+  expect(await engine.refusal(`select millrace.set_cut_over(${call})`)).toMatchObject(expected);
+  expect(await engine.rows('select * from millrace.cut_overs')).toEqual(before);
 });

@@ -3,26 +3,26 @@ import { defineCutOver, turn } from '../support/cut-over.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { completed, failed, Worker } from '../support/worker.ts';
 
-const both = `select n.entity_id from pipeline.runs n join pipeline.runs o on o.entity_id = n.entity_id and o.pipeline_id <> n.pipeline_id
+const both = `select n.entity_id from millrace.runs n join millrace.runs o on o.entity_id = n.entity_id and o.pipeline_id <> n.pipeline_id
   where n.status = 'running' and o.status = 'running'`;
 const pick = <T>(choices: T[]): T => choices[Math.floor(Math.random() * choices.length)] as T;
 
 /** What people do to a row and to the flag, whatever the other sessions are doing. */
 const calls = [
-  `select pipeline.start('phases', $1)`,
-  `select pipeline.start('phases', $1, p_restart => true)`,
-  `select pipeline.start('monolith', $1)`,
-  `select pipeline.start('monolith', $1, p_restart => true)`,
+  `select millrace.start('phases', $1)`,
+  `select millrace.start('phases', $1, p_restart => true)`,
+  `select millrace.start('monolith', $1)`,
+  `select millrace.start('monolith', $1, p_restart => true)`,
   `update public.items set first_status = 'queued' where id = $1`,
   `update public.items set whole_status = 'queued' where id = $1`,
   `with held as materialized (select i.id from public.items i where $1::bigint > 0 order by i.id for update)
    update public.items i set first_status = 'queued' from held where i.id = held.id`,
-  `select pipeline.retry(max(r.id)) from pipeline.runs r where r.entity_id = $1`,
-  `select pipeline.retry(min(r.id)) from pipeline.runs r where r.entity_id = $1`,
-  `select pipeline.reset(min(r.id)) from pipeline.runs r where r.entity_id = $1`,
-  `select pipeline.cancel(max(r.id)) from pipeline.runs r where r.entity_id = $1 and r.status = 'running'`,
-  `select pipeline.set_cut_over('phases', case when $1::bigint % 2 = 0 then 'on' else 'off' end)`,
-  `select pipeline.set_cut_over('phases', 'share', random()::numeric) from public.items where id = $1`,
+  `select millrace.retry(max(r.id)) from millrace.runs r where r.entity_id = $1`,
+  `select millrace.retry(min(r.id)) from millrace.runs r where r.entity_id = $1`,
+  `select millrace.reset(min(r.id)) from millrace.runs r where r.entity_id = $1`,
+  `select millrace.cancel(max(r.id)) from millrace.runs r where r.entity_id = $1 and r.status = 'running'`,
+  `select millrace.set_cut_over('phases', case when $1::bigint % 2 = 0 then 'on' else 'off' end)`,
+  `select millrace.set_cut_over('phases', 'share', random()::numeric) from public.items where id = $1`,
 ];
 
 /** Runs calls chosen at random; those that the engine refuses are part of the game, anything else fails the test. */
@@ -69,7 +69,7 @@ test('whatever several sessions start, retry, cancel and turn at once, no row is
   }
   await engine.expectSound();
   const ways = await engine.rows<{ runs: number }>(
-    `select runs::int from pipeline.cut_over_report where pipeline = 'phases'`,
+    `select runs::int from millrace.cut_over_report where pipeline = 'phases'`,
   );
   for (const { runs } of ways) expect(runs).toBeGreaterThan(0);
 });

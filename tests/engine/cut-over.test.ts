@@ -20,10 +20,10 @@ test('the setting decides until somebody sets the flag, Vault before the row', a
   await defineCutOver(engine);
   const [off] = await engine.queued('first');
   expect(await engine.statuses(off)).toEqual({ ...pending, whole: 'queued' });
-  await engine.sql.query(`update pipeline.settings set value = 'true' where name = 'use_new_pipeline'`);
+  await engine.sql.query(`update millrace.settings set value = 'true' where name = 'use_new_pipeline'`);
   const [on] = await engine.queued('first');
   expect(await engine.statuses(on)).toEqual({ ...pending, first: 'queued' });
-  await engine.sql.query(`select vault.create_secret('false', 'pipeline_use_new_pipeline')`);
+  await engine.sql.query(`select vault.create_secret('false', 'millrace_use_new_pipeline')`);
   const [vault] = await engine.queued('first');
   expect(await runs(engine, vault)).toEqual(['monolith running']);
   await turn(engine, 'on');
@@ -34,16 +34,16 @@ test('the setting decides until somebody sets the flag, Vault before the row', a
 
 test('a setting that is neither true nor false counts as false, and is told of', async ({ engine }) => {
   await defineCutOver(engine);
-  await engine.sql.query(`select vault.create_secret('yes', 'pipeline_use_new_pipeline')`);
+  await engine.sql.query(`select vault.create_secret('yes', 'millrace_use_new_pipeline')`);
   const [id] = await engine.queued('first');
   expect(await runs(engine, id)).toEqual(['monolith running']);
-  expect(await engine.rows('select code, message from pipeline.log where code like $1', ['use_new%'])).toEqual([
+  expect(await engine.rows('select code, message from millrace.log where code like $1', ['use_new%'])).toEqual([
     {
       code: 'use_new_pipeline_malformed',
       message: `use_new_pipeline is 'yes', but must be true or false: it counts as false`,
     },
   ]);
-  expect(await engine.rows(`select * from pipeline.doctor() where what like 'use_new%'`)).toEqual([
+  expect(await engine.rows(`select * from millrace.doctor() where what like 'use_new%'`)).toEqual([
     { what: 'use_new_pipeline is true or false', ok: false, detail: 'yes' },
   ]);
 });
@@ -68,12 +68,12 @@ test('by share: a row lies where it lies, and a share that grows only adds rows'
   for (const share of [0, 0.1, 0.5, 0.9, 1]) {
     await turn(engine, 'share', { share });
     await engine.sql.query(
-      'delete from pipeline.runs; delete from pipeline.attempts; delete from pipeline.run_metadata',
+      'delete from millrace.runs; delete from millrace.attempts; delete from millrace.run_metadata',
     );
     await engine.sql.query(`update public.items set first_status = 'pending', whole_status = 'pending'`);
     await engine.queue('first', ids);
     const rows = await engine.rows<{ id: string }>(
-      `select r.entity_id as id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'phases' order by 1`,
+      `select r.entity_id as id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'phases' order by 1`,
     );
     const now = rows.map((row) => row.id);
     expect(now).toEqual(expect.arrayContaining(before));
@@ -96,7 +96,7 @@ test('a thousand rows of one statement are parted at once, with one ring a funct
     { first_status: 'pending', whole_status: 'queued', many: true },
     { first_status: 'queued', whole_status: 'pending', many: true },
   ]);
-  expect(await engine.value('select count(distinct entity_id)::int from pipeline.runs')).toBe(1000);
+  expect(await engine.value('select count(distinct entity_id)::int from millrace.runs')).toBe(1000);
   expect((await rungStages(engine)).sort()).toEqual(['monolith.whole', 'phases.first']);
 });
 
@@ -107,7 +107,7 @@ test('a row that is inserted as queued, and start(), go the way of the flag', as
   const [id] = await engine.insert();
   for (const way of ['old', 'new'] as const) {
     await turn(engine, ways[way].mode);
-    const run = await engine.value(`select pipeline.start('phases', $1)`, [id]);
+    const run = await engine.value(`select millrace.start('phases', $1)`, [id]);
     expect(run).toBe((await engine.run(id)).id);
     expect(await engine.statuses(id)).toEqual({ ...pending, [ways[way].stage]: 'queued' });
     await finish(engine, way);
@@ -118,19 +118,19 @@ test('a row that is inserted as queued, and start(), go the way of the flag', as
 test('pipelines without a projection are parted as well', async ({ engine }) => {
   await defineCutOver(engine, 'none');
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('phases', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('phases', $1)`, [id]);
   await turn(engine, 'on');
-  await engine.sql.query(`select pipeline.start('phases', $1, p_restart => true)`, [id]);
+  await engine.sql.query(`select millrace.start('phases', $1, p_restart => true)`, [id]);
   expect(await engine.attempts(id)).toEqual(['whole 1 cancelled superseded', 'whole 2 queued']);
   await finish(engine, 'old');
-  await engine.sql.query(`select pipeline.start('phases', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('phases', $1)`, [id]);
   expect(await runs(engine, id)).toEqual(['monolith completed', 'phases running']);
 });
 
 test('start() returns the live run that the row has, whichever way the flag points by now', async ({ engine }) => {
   await defineCutOver(engine);
   const [id] = await engine.insert();
-  const start = (pipeline: string) => engine.value(`select pipeline.start('${pipeline}', $1)`, [id]);
+  const start = (pipeline: string) => engine.value(`select millrace.start('${pipeline}', $1)`, [id]);
   const old = await start('phases');
   await turn(engine, 'on');
   expect([await start('phases'), await start('monolith')]).toEqual([old, old]);
@@ -139,7 +139,7 @@ test('start() returns the live run that the row has, whichever way the flag poin
   const fresh = await start('phases');
   await turn(engine, 'off');
   expect(await start('phases')).toBe(fresh);
-  expect(await engine.refusal(`select pipeline.start('monolith', $1)`, [id])).toMatchObject({ code: 'MR005' });
+  expect(await engine.refusal(`select millrace.start('monolith', $1)`, [id])).toMatchObject({ code: 'MR005' });
   expect(await runs(engine, id)).toEqual(['monolith completed', 'phases running']);
 });
 
@@ -182,7 +182,7 @@ for (const way of ['old', 'new'] as const) {
       await moments[moment]?.(engine, way);
       await turn(engine, other);
       // Of a row that shows pending, as one of the old way does, a user can write queued again.
-      if (way === 'new') await engine.sql.query(`select pipeline.start('phases', $1, p_restart => true)`, [id]);
+      if (way === 'new') await engine.sql.query(`select millrace.start('phases', $1, p_restart => true)`, [id]);
       else await engine.queue('first', [id as string]);
       expect(await runs(engine, id)).toEqual([`${pipeline} running`]);
       expect(await engine.statuses(id)).toEqual({ ...pending, [stage]: 'queued' });
@@ -198,7 +198,7 @@ for (const way of ['old', 'new'] as const) {
       await turn(engine, mode);
       const [id] = await engine.queued('first');
       if (end === 'completed') await finish(engine, way);
-      else if (end === 'cancelled') await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+      else if (end === 'cancelled') await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
       else {
         const worker = await Worker.of(engine, stage, pipeline);
         await worker.report(failed(await worker.takeOne(), { permanent: true }));
@@ -239,10 +239,10 @@ for (const way of ['old', 'new'] as const) {
       const refusal = await engine.refusal(`select pipeline.${call}`, [run]);
       expect(refusal).toMatchObject({ code: 'MR004', message: expect.stringMatching(message) });
     }
-    const replay = 'select pipeline.replay($1, p_dry_run => false) as answer';
+    const replay = 'select millrace.replay($1, p_dry_run => false) as answer';
     expect(await engine.value(replay, [pipeline])).toEqual({ matched: 0, replayed: 0 });
     await finish(engine, way === 'old' ? 'new' : 'old');
-    expect((await engine.refusal('select pipeline.retry($1)', [run])).code).toBe('MR004');
+    expect((await engine.refusal('select millrace.retry($1)', [run])).code).toBe('MR004');
   });
 }
 
@@ -263,13 +263,13 @@ test('the old pipeline queued by hand goes the old way whatever the flag, but no
   const [busy, free, done] = await engine.insert(3);
   await engine.queue('first', [busy as string, done as string]);
   await runStage(engine, 'first', 'phases');
-  await engine.sql.query('select pipeline.cancel(r.id) from pipeline.runs r where r.entity_id = $1', [done]);
+  await engine.sql.query('select millrace.cancel(r.id) from millrace.runs r where r.entity_id = $1', [done]);
   await engine.queue('whole', [free as string, done as string]);
   expect(await engine.statuses(free)).toEqual({ ...pending, whole: 'queued' });
   expect(await engine.statuses(done)).toEqual({ ...pending, whole: 'queued' });
   for (const call of [
     `update public.items set whole_status = 'queued' where id = $1`,
-    `select pipeline.start('monolith', $1)`,
+    `select millrace.start('monolith', $1)`,
   ]) {
     expect(await engine.refusal(call, [busy])).toEqual({
       code: 'MR005',
@@ -278,9 +278,9 @@ test('the old pipeline queued by hand goes the old way whatever the flag, but no
     });
   }
   // What the hint says helps.
-  const { hint } = await engine.refusal(`select pipeline.start('monolith', $1)`, [busy]);
+  const { hint } = await engine.refusal(`select millrace.start('monolith', $1)`, [busy]);
   await engine.sql.query(`${hint?.slice(hint.indexOf('select'))}`);
-  await engine.sql.query(`select pipeline.start('monolith', $1)`, [busy]);
+  await engine.sql.query(`select millrace.start('monolith', $1)`, [busy]);
   expect(await runs(engine, busy)).toEqual(['phases cancelled', 'monolith running']);
 });
 
@@ -337,8 +337,8 @@ test('two sessions that start a row each way wait for one another, and one is re
   const one = await openTransaction(engine);
   const two = await engine.database.connect();
   await turn(engine, 'on');
-  await one.query(`select pipeline.start('phases', $1)`, [id]);
-  const refused = begin(engine.refusal(`select pipeline.start('monolith', $1)`, [id], two));
+  await one.query(`select millrace.start('phases', $1)`, [id]);
+  const refused = begin(engine.refusal(`select millrace.start('monolith', $1)`, [id], two));
   await untilBlocked(engine, two);
   await one.query('commit');
   expect(await refused).toMatchObject({ code: 'MR005' });
@@ -367,9 +367,9 @@ test('a retry of one way and a start of the other wait for one another', async (
   const { id: run } = await engine.run(id);
   await turn(engine, 'on');
   const one = await openTransaction(engine);
-  await one.query('select pipeline.retry($1)', [run]);
+  await one.query('select millrace.retry($1)', [run]);
   const two = await engine.database.connect();
-  const start = begin(two.query(`select pipeline.start('phases', $1)`, [id]));
+  const start = begin(two.query(`select millrace.start('phases', $1)`, [id]));
   await untilBlocked(engine, two);
   await one.query('commit');
   await start;
@@ -381,7 +381,7 @@ test('a report that comes late for a run whose row went the other way changes no
   const [id] = await engine.queued('first');
   const worker = await Worker.of(engine, 'whole', 'monolith');
   const item = await worker.takeOne();
-  await engine.sql.query('select pipeline.cancel($1)', [item.run]);
+  await engine.sql.query('select millrace.cancel($1)', [item.run]);
   await turn(engine, 'on');
   await engine.queue('first', [id as string]);
   expect(await worker.report(completed(item))).toEqual(['stale']);
@@ -393,10 +393,10 @@ test('check_invariants finds a row that is under way both ways', async ({ engine
   const [id] = await engine.queued('first');
   await engine.sql.query('begin');
   await engine.sql.query(
-    `select pipeline.ring(pipeline.queue_here(p.id, pipeline.first_stage(p.id), array[$1], '{}')) from pipeline.pipelines p where p.name = 'phases'`,
+    `select millrace.ring(millrace.queue_here(p.id, millrace.first_stage(p.id), array[$1], '{}')) from millrace.pipelines p where p.name = 'phases'`,
     [id],
   );
-  expect(await engine.rows('select rule, detail from pipeline.check_invariants()')).toEqual([
+  expect(await engine.rows('select rule, detail from millrace.check_invariants()')).toEqual([
     {
       rule: 'no entity is under way both in a pipeline and in the one that replaces it',
       detail: expect.stringMatching(/^entity 1, and run \d+ of the other$/),
@@ -408,7 +408,7 @@ test('check_invariants finds a row that is under way both ways', async ({ engine
 test('cut_over_way says which way a row would go, and why', async ({ engine }) => {
   await defineCutOver(engine);
   const [id] = await engine.insert();
-  const way = async () => (await engine.rows(`select way, why from pipeline.cut_over_way('phases', $1)`, [id]))[0];
+  const way = async () => (await engine.rows(`select way, why from millrace.cut_over_way('phases', $1)`, [id]))[0];
   expect(await way()).toEqual({ way: 'old', why: 'the flag is default, and use_new_pipeline is false' });
   await turn(engine, 'on');
   expect(await way()).toEqual({ way: 'new', why: 'the flag is on' });
@@ -430,11 +430,11 @@ test('cut_over_way finds a row as start() does, however its key is written', asy
   await defineCutOver(engine);
   await turn(engine, 'share', { share: 0.5 });
   await engine.insert(20);
-  const ask = (id: string | null) => engine.rows(`select way, why from pipeline.cut_over_way('phases', $1)`, [id]);
+  const ask = (id: string | null) => engine.rows(`select way, why from millrace.cut_over_way('phases', $1)`, [id]);
   for (let id = 1; id <= 20; id++) expect(await ask(`00${id}`)).toEqual(await ask(`${id}`));
-  await engine.sql.query(`select pipeline.start('phases', '007')`);
+  await engine.sql.query(`select millrace.start('phases', '007')`);
   expect(await ask('007')).toMatchObject([{ why: expect.stringMatching(/ is under way$/) }]);
-  const refusal = (id: string | null) => engine.refusal(`select pipeline.cut_over_way('phases', $1)`, [id]);
+  const refusal = (id: string | null) => engine.refusal(`select millrace.cut_over_way('phases', $1)`, [id]);
   for (const id of ['21', null]) {
     expect(await refusal(id)).toMatchObject({ code: 'MR003', message: `table public.items has no row with id ${id}` });
   }
@@ -447,7 +447,7 @@ test('a transaction that would not see a run of the other way starts none: it co
   await defineCutOver(engine, 'none');
   await turn(engine, 'on');
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('monolith', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('monolith', $1)`, [id]);
   const worker = await Worker.of(engine, 'whole', 'monolith');
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
   const { id: old } = await engine.run(id);
@@ -459,7 +459,7 @@ test('a transaction that would not see a run of the other way starts none: it co
       `reset(${old} + $1 - $1)`,
     ]) {
       const early = await openTransaction(engine, isolation);
-      await early.query('select from pipeline.runs');
+      await early.query('select from millrace.runs');
       expect(await engine.refusal(`select pipeline.${call}`, [id], early)).toMatchObject({
         code: 'MR005',
         message: `no run of pipeline monolith can be started or taken up in a transaction that is ${isolation}`,
@@ -475,9 +475,9 @@ test('with a projection it conflicts with whoever has started the row since', as
   await turn(engine, 'on');
   const [id] = await engine.insert();
   const early = await openTransaction(engine, 'repeatable read');
-  await early.query('select from pipeline.runs');
-  await engine.sql.query(`select pipeline.start('monolith', $1)`, [id]);
-  expect(await engine.refusal(`select pipeline.start('phases', $1)`, [id], early)).toMatchObject({ code: '40001' });
+  await early.query('select from millrace.runs');
+  await engine.sql.query(`select millrace.start('monolith', $1)`, [id]);
+  expect(await engine.refusal(`select millrace.start('phases', $1)`, [id], early)).toMatchObject({ code: '40001' });
   await early.query('rollback');
   expect(await runs(engine, id)).toEqual(['monolith running']);
 });
@@ -487,11 +487,11 @@ test('groups cannot end while somebody sets the flag to some, nor be set while a
 }) => {
   const { phases } = await defineCutOver(engine);
   const ungrouped = JSON.stringify({ ...phases, replaces: { pipeline: 'monolith' } });
-  const set = `select pipeline.set_cut_over('phases', 'groups', p_groups => array['a'])`;
+  const set = `select millrace.set_cut_over('phases', 'groups', p_groups => array['a'])`;
   const one = await openTransaction(engine);
   const two = await engine.database.connect();
   await one.query(set);
-  const defining = begin(engine.refusal('select pipeline.define($1)', [ungrouped], two));
+  const defining = begin(engine.refusal('select millrace.define($1)', [ungrouped], two));
   await untilBlocked(engine, two);
   await one.query('commit');
   expect(await defining).toMatchObject({
@@ -500,7 +500,7 @@ test('groups cannot end while somebody sets the flag to some, nor be set while a
   });
   await turn(engine, 'off');
   await one.query('begin');
-  await one.query('select pipeline.define($1)', [ungrouped]);
+  await one.query('select millrace.define($1)', [ungrouped]);
   const setting = begin(engine.refusal(set, [], two));
   await untilBlocked(engine, two);
   await one.query('commit');
@@ -514,5 +514,5 @@ test('removing a row both ways have had takes all of its runs with it', async ({
   await turn(engine, 'on');
   await engine.queue('first', ['1']);
   await engine.sql.query('delete from public.items');
-  expect(await engine.rows('select * from pipeline.runs')).toEqual([]);
+  expect(await engine.rows('select * from millrace.runs')).toEqual([]);
 });

@@ -16,16 +16,16 @@ async function failAll(engine: Engine, stage: string, code = 'not_found', pipeli
 
 const two = chain(['one', 'two']);
 const letters = (engine: Engine) =>
-  engine.rows('select stage, entity_id, error_code from pipeline.dead_letters order by run_id');
+  engine.rows('select stage, entity_id, error_code from millrace.dead_letters order by run_id');
 const retry = (engine: Engine, run: unknown, stage: string | null = null) =>
-  engine.sql.query('select pipeline.retry($1, $2)', [run, stage]);
+  engine.sql.query('select millrace.retry($1, $2)', [run, stage]);
 
 test('what failed for good is a dead letter, with stage, entity, error and time', async ({ engine }) => {
   await engine.pipeline(two);
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');
   await failAll(engine, 'two');
-  expect(await engine.rows('select * from pipeline.dead_letters')).toEqual([
+  expect(await engine.rows('select * from millrace.dead_letters')).toEqual([
     {
       attempt_id: expect.any(String),
       run_id: (await engine.run(id)).id,
@@ -70,7 +70,7 @@ test('a cancelled run may be retried where it was stopped', async ({ engine }) =
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');
   const run = await engine.run(id);
-  await engine.sql.query('select pipeline.cancel($1)', [run.id]);
+  await engine.sql.query('select millrace.cancel($1)', [run.id]);
   await retry(engine, run.id);
   expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled', 'two 2 queued']);
   await runStage(engine, 'two');
@@ -97,7 +97,7 @@ test('what cannot be retried is refused by name', async ({ engine }) => {
   await engine.pipeline(two);
   const [live, done, again] = await engine.queued('one', 3);
   const refusal = (run: unknown, stage: string | null = null) =>
-    engine.refusal('select pipeline.retry($1, $2)', [run, stage]);
+    engine.refusal('select millrace.retry($1, $2)', [run, stage]);
   expect(await refusal((await engine.run(live)).id)).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/it is running/),
@@ -131,9 +131,9 @@ test('replay counts in a dry run, and does nothing else', async ({ engine }) => 
   await engine.pipeline(two);
   await engine.queued('one', 3);
   await failAll(engine, 'one');
-  expect(await engine.value(`select pipeline.replay('flow')`)).toMatchObject({ matched: 3, replayed: 0 });
+  expect(await engine.value(`select millrace.replay('flow')`)).toMatchObject({ matched: 3, replayed: 0 });
   expect(await letters(engine)).toHaveLength(3);
-  expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toEqual({ matched: 3, replayed: 3 });
+  expect(await engine.value(`select millrace.replay('flow', '{}', false)`)).toEqual({ matched: 3, replayed: 3 });
   expect(await letters(engine)).toEqual([]);
   expect(await runStage(engine, 'one')).toHaveLength(3);
 });
@@ -152,7 +152,7 @@ test('replay picks by stage, error code, time and limit', async ({ engine }) => 
   await runStage(engine, 'one');
   await failAll(engine, 'two');
   const matched = async (condition: object) =>
-    (await engine.value<{ matched: number }>('select pipeline.replay($1, $2)', ['flow', JSON.stringify(condition)]))
+    (await engine.value<{ matched: number }>('select millrace.replay($1, $2)', ['flow', JSON.stringify(condition)]))
       .matched;
   expect(await matched({})).toBe(5);
   expect(await matched({ stage: 'two' })).toBe(3);
@@ -161,7 +161,7 @@ test('replay picks by stage, error code, time and limit', async ({ engine }) => 
   expect(await matched({ failed_since: hourLater })).toBe(3);
   expect(await matched({ failed_before: hourLater })).toBe(2);
   expect(await matched({ limit: 4 })).toBe(4);
-  const done = await engine.value(`select pipeline.replay('flow', '{"stage": "two", "limit": 2}', false)`);
+  const done = await engine.value(`select millrace.replay('flow', '{"stage": "two", "limit": 2}', false)`);
   expect(done).toEqual({ matched: 2, replayed: 2 });
   expect(await letters(engine)).toHaveLength(4);
 });
@@ -171,7 +171,7 @@ test('replay leaves an entity alone that has gone on in a later run', async ({ e
   const [id] = await engine.queued('one', 2);
   await failAll(engine, 'one');
   await engine.queue('one', [id ?? '']);
-  expect(await engine.value(`select pipeline.replay('flow', '{}', false)`)).toEqual({ matched: 1, replayed: 1 });
+  expect(await engine.value(`select millrace.replay('flow', '{}', false)`)).toEqual({ matched: 1, replayed: 1 });
   expect(await runStage(engine, 'one')).toHaveLength(2);
 });
 
@@ -179,17 +179,17 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
   /** The rows that can be retried, having asked retry() and a dry run of replay() about each and all of them. */
   async function canRetry(engine: Engine, pipeline = 'flow') {
     const rows = await engine.rows<{ run_id: string; entity_id: string; can_retry: boolean }>(
-      'select run_id, entity_id, can_retry from pipeline.dead_letters where pipeline = $1 order by run_id',
+      'select run_id, entity_id, can_retry from millrace.dead_letters where pipeline = $1 order by run_id',
       [pipeline],
     );
     for (const row of rows) {
       await engine.sql.query('begin');
-      const error = await engine.sql.query('select pipeline.retry($1)', [row.run_id]).catch((error) => error);
+      const error = await engine.sql.query('select millrace.retry($1)', [row.run_id]).catch((error) => error);
       await engine.sql.query('rollback');
       expect(error).toMatchObject(row.can_retry ? { rowCount: 1 } : { code: 'MR004' });
     }
     const open = rows.filter((row) => row.can_retry);
-    expect(await engine.value('select pipeline.replay($1)', [pipeline])).toMatchObject({ matched: open.length });
+    expect(await engine.value('select millrace.replay($1)', [pipeline])).toMatchObject({ matched: open.length });
     return { listed: rows.length, open: open.map((row) => row.entity_id) };
   }
 
@@ -222,7 +222,7 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
       listed: 2,
       open: [expect.any(String), expect.any(String)],
     });
-    await engine.sql.query('select public.pipeline_fold($1)', [[fanOut]]);
+    await engine.sql.query('select public.millrace_fold($1)', [[fanOut]]);
     expect(await canRetry(engine, 'sheets')).toEqual({ listed: 2, open: [] });
     expect((await canRetry(engine, 'atlas')).open).toHaveLength(1);
   });
@@ -238,8 +238,8 @@ test('a retry and a replay that waited while the entity was queued anew leave it
   const user = await openTransaction(engine);
   await user.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
   const [first, second] = [await engine.database.connect(), await engine.database.connect()];
-  const replayed = begin(first.query(`select pipeline.replay('flow', '{}', false) as answer`));
-  const retried = begin(engine.refusal('select pipeline.retry($1)', [run], second));
+  const replayed = begin(first.query(`select millrace.replay('flow', '{}', false) as answer`));
+  const retried = begin(engine.refusal('select millrace.retry($1)', [run], second));
   for (const waiting of [first, second]) await untilBlocked(engine, waiting);
   await user.query('commit');
   expect((await replayed).rows).toEqual([{ answer: { matched: 1, replayed: 0 } }]);
@@ -250,7 +250,7 @@ test('a retry and a replay that waited while the entity was queued anew leave it
 test('replay refuses a pipeline, a condition or a value that it does not know', async ({ engine }) => {
   await engine.pipeline(two);
   const refusal = (pipeline: string, condition: unknown) =>
-    engine.refusal('select pipeline.replay($1, $2)', [pipeline, JSON.stringify(condition)]);
+    engine.refusal('select millrace.replay($1, $2)', [pipeline, JSON.stringify(condition)]);
   expect(await refusal('flow', { stge: 'one' })).toMatchObject({
     code: 'MR002',
     message: expect.stringMatching(/stge/),

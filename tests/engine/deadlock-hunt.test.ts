@@ -21,7 +21,7 @@ const timeLimit = Math.max(60_000, sessionCount * steps * 60);
 async function finishAll(engine: Engine): Promise<void> {
   for (let round = 0; round < 40; round++) {
     await engine.advance('61 seconds');
-    await engine.sql.query('select pipeline.sweep()');
+    await engine.sql.query('select millrace.sweep()');
     for (const [pipeline, stages] of Object.entries(pipelines)) {
       for (const stage of stages) {
         const worker = await Worker.of(engine, stage, pipeline);
@@ -35,13 +35,13 @@ async function finishAll(engine: Engine): Promise<void> {
       }
     }
     const jobs = await engine.rows<{ submission: number; job_id: string }>(
-      `select coalesce(submission_id, id)::int as submission, job_id from pipeline.attempts where state = 'waiting'`,
+      `select coalesce(submission_id, id)::int as submission, job_id from millrace.attempts where state = 'waiting'`,
     );
     await resume(
       engine,
       jobs.map((job) => jobEnd(job, job.job_id)),
     );
-    if ((await engine.value(`select count(*)::int from pipeline.runs where status = 'running'`)) === 0) return;
+    if ((await engine.value(`select count(*)::int from millrace.runs where status = 'running'`)) === 0) return;
   }
   throw new Error('some runs never end');
 }
@@ -49,9 +49,9 @@ async function finishAll(engine: Engine): Promise<void> {
 /** Entities whose columns differ from what their newest run of `flow` came to. */
 const mismatches = (stage: string) => `
   select i.id, i.${stage}_status as shown, a.state, a.number from public.items i
-  join lateral (select r.id, r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+  join lateral (select r.id, r.status from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
     where p.name = 'flow' and r.entity_id = i.id::text order by r.id desc limit 1) r on true
-  left join lateral (select a.state, a.number, a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+  left join lateral (select a.state, a.number, a.output from millrace.attempts a join millrace.stages s on s.id = a.stage_id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
   where i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' then 'failed' else a.state::text end
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end`;

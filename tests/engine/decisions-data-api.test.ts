@@ -15,8 +15,8 @@ beforeAll(async () => {
   const [id] = await toReview(engine);
   attempt = await asked(engine, id);
   await engine.sql.query(`
-    create policy see on public.pipeline_decisions for select to authenticated using (true);
-    create policy decide on public.pipeline_decisions for update to authenticated using (true)`);
+    create policy see on public.millrace_decisions for select to authenticated using (true);
+    create policy decide on public.millrace_decisions for update to authenticated using (true)`);
   keys = await createKeys();
   const dbUrl = engine.database.url.replace('//postgres:', '//authenticator:');
   api = await startPostgrest({ dbUrl, keySet: acceptedKeySet(keys) });
@@ -38,7 +38,7 @@ async function call(path: string, init: RequestInit & { user?: boolean } = {}) {
 }
 
 const decide = (body: unknown, user = true) =>
-  call('/rpc/pipeline_decide', { method: 'POST', body: JSON.stringify(body), user });
+  call('/rpc/millrace_decide', { method: 'POST', body: JSON.stringify(body), user });
 
 it('a refusal reaches the client as 400 with code, message and hint', async () => {
   expect(await decide({ p_attempt: attempt, p_decision: { verdict: 'maybe' } })).toEqual({
@@ -65,7 +65,7 @@ it('a caller without a user is refused with 401', async () => {
 });
 
 it('a user reads the open question, decides it, and hears duplicate or 400 afterwards', async () => {
-  expect(await call('/pipeline_decisions?closed_at=is.null&select=attempt_id,stage,entity_id')).toEqual({
+  expect(await call('/millrace_decisions?closed_at=is.null&select=attempt_id,stage,entity_id')).toEqual({
     status: 200,
     body: [{ attempt_id: Number(attempt), stage: 'review', entity_id: '1' }],
   });
@@ -73,5 +73,5 @@ it('a user reads the open question, decides it, and hears duplicate or 400 after
   expect(await decide(made)).toEqual({ status: 200, body: { attempt: Number(attempt), verdict: 'accepted' } });
   expect(await decide(made)).toEqual({ status: 200, body: { attempt: Number(attempt), verdict: 'duplicate' } });
   expect(await decide({ ...made, p_decision: accept })).toMatchObject({ status: 400, body: { code: 'MR004' } });
-  expect(await engine.value('select decided_by from public.pipeline_decisions')).toBe(sub);
+  expect(await engine.value('select decided_by from public.millrace_decisions')).toBe(sub);
 });

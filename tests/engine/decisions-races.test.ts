@@ -41,14 +41,14 @@ for (const projection of ['columns', 'none']) {
     const [id] = await toReview(engine, 1, {}, projection);
     const attempt = await asked(engine, id);
     const canceller = await openTransaction(engine);
-    await canceller.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    await canceller.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
     const person = await engine.database.connect();
     const decision = begin(decide(person, attempt));
     await untilBlocked(engine, person);
     await canceller.query('commit');
     expect(await outcome(decision)).toBe('MR004');
     expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 cancelled']);
-    expect(await engine.value('select decided_at from public.pipeline_decisions')).toBeNull();
+    expect(await engine.value('select decided_at from public.millrace_decisions')).toBeNull();
   });
 
   test(`a cancel waits for a decision under way, and then cancels what follows (${projection})`, async ({ engine }) => {
@@ -56,7 +56,7 @@ for (const projection of ['columns', 'none']) {
     const person = await openTransaction(engine);
     await decide(person, await asked(engine, id));
     const canceller = await engine.database.connect();
-    const cancelled = begin(canceller.query('select pipeline.cancel($1)', [(await engine.run(id)).id]));
+    const cancelled = begin(canceller.query('select millrace.cancel($1)', [(await engine.run(id)).id]));
     await untilBlocked(engine, canceller);
     await person.query('commit');
     await cancelled;
@@ -89,11 +89,11 @@ test('a decision that waits for a user who deletes the row is refused, and the s
   await user.query('delete from public.items where id = $1', [id]);
   await user.query('commit');
   expect(await outcome(decision)).toBe('MR004');
-  expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(1);
+  expect(await engine.value('select count(*)::int from public.millrace_decisions')).toBe(1);
   // An error is told before its locks are let go: the next answer comes after both.
   await person.query('select 1');
-  await engine.sql.query('select pipeline.sweep()');
-  expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(0);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await engine.value('select count(*)::int from public.millrace_decisions')).toBe(0);
 });
 
 test('the deadline passes over a run that a person is deciding on', async ({ engine }) => {
@@ -102,9 +102,9 @@ test('the deadline passes over a run that a person is deciding on', async ({ eng
   const person = await openTransaction(engine);
   expect(await decide(person, await asked(engine, id))).toBe('accepted');
   await engine.sql.query(`set statement_timeout = '2s'`);
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ deadlines: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ deadlines: 0 });
   await person.query('commit');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ deadlines: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ deadlines: 0 });
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 completed', 'publish 1 queued']);
 });
 
@@ -113,7 +113,7 @@ test('a decision waits for the deadline being recorded, and is refused', async (
   const attempt = await asked(engine, id);
   await engine.advance('2 hours');
   const sweeper = await openTransaction(engine);
-  await sweeper.query(`select pipeline.sweep_deadlines(id, 10) from pipeline.pipelines where name = 'flow'`);
+  await sweeper.query(`select millrace.sweep_deadlines(id, 10) from millrace.pipelines where name = 'flow'`);
   const person = await engine.database.connect();
   const decision = begin(decide(person, attempt));
   await untilBlocked(engine, person);
@@ -128,16 +128,16 @@ test('a person who holds a question open holds up neither the sweep nor who canc
   const ids = await toReview(engine, 3);
   const [cancelled, deleted, anew] = ids;
   const person = await openTransaction(engine);
-  await person.query('select from public.pipeline_decisions for update');
+  await person.query('select from public.millrace_decisions for update');
   await engine.sql.query(`set statement_timeout = '2s'`);
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(cancelled)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(cancelled)).id]);
   await engine.sql.query('delete from public.items where id = $1', [deleted]);
   await engine.queue('review', [anew as string]);
-  await engine.sql.query('select pipeline.sweep()');
-  const open = 'select entity_id from public.pipeline_decisions where closed_at is null order by attempt_id';
+  await engine.sql.query('select millrace.sweep()');
+  const open = 'select entity_id from public.millrace_decisions where closed_at is null order by attempt_id';
   expect((await engine.rows(open)).map((row) => row.entity_id)).toEqual([...ids, anew]);
   await person.query('commit');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect((await engine.rows(open)).map((row) => row.entity_id)).toEqual([anew]);
 });
 
@@ -159,7 +159,7 @@ test('two people who decide many at once, in any order, neither hang nor take on
   attempts.forEach((_attempt, n) => {
     expect([answers[0]?.[n], answers[1]?.[n]].sort()).toEqual(['MR004', 'accepted']);
   });
-  expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(20);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(20);
 });
 
 test('a decided question that somebody answers again while its run is deleted goes with the next pruning', async ({
@@ -172,9 +172,9 @@ test('a decided question that somebody answers again while its run is deleted go
   expect(await decide(person, attempt)).toBe('duplicate');
   await engine.sql.query(`set statement_timeout = '2s'`);
   await engine.sql.query('delete from public.items where id = $1', [id]);
-  await engine.sql.query('select pipeline.prune()');
-  expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(1);
+  await engine.sql.query('select millrace.prune()');
+  expect(await engine.value('select count(*)::int from public.millrace_decisions')).toBe(1);
   await person.query('commit');
-  await engine.sql.query('select pipeline.prune()');
-  expect(await engine.value('select count(*)::int from public.pipeline_decisions')).toBe(0);
+  await engine.sql.query('select millrace.prune()');
+  expect(await engine.value('select count(*)::int from public.millrace_decisions')).toBe(0);
 });

@@ -15,8 +15,8 @@ let own: string;
 let foreign: string;
 
 const may = `(pipeline = 'flow' and exists (select from public.items i where i.id::text = entity_id))`;
-const selectPolicy = `create policy see on public.pipeline_decisions for select to authenticated using ${may}`;
-const updatePolicy = `create policy decide on public.pipeline_decisions for update to authenticated using ${may}`;
+const selectPolicy = `create policy see on public.millrace_decisions for select to authenticated using ${may}`;
+const updatePolicy = `create policy decide on public.millrace_decisions for update to authenticated using ${may}`;
 
 beforeAll(async () => {
   engine = await createEngine();
@@ -32,8 +32,8 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await engine.sql.query(`
-    drop policy if exists see on public.pipeline_decisions;
-    drop policy if exists decide on public.pipeline_decisions`);
+    drop policy if exists see on public.millrace_decisions;
+    drop policy if exists decide on public.millrace_decisions`);
   const [first, second] = await toReview(engine, 2);
   await engine.sql.query('update public.items set account = case id when $1 then $2::uuid else $3::uuid end', [
     first,
@@ -48,12 +48,12 @@ afterAll(async () => {
 });
 
 const visible = async (client: pg.Client) =>
-  (await client.query<{ attempt_id: string }>('select attempt_id from public.pipeline_decisions')).rows.map(
+  (await client.query<{ attempt_id: string }>('select attempt_id from public.millrace_decisions')).rows.map(
     (row) => row.attempt_id,
   );
 const refused = (client: pg.Client, attempt: string) =>
-  engine.refusal('select public.pipeline_decide($1, $2)', [attempt, JSON.stringify(accept)], client);
-const state = (attempt: string) => engine.value('select state from pipeline.attempts where id = $1', [attempt]);
+  engine.refusal('select public.millrace_decide($1, $2)', [attempt, JSON.stringify(accept)], client);
+const state = (attempt: string) => engine.value('select state from millrace.attempts where id = $1', [attempt]);
 
 describe('without a policy', () => {
   it('a signed-in user sees and decides nothing', async () => {
@@ -63,7 +63,7 @@ describe('without a policy', () => {
       message: `there is no decision on attempt ${own} that you may make`,
       hint: expect.stringContaining('policies'),
     });
-    const update = await tenant.query('update public.pipeline_decisions set decision = $1', [JSON.stringify(accept)]);
+    const update = await tenant.query('update public.millrace_decisions set decision = $1', [JSON.stringify(accept)]);
     expect(update.rowCount).toBe(0);
     expect(await state(own)).toBe('waiting');
   });
@@ -71,7 +71,7 @@ describe('without a policy', () => {
   it('service_role decides, and nobody is noted as who did', async () => {
     expect(await decide(service, own)).toBe('accepted');
     expect(
-      await engine.rows('select decided_by, closed_why from public.pipeline_decisions where attempt_id = $1', [own]),
+      await engine.rows('select decided_by, closed_why from public.millrace_decisions where attempt_id = $1', [own]),
     ).toEqual([{ decided_by: null, closed_why: 'decided' }]);
   });
 });
@@ -85,7 +85,7 @@ describe("with policies that ask the entity's own", () => {
   it('a tenant sees and decides what concerns its own items, and nobody else’s', async () => {
     expect(await visible(tenant)).toEqual([own]);
     expect(await refused(tenant, foreign)).toMatchObject({ code: 'MR003' });
-    const update = 'update public.pipeline_decisions set decision = $1 where attempt_id = $2';
+    const update = 'update public.millrace_decisions set decision = $1 where attempt_id = $2';
     expect((await tenant.query(update, [JSON.stringify(accept), foreign])).rowCount).toBe(0);
     expect(await state(foreign)).toBe('waiting');
     expect(await decide(tenant, own)).toBe('accepted');
@@ -94,10 +94,10 @@ describe("with policies that ask the entity's own", () => {
 
   it('who decided is noted, and comes with the result', async () => {
     await decide(tenant, own, reject);
-    expect(await engine.rows('select output from pipeline.attempts where id = $1', [own])).toEqual([
+    expect(await engine.rows('select output from millrace.attempts where id = $1', [own])).toEqual([
       { output: { decision: reject, decided_by: sub } },
     ]);
-    expect(await engine.value('select decided_by from public.pipeline_decisions where attempt_id = $1', [own])).toBe(
+    expect(await engine.value('select decided_by from public.millrace_decisions where attempt_id = $1', [own])).toBe(
       sub,
     );
   });
@@ -105,13 +105,13 @@ describe("with policies that ask the entity's own", () => {
   it('a user whose id is no uuid decides too, and is not noted', async () => {
     const stranger = await engine.database.connect('authenticated', { ...claims(red), sub: 'user_2x' });
     expect(await decide(stranger, own)).toBe('accepted');
-    expect(await engine.value('select decided_by from public.pipeline_decisions where attempt_id = $1', [own])).toBe(
+    expect(await engine.value('select decided_by from public.millrace_decisions where attempt_id = $1', [own])).toBe(
       null,
     );
   });
 
   it('writing the column is deciding, under the same rules', async () => {
-    const update = 'update public.pipeline_decisions set decision = $1 where attempt_id = $2';
+    const update = 'update public.millrace_decisions set decision = $1 where attempt_id = $2';
     expect(await engine.refusal(update, ['{"verdict": "maybe"}', own], tenant)).toMatchObject({ code: 'MR002' });
     await tenant.query(update, [JSON.stringify(reject), own]);
     expect(await state(own)).toBe('completed');
@@ -122,19 +122,19 @@ describe("with policies that ask the entity's own", () => {
   it('nothing but the decision can be written, by a user or by service_role', async () => {
     const columns = await engine.rows<{ name: string }>(
       `select attname as name from pg_attribute
-       where attrelid = 'public.pipeline_decisions'::regclass and attnum > 0 and not attisdropped and attname <> 'decision'`,
+       where attrelid = 'public.millrace_decisions'::regclass and attnum > 0 and not attisdropped and attname <> 'decision'`,
     );
     expect(columns).toHaveLength(12);
     for (const client of [tenant, service]) {
       for (const { name } of columns) {
-        const update = `update public.pipeline_decisions set ${name} = default`;
+        const update = `update public.millrace_decisions set ${name} = default`;
         expect(await engine.refusal(update, [], client)).toMatchObject({ code: '42501' });
       }
       for (const statement of [
-        'delete from public.pipeline_decisions',
-        'truncate public.pipeline_decisions',
-        `insert into public.pipeline_decisions (attempt_id, decision) values (1, '{}')`,
-        'alter table public.pipeline_decisions disable trigger all',
+        'delete from public.millrace_decisions',
+        'truncate public.millrace_decisions',
+        `insert into public.millrace_decisions (attempt_id, decision) values (1, '{}')`,
+        'alter table public.millrace_decisions disable trigger all',
       ]) {
         expect(await engine.refusal(statement, [], client)).toMatchObject({ code: '42501' });
       }
@@ -143,14 +143,14 @@ describe("with policies that ask the entity's own", () => {
 
   it('anon reaches neither the table nor the function', async () => {
     for (const statement of [
-      'select * from public.pipeline_decisions',
-      `update public.pipeline_decisions set decision = '{}'`,
+      'select * from public.millrace_decisions',
+      `update public.millrace_decisions set decision = '{}'`,
     ]) {
       expect(await engine.refusal(statement, [], anon)).toMatchObject({
-        message: 'permission denied for table pipeline_decisions',
+        message: 'permission denied for table millrace_decisions',
       });
     }
-    expect(await refused(anon, own)).toMatchObject({ message: 'permission denied for function pipeline_decide' });
+    expect(await refused(anon, own)).toMatchObject({ message: 'permission denied for function millrace_decide' });
   });
 });
 

@@ -20,7 +20,7 @@ test('a manual stage waits under its deadline, shows as started, and asks its qu
   const attempt = await asked(engine, id);
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
   expect(await engine.item(id)).toMatchObject({ review_status: 'started', review_job_id: attempt });
-  expect(await engine.rows('select * from public.pipeline_decisions')).toEqual([
+  expect(await engine.rows('select * from public.millrace_decisions')).toEqual([
     {
       attempt_id: attempt,
       pipeline: 'flow',
@@ -53,7 +53,7 @@ test('a decision completes the attempt with the decision as its result, and what
   });
   expect(await rungStages(engine)).toEqual(['flow.publish']);
   expect(
-    await engine.rows('select decision, decided_at, closed_at, closed_why from public.pipeline_decisions'),
+    await engine.rows('select decision, decided_at, closed_at, closed_why from public.millrace_decisions'),
   ).toEqual([
     { decision: reject, decided_at: await engine.now(), closed_at: await engine.now(), closed_why: 'decided' },
   ]);
@@ -94,11 +94,11 @@ test('a decision in a child run lets the parent go on, and a cancelled parent cl
   await decide(engine.sql, await asked(engine, decided), accept);
   expect(await engine.statuses(decided)).toEqual({ child: 'completed', publish: 'queued' });
   expect(await rungStages(engine)).toEqual(['flow.publish']);
-  const parent = `select pipeline.cancel(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+  const parent = `select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
     where p.name = 'flow' and r.entity_id = $1`;
   await engine.sql.query(parent, [cancelled]);
-  await engine.sql.query('select pipeline.sweep()');
-  expect(await engine.rows('select entity_id, closed_why from public.pipeline_decisions order by attempt_id')).toEqual([
+  await engine.sql.query('select millrace.sweep()');
+  expect(await engine.rows('select entity_id, closed_why from public.millrace_decisions order by attempt_id')).toEqual([
     { entity_id: decided, closed_why: 'decided' },
     { entity_id: cancelled, closed_why: 'the attempt was cancelled' },
   ]);
@@ -114,9 +114,9 @@ test('the last decisions on many children let their parent go on, and its own pa
     table: 'public.atlases',
   });
   const [atlas] = await engine.rows<{ id: string }>(`insert into public.atlases (label) values ('one') returning id`);
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [atlas?.id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [atlas?.id]);
   await spawnAll(engine, numbers(1, 3));
-  const open = await engine.rows<{ id: string }>('select attempt_id as id from public.pipeline_decisions order by 1');
+  const open = await engine.rows<{ id: string }>('select attempt_id as id from public.millrace_decisions order by 1');
   for (const { id } of open.slice(0, 2)) await decide(engine.sql, id);
   expect(await atlasStatuses(engine, atlas?.id as string)).toMatchObject({ split: 'started', peek: 'queued' });
   await runStage(engine, 'peek', 'atlas');
@@ -128,13 +128,13 @@ test('a decision leaves a parent that somebody holds, or adds up, to the sweep, 
   engine,
 }) => {
   const { atlas, fanOut } = await waitingAtlas(engine, 2, { sheets: [{ name: 'check', kind: 'manual' }] });
-  const open = await engine.rows<{ id: string }>('select attempt_id as id from public.pipeline_decisions order by 1');
+  const open = await engine.rows<{ id: string }>('select attempt_id as id from public.millrace_decisions order by 1');
   const [one, two] = open.map(({ id }) => id) as [string, string];
   const holder = await openTransaction(engine);
   await holder.query('select from public.atlases where id = $1 for update', [atlas]);
   expect(await decide(engine.sql, one)).toBe('accepted');
   await holder.query('commit; begin');
-  await holder.query(`select pg_advisory_xact_lock(hashtextextended('pipeline.fold', $1))`, [fanOut]);
+  await holder.query(`select pg_advisory_xact_lock(hashtextextended('millrace.fold', $1))`, [fanOut]);
   expect(await decide(engine.sql, two)).toBe('accepted');
   await holder.query('commit');
   expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'started', publish: 'pending' });
@@ -145,7 +145,7 @@ test('a decision leaves a parent that somebody holds, or adds up, to the sweep, 
 test('a person who decides in a long transaction holds nobody’s parent meanwhile', async ({ engine }) => {
   const { atlas } = await waitingAtlas(engine, 1, { sheets: [{ name: 'check', kind: 'manual' }] });
   const person = await openTransaction(engine);
-  await decide(person, await engine.value('select attempt_id from public.pipeline_decisions'));
+  await decide(person, await engine.value('select attempt_id from public.millrace_decisions'));
   await engine.sql.query('select from public.atlases for update nowait');
   await person.query('commit');
   expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
@@ -156,7 +156,7 @@ test('a parent that refuses to be shown undoes no decision', async ({ engine }) 
   await engine.sql.query(`
     create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
     create trigger refuse before update on public.atlases for each row execute function public.refuse()`);
-  expect(await decide(engine.sql, await engine.value('select attempt_id from public.pipeline_decisions'))).toBe(
+  expect(await decide(engine.sql, await engine.value('select attempt_id from public.millrace_decisions'))).toBe(
     'accepted',
   );
   expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 queued']);
@@ -171,7 +171,7 @@ test('a decision whose parent would have to wait for somebody behind it leaves i
     create trigger wait_for_brake before update on public.atlases for each row execute function public.wait_for_brake()`);
   const holder = await openTransaction(engine);
   await holder.query('select from public.brake for update');
-  expect(await decide(engine.sql, await engine.value('select attempt_id from public.pipeline_decisions'))).toBe(
+  expect(await decide(engine.sql, await engine.value('select attempt_id from public.millrace_decisions'))).toBe(
     'accepted',
   );
   await holder.query('commit');
@@ -182,7 +182,7 @@ test('a decision whose parent would have to wait for somebody behind it leaves i
 
 test('many decisions made by one statement are taken together', async ({ engine }) => {
   const ids = await toReview(engine, 5);
-  await engine.sql.query('update public.pipeline_decisions set decision = $1', [JSON.stringify(accept)]);
+  await engine.sql.query('update public.millrace_decisions set decision = $1', [JSON.stringify(accept)]);
   for (const id of ids) expect(await engine.statuses(id)).toMatchObject({ review: 'completed', publish: 'queued' });
 });
 
@@ -191,7 +191,7 @@ test('a payload that does not fit is refused with field, value and remedy, and n
 }) => {
   const [id] = await toReview(engine);
   const attempt = await asked(engine, id);
-  const before = await engine.rows('select * from public.pipeline_decisions');
+  const before = await engine.rows('select * from public.millrace_decisions');
   const faults: [unknown, RegExp][] = [
     [{ verdict: 'maybe' }, /decision\.verdict is "maybe", but must be one of "accept", "reject"/],
     [{}, /decision\.verdict is missing/],
@@ -200,12 +200,12 @@ test('a payload that does not fit is refused with field, value and remedy, and n
   ];
   for (const [payload, message] of faults) {
     const values = [attempt, JSON.stringify(payload)];
-    const refusal = await engine.refusal('select public.pipeline_decide($1, $2)', values);
+    const refusal = await engine.refusal('select public.millrace_decide($1, $2)', values);
     expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringMatching(message) });
     expect(refusal.hint).toMatch(/schema/);
   }
-  expect(await engine.refusal('select public.pipeline_decide($1, null)', [attempt])).toMatchObject({ code: 'MR002' });
-  expect(await engine.rows('select * from public.pipeline_decisions')).toEqual(before);
+  expect(await engine.refusal('select public.millrace_decide($1, null)', [attempt])).toMatchObject({ code: 'MR002' });
+  expect(await engine.rows('select * from public.millrace_decisions')).toEqual(before);
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
 });
 
@@ -213,7 +213,7 @@ test("a decision over the stage's size limit is refused", async ({ engine }) => 
   await engine.pipeline([{ name: 'review', kind: 'manual', result_limit_bytes: 1024 }]);
   const [id] = await engine.queued('review');
   const values = [await asked(engine, id), JSON.stringify('x'.repeat(2000))];
-  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+  expect(await engine.refusal('select public.millrace_decide($1, $2)', values)).toMatchObject({
     code: 'MR002',
     message: expect.stringMatching(/2\d{3} bytes, but the limit of stage review is 1024/),
   });
@@ -224,34 +224,34 @@ test('the same decision told twice is a duplicate that changes nothing; another 
   const [id] = await toReview(engine);
   const attempt = await asked(engine, id);
   await decide(engine.sql, attempt, accept);
-  const after = await engine.rows('select * from public.pipeline_decisions');
+  const after = await engine.rows('select * from public.millrace_decisions');
   await engine.advance('1 minute');
   expect(await decide(engine.sql, attempt, accept)).toBe('duplicate');
-  await engine.sql.query('update public.pipeline_decisions set decision = $1', [JSON.stringify(accept)]);
+  await engine.sql.query('update public.millrace_decisions set decision = $1', [JSON.stringify(accept)]);
   const values = [attempt, JSON.stringify(reject)];
-  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+  expect(await engine.refusal('select public.millrace_decide($1, $2)', values)).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/already decided: {"verdict": "accept"}/),
   });
-  expect(await engine.rows('select * from public.pipeline_decisions')).toEqual(after);
+  expect(await engine.rows('select * from public.millrace_decisions')).toEqual(after);
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 completed', 'publish 1 queued']);
 });
 
 test('a decision on nothing is refused', async ({ engine }) => {
   for (const attempt of ['4711', null]) {
-    expect(await engine.refusal(`select public.pipeline_decide($1, '{}')`, [attempt])).toMatchObject({
+    expect(await engine.refusal(`select public.millrace_decide($1, '{}')`, [attempt])).toMatchObject({
       code: 'MR003',
       message: expect.stringContaining(attempt ?? 'null'),
-      hint: expect.stringContaining('pipeline_decisions'),
+      hint: expect.stringContaining('millrace_decisions'),
     });
   }
 });
 
 const late: [string, string, RegExp][] = [
-  ['cancelled', `select pipeline.cancel(id) from pipeline.runs`, /the attempt was cancelled/],
+  ['cancelled', `select millrace.cancel(id) from millrace.runs`, /the attempt was cancelled/],
   [
     'started over',
-    `select pipeline.start('flow', entity_id, p_restart => true) from pipeline.runs`,
+    `select millrace.start('flow', entity_id, p_restart => true) from millrace.runs`,
     /the attempt was cancelled/,
   ],
   ['deleted', 'delete from public.items', /there is no decision/],
@@ -262,14 +262,14 @@ for (const [what, statement, why] of late) {
     const attempt = await asked(engine, id);
     await engine.sql.query(statement);
     for (let swept = 0; swept < 2; swept += 1) {
-      const refusal = await engine.refusal('select public.pipeline_decide($1, $2)', [attempt, JSON.stringify(accept)]);
+      const refusal = await engine.refusal('select public.millrace_decide($1, $2)', [attempt, JSON.stringify(accept)]);
       expect(refusal).toMatchObject({
         code: what === 'deleted' ? 'MR003' : 'MR004',
         message: expect.stringMatching(why),
       });
-      await engine.sql.query('select pipeline.sweep()');
+      await engine.sql.query('select millrace.sweep()');
     }
-    const open = await engine.rows('select * from public.pipeline_decisions where closed_at is null');
+    const open = await engine.rows('select * from public.millrace_decisions where closed_at is null');
     expect(open).toEqual([]);
   });
 }
@@ -278,18 +278,18 @@ test('when nobody decides before the deadline, the stage fails for good and its 
   const [id] = await toReview(engine, 1, { retry: { max_attempts: 5 } });
   const attempt = await asked(engine, id);
   await engine.advance('59 minutes');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
   await engine.advance('2 minutes');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 failed']);
   expect((await engine.run(id)).status).toBe('failed');
   expect(await engine.item(id)).toMatchObject({ review_error: expect.stringMatching(/nobody decided before/) });
-  expect(await engine.rows('select closed_at, closed_why, decision from public.pipeline_decisions')).toEqual([
+  expect(await engine.rows('select closed_at, closed_why, decision from public.millrace_decisions')).toEqual([
     { closed_at: await engine.now(), closed_why: expect.stringMatching(/nobody decided before/), decision: null },
   ]);
   const values = [attempt, JSON.stringify(accept)];
-  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+  expect(await engine.refusal('select public.millrace_decide($1, $2)', values)).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/nobody decided before/),
   });
@@ -298,7 +298,7 @@ test('when nobody decides before the deadline, the stage fails for good and its 
 test('a stage that may fail goes on without a decision', async ({ engine }) => {
   const [id] = await toReview(engine, 1, { on_failure: 'continue' });
   await engine.advance('2 hours');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.statuses(id)).toMatchObject({ publish: 'queued' });
 });
 
@@ -306,10 +306,10 @@ test('a retry asks anew, as an attempt that names the one before', async ({ engi
   const [id] = await toReview(engine);
   const first = await asked(engine, id);
   await engine.advance('2 hours');
-  await engine.sql.query('select pipeline.sweep()');
-  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.sweep()');
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
   const second = await asked(engine, id);
-  expect(await engine.rows('select parent_id from pipeline.attempts where id = $1', [second])).toEqual([
+  expect(await engine.rows('select parent_id from millrace.attempts where id = $1', [second])).toEqual([
     { parent_id: first },
   ]);
   expect(await decide(engine.sql, second)).toBe('accepted');
@@ -325,7 +325,7 @@ test('a stage that starts over asks anew, whatever was decided before', async ({
   await decide(engine.sql, again, accept);
   await runStage(engine, 'publish');
   expect(await engine.item(id)).toMatchObject({ review_result: { decision: accept }, publish_status: 'completed' });
-  expect(await engine.rows('select decision from public.pipeline_decisions order by attempt_id')).toEqual([
+  expect(await engine.rows('select decision from public.millrace_decisions order by attempt_id')).toEqual([
     { decision: reject },
     { decision: accept },
   ]);
@@ -344,7 +344,7 @@ test("what the stage's apply function writes commits with the decision, and its 
   const [id] = await toReview(engine, 1, { apply: 'public.note_verdicts' });
   const attempt = await asked(engine, id);
   const values = [attempt, JSON.stringify(reject)];
-  expect(await engine.refusal('select public.pipeline_decide($1, $2)', values)).toMatchObject({
+  expect(await engine.refusal('select public.millrace_decide($1, $2)', values)).toMatchObject({
     message: 'no rejections on Sundays',
   });
   expect(await engine.attempts(id)).toEqual(['draft 1 completed', 'review 1 waiting']);
@@ -358,12 +358,12 @@ test('the sweep sees all open decisions, some at a time, and closes those that e
   const ids = await toReview(engine, 7);
   const [, second, third, , , , last] = ids;
   for (const id of [second, third, last]) {
-    await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   }
-  const close = () => engine.value<number>('select pipeline.close_decisions(2)');
+  const close = () => engine.value<number>('select millrace.close_decisions(2)');
   expect([await close(), await close(), await close(), await close(), await close()]).toEqual([1, 1, 0, 1, 0]);
   const open = await engine.rows<{ entity_id: string }>(
-    'select entity_id from public.pipeline_decisions where closed_at is null order by attempt_id',
+    'select entity_id from public.millrace_decisions where closed_at is null order by attempt_id',
   );
   expect(open.map((row) => row.entity_id)).toEqual(ids.filter((id) => ![second, third, last].includes(id)));
 });
@@ -383,7 +383,7 @@ test('a schema with a rule that nobody would check is refused when the pipeline 
     entity: { table: 'public.items', projection: 'none' },
     stages: [{ name: 'review', kind: 'manual', decision }],
   };
-  expect(await engine.refusal('select pipeline.define($1)', [JSON.stringify(faulty)])).toMatchObject({
+  expect(await engine.refusal('select millrace.define($1)', [JSON.stringify(faulty)])).toMatchObject({
     code: 'MR001',
     message: 'stage review: decision.schema.properties.verdict.oneOf is not known',
   });

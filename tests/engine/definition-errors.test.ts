@@ -139,14 +139,14 @@ const faults: [string, unknown, RegExp][] = [
 
 describe('define() refuses, naming the field, what it found and the remedy,', () => {
   it.each(faults)('%s', async (_what, faulty, message) => {
-    const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(faulty)]);
+    const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(faulty)]);
     expect(refusal).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
     expect(refusal.hint).toBeTruthy();
   });
 
   it('a missing column, with the statement that adds it', async () => {
     const lacking = definition({ pipeline: 'lacking', stages: [{ name: 'third' }] });
-    const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(lacking)]);
+    const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(lacking)]);
     expect(refusal).toMatchObject({
       code: 'MR001',
       message: expect.stringMatching(/no column third_\w+ for stage third/),
@@ -157,15 +157,15 @@ describe('define() refuses, naming the field, what it found and the remedy,', ()
 });
 
 it('a refused definition leaves nothing behind, and the one before it stands', async () => {
-  const before = await engine.rows('select * from pipeline.stages order by id');
+  const before = await engine.rows('select * from millrace.stages order by id');
   const cyclic = {
     ...(definition() as Definition),
     pipeline: 'flow',
     stages: [{ name: 'one', needs: ['one'], batch_size: 99 }],
   };
-  await engine.refusal('select pipeline.define($1)', [JSON.stringify(cyclic)]);
+  await engine.refusal('select millrace.define($1)', [JSON.stringify(cyclic)]);
   const keyless = { ...(definition() as Definition), pipeline: 'flow', entity: { table: 'public.keyless', key: 'id' } };
-  await engine.refusal('select pipeline.define($1)', [JSON.stringify(keyless)]);
-  expect(await engine.rows('select * from pipeline.stages order by id')).toEqual(before);
-  expect(await engine.value(`select entity_table::text from pipeline.pipelines where name = 'flow'`)).toMatch(/items$/);
+  await engine.refusal('select millrace.define($1)', [JSON.stringify(keyless)]);
+  expect(await engine.rows('select * from millrace.stages order by id')).toEqual(before);
+  expect(await engine.value(`select entity_table::text from millrace.pipelines where name = 'flow'`)).toMatch(/items$/);
 });

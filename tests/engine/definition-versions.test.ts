@@ -4,12 +4,12 @@ import { completed, failed, runStage, Worker } from '../support/worker.ts';
 
 test('defining the same again changes nothing', async ({ engine }) => {
   const definition = await engine.pipeline(chain(['one', 'two']));
-  const state = () => engine.rows(`select * from pipeline.stages s, pipeline.version_stages v where v.stage_id = s.id`);
+  const state = () => engine.rows(`select * from millrace.stages s, millrace.version_stages v where v.stage_id = s.id`);
   const before = await state();
   expect(await engine.define(definition)).toBe(1);
   expect(await state()).toEqual(before);
-  expect(await engine.value('select count(*)::int from pipeline.versions')).toBe(
-    await engine.value('select count(distinct pipeline_id)::int from pipeline.versions'),
+  expect(await engine.value('select count(*)::int from millrace.versions')).toBe(
+    await engine.value('select count(distinct pipeline_id)::int from millrace.versions'),
   );
 });
 
@@ -49,9 +49,9 @@ test('a stage that live runs still need is not dropped: the error has their numb
   await runStage(engine, 'one');
   await runStage(engine, 'two');
   const [cancelled] = await engine.queued('one', 3);
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(cancelled)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(cancelled)).id]);
   const shorter = { ...definition, stages: chain(['one', 'three']) };
-  const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(shorter)]);
+  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(shorter)]);
   // The first run has stage two behind it, the cancelled one will never come to it.
   expect(refusal).toMatchObject({ code: 'MR001', message: 'stage two is dropped, but 2 live runs still need it' });
   expect(refusal.hint).toMatch(/pipeline\.cancel/);
@@ -65,9 +65,9 @@ test('a stage that live runs still need is not dropped: the error has their numb
 test('a dropped stage takes its columns with it, once the user drops them', async ({ engine }) => {
   const definition = await engine.pipeline(chain(['one', 'two', 'three']));
   await engine.define({ ...definition, stages: chain(['one', 'three']) });
-  const columns = await engine.value<string[]>(`select pipeline.stage_columns('two')`);
+  const columns = await engine.value<string[]>(`select millrace.stage_columns('two')`);
   await engine.sql.query(`alter table public.items ${columns.map((column) => `drop column ${column}`).join(', ')}`);
-  await engine.sql.query(`select pipeline.attach('flow')`);
+  await engine.sql.query(`select millrace.attach('flow')`);
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');
   await runStage(engine, 'three');
@@ -98,7 +98,7 @@ test('limits, retry policy and on/off apply at once, to live runs too', async ({
 });
 
 test('a longer timeout becomes legal by raising worker_seconds', async ({ engine }) => {
-  await engine.sql.query(`update pipeline.settings set value = '190' where name = 'worker_seconds'`);
+  await engine.sql.query(`update millrace.settings set value = '190' where name = 'worker_seconds'`);
   await engine.pipeline(chain(['one'], { timeout_seconds: 180 }));
   const worker = await Worker.of(engine, 'one');
   expect((await worker.claim()).stage).toMatchObject({ timeout_ms: 180_000 });
@@ -141,9 +141,9 @@ test('a pipeline that moves to another table, or gives up its columns, leaves no
   const definition = await engine.pipeline(chain(['one']));
   await engine.pipeline(chain(['one']), { table: 'public.others' });
   const [id] = await engine.queued('one');
-  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
   expect((await engine.item(id)).one_status).toBe('queued');
   await engine.define({ ...definition, entity: { ...definition.entity, projection: 'none' } });
   await engine.sql.query(`update public.items set one_status = 'anything'`);
-  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
 });

@@ -17,7 +17,7 @@ import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
 
 const refusal = (engine: Engine, definition: unknown, client?: pg.Client) =>
-  engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)], client);
+  engine.refusal('select millrace.define($1)', [JSON.stringify(definition)], client);
 
 /** Fails the stage of the next entity for good. */
 async function failFor(engine: Engine, stage: string): Promise<void> {
@@ -35,7 +35,7 @@ test('a stage ahead of a live run that becomes manual waits for a person when th
   await engine.define({ ...definition, stages });
   await runStage(engine, 'a');
   expect(await engine.attempts(id)).toEqual(['a 1 completed', 'b 1 waiting']);
-  expect(await engine.value('select count(*)::int from public.pipeline_decisions where stage = $1', ['b'])).toBe(1);
+  expect(await engine.value('select count(*)::int from public.millrace_decisions where stage = $1', ['b'])).toBe(1);
 });
 
 /** Keeps whoever causes the event waiting until the answered session ends its transaction. */
@@ -98,20 +98,20 @@ test('runs begin with the roots of their own version, and a definition waits unt
   await startAtlases(engine);
   const spawner = await Spawner.of(engine);
   // The new runs are there, but their first stages have not begun yet.
-  const brake = await holdBack(engine, 'after insert on pipeline.runs');
+  const brake = await holdBack(engine, 'after insert on millrace.runs');
   const spawning = begin(spawner.spawn(numbers(1, 2), true));
   await untilBlocked(engine, spawner.worker.client);
   const stages = [{ name: 'crop' }, { name: 'scan', needs: ['crop'] }, { name: 'blend', needs: ['scan'] }];
   const other = await engine.database.connect();
-  const defining = begin(other.query('select pipeline.define($1)', [JSON.stringify({ ...sheets, stages })]));
+  const defining = begin(other.query('select millrace.define($1)', [JSON.stringify({ ...sheets, stages })]));
   await untilBlocked(engine, other);
   await brake.query('commit');
   expect((await spawning).status).toBe('spawned');
   await defining;
   await spawner.wait();
   const begun = await engine.rows(
-    `select distinct s.name from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-     join pipeline.runs r on r.id = a.run_id where r.fan_out_id is not null`,
+    `select distinct s.name from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+     join millrace.runs r on r.id = a.run_id where r.fan_out_id is not null`,
   );
   expect(begun).toEqual([{ name: 'scan' }]);
 });
@@ -143,7 +143,7 @@ test('without a projection too, a definition sees the run of a user who was star
   const definition = await engine.pipeline(chain(['a', 'b', 'c']), { projection: 'none' });
   const [id] = await engine.insert();
   const user = await openTransaction(engine);
-  await user.query(`select pipeline.start('flow', $1)`, [id]);
+  await user.query(`select millrace.start('flow', $1)`, [id]);
   const other = await engine.database.connect();
   const stages = [{ name: 'a' }, { name: 'c', needs: ['a'] }];
   const defining = begin(refusal(engine, { ...definition, stages }, other));
@@ -160,7 +160,7 @@ test('a run that is over and goes on finishes on its version, and asks a person 
   await runStage(engine, 'a');
   await failFor(engine, 'b');
   await engine.define({ ...definition, stages: [{ name: 'a' }, { name: 'c', needs: ['a'], kind: 'manual' }] });
-  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
   await runStage(engine, 'b');
   expect(await engine.attempts(id)).toEqual(['a 1 completed', 'b 1 failed', 'b 2 completed', 'c 1 waiting']);
 });

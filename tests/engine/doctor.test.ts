@@ -6,7 +6,7 @@ import { resume, Worker, waiting } from '../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */
 const amiss = (engine: Engine) =>
-  engine.rows<{ what: string; detail: string }>('select what, detail from pipeline.doctor() where not ok');
+  engine.rows<{ what: string; detail: string }>('select what, detail from millrace.doctor() where not ok');
 
 /** What pg_net's worker looks like to others. */
 async function showNetWorker(engine: Engine): Promise<void> {
@@ -19,7 +19,7 @@ async function healthy(engine: Engine): Promise<void> {
   await engine.configureDoorbell();
   await engine.pipeline([{ name: 'only' }]);
   await engine.sql.query('revoke all on public.items from anon, authenticated');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([]);
 }
 
@@ -29,35 +29,35 @@ test('doctor finds nothing amiss in a configured project whose sweep runs', asyn
 
 test('doctor tells of settings that are missing, with the statements that set them', async ({ engine }) => {
   await showNetWorker(engine);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'project_url is set', detail: expect.stringContaining('vault.create_secret') },
-    { what: 'ring_secret is set', detail: expect.stringContaining('PIPELINE_RING_SECRET') },
+    { what: 'ring_secret is set', detail: expect.stringContaining('MILLRACE_RING_SECRET') },
   ]);
 });
 
 test('doctor tells of a project URL that is none', async ({ engine }) => {
   await showNetWorker(engine);
   await engine.configureDoorbell('localhost:8000');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([{ what: 'project_url is set', detail: 'localhost:8000' }]);
 });
 
 test('doctor tells of a doorbell that rings with the secret key, which any SQL role can read', async ({ engine }) => {
   await showNetWorker(engine);
   await engine.configureDoorbell();
-  await engine.sql.query(`delete from vault.secrets where name = 'pipeline_ring_secret'`);
-  await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'pipeline_secret_key')`);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query(`delete from vault.secrets where name = 'millrace_ring_secret'`);
+  await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'millrace_secret_key')`);
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'ring_secret is set', detail: expect.stringMatching(/^the doorbell shows secret_key.*create_secret/) },
   ]);
-  expect(JSON.stringify(await engine.rows('select * from pipeline.doctor()'))).not.toContain('hush');
+  expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
 
 test('doctor never shows the ring secret', async ({ engine }) => {
   await engine.configureDoorbell('http://project.test', 'ring_hush');
-  expect(JSON.stringify(await engine.rows('select * from pipeline.doctor()'))).not.toContain('hush');
+  expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
 
 test('doctor tells of a sweep that stopped, and of schedules that are gone', async ({ engine }) => {
@@ -98,7 +98,7 @@ test('doctor judges no request of the project’s own, nor an answer of before a
   const answer = `insert into net._http_response (id, status_code, created)`;
   await owner.query(`${answer} select id, 500, now() from net.http_request_queue where url like '%elsewhere%'`);
   await owner.query(`${answer} select id, 500, now() - interval '5 minutes' from net.http_request_queue`);
-  const judged = `select ok, detail from pipeline.doctor() where what = 'the functions answered the last rings'`;
+  const judged = `select ok, detail from millrace.doctor() where what = 'the functions answered the last rings'`;
   expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no rings yet' }]);
   await owner.query(`${answer} select id, 202, now() from net.http_request_queue where url like '%flow-only'`);
   expect(await engine.rows(judged)).toEqual([{ ok: true, detail: '202' }]);
@@ -107,20 +107,20 @@ test('doctor judges no request of the project’s own, nor an answer of before a
 test('what doctor remembers of rings is bounded, and goes with pg_net’s own rows in a crash', async ({ engine }) => {
   await healthy(engine);
   await engine.sql.query(
-    `insert into pipeline.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
+    `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
   );
-  await engine.sql.query('select pipeline.sweep()');
-  expect(await engine.value('select array[count(*), max(request_id)]::int[] from pipeline.posts')).toEqual([100, 100]);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await engine.value('select array[count(*), max(request_id)]::int[] from millrace.posts')).toEqual([100, 100]);
   expect(
     await engine.rows(
-      `select distinct relpersistence from pg_class where oid in ('pipeline.posts'::regclass, 'net._http_response'::regclass)`,
+      `select distinct relpersistence from pg_class where oid in ('millrace.posts'::regclass, 'net._http_response'::regclass)`,
     ),
   ).toEqual([{ relpersistence: 'u' }]);
 });
 
 test('doctor tells when pg_net’s worker is gone, which sends the rings', async ({ engine }) => {
   await engine.configureDoorbell();
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: "pg_net's worker runs", detail: expect.stringContaining('net.worker_restart()') },
   ]);
@@ -134,12 +134,12 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   await engine.queued('only');
   await engine.configureDoorbell();
   await engine.sql.query('revoke all on public.items from anon, authenticated');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'no errors in the last hour', detail: 'The doorbell cannot ring: project_url or ring_secret is not set' },
   ]);
   await engine.advance('61 minutes');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect((await amiss(engine)).map((row) => row.what)).not.toContain('no errors in the last hour');
 });
 
@@ -147,10 +147,10 @@ test('doctor tells of ready work that nobody takes, and whose logs to read', asy
   await healthy(engine);
   await engine.queued('only');
   await engine.advance('59 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([]);
   await engine.advance('2 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     {
       what: 'ready work is taken within a minute',
@@ -175,7 +175,7 @@ async function endedJobs(engine: Engine, ended: number, late: number): Promise<v
     batch.slice(0, ended).map((item, n) => jobEnd(item, `job-${n}`)),
   );
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
 }
 
 test('doctor names a stage whose deadlines passed more often than its jobs completed, for an hour', async ({
@@ -194,24 +194,24 @@ test('doctor names a stage whose deadlines passed more often than its jobs compl
     },
   ]);
   await engine.advance('1 hour');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([]);
 });
 
 test('what doctor reads of ended jobs does not grow with the history', async ({ engine }) => {
   await endedJobs(engine, 20, 20);
-  const rows = () => planRows(engine.database.superUrl, 'select * from pipeline.job_outcomes');
+  const rows = () => planRows(engine.database.superUrl, 'select * from millrace.job_outcomes');
   const few = await rows();
   await engine.sql.query(
-    `insert into pipeline.attempts (run_id, stage_id, number, created_at, finished_at, state, job_id, output)
+    `insert into millrace.attempts (run_id, stage_id, number, created_at, finished_at, state, job_id, output)
      select a.run_id, a.stage_id, 1000 + n, a.created_at, a.finished_at - interval '1 day', 'failed', 'job', null
-     from (select * from pipeline.attempts order by id limit 1) a, generate_series(1, 5000) n`,
+     from (select * from millrace.attempts order by id limit 1) a, generate_series(1, 5000) n`,
   );
-  await engine.sql.query('analyze pipeline.attempts');
+  await engine.sql.query('analyze millrace.attempts');
   expect(few).toBeGreaterThan(40);
   expect(await rows()).toBeLessThan(few * 2);
   expect(
-    await engine.rows(`select ended, completed, past_deadline from pipeline.job_outcomes where pipeline = 'flow'`),
+    await engine.rows(`select ended, completed, past_deadline from millrace.job_outcomes where pipeline = 'flow'`),
   ).toEqual([{ ended: '40', completed: '20', past_deadline: '20' }]);
 });
 
@@ -224,10 +224,10 @@ test('doctor tells of ready work at a stage with limits only while they would le
   const worker = await Worker.of(engine, 'only');
   const item = await worker.takeOne();
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([]);
-  await engine.sql.query('select pipeline.cancel($1)', [item.run]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.cancel($1)', [item.run]);
+  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toMatchObject([{ what: 'ready work is taken within a minute' }]);
 });
 
@@ -235,7 +235,7 @@ test('doctor tells of a violated invariant', async ({ engine }) => {
   await healthy(engine);
   await engine.queued('only');
   await engine.sql.query('begin');
-  await engine.sql.query('delete from pipeline.attempts');
+  await engine.sql.query('delete from millrace.attempts');
   expect(await amiss(engine)).toEqual([
     {
       what: 'no invariant is violated',

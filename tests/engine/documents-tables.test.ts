@@ -190,18 +190,18 @@ describe('row-level security', () => {
 
   test('lets users queue each phase, but leaves the choice of the old way to the flag', async ({ engine }) => {
     for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
-    await engine.sql.query(`select pipeline.set_cut_over('documents', 'on')`);
+    await engine.sql.query(`select millrace.set_cut_over('documents', 'on')`);
     const id = await addDocument(engine);
     const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
     for (const status of ['queued', 'pending']) {
       const oldWay = 'update public.document set monolith_status = $1';
       expect(await engine.refusal(oldWay, [status], user)).toMatchObject({ code: '42501' });
     }
-    expect(await engine.rows('select from pipeline.runs')).toEqual([]);
+    expect(await engine.rows('select from millrace.runs')).toEqual([]);
     await user.query(`update public.document set extraction_status = 'queued'`);
     expect(
       await engine.rows(
-        'select p.name, r.entity_id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id',
+        'select p.name, r.entity_id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id',
       ),
     ).toEqual([{ name: 'documents', entity_id: id }]);
     await user.query(`update public.document set chunking_status = 'pending', kg_ingest_status = 'pending'`);
@@ -266,7 +266,7 @@ describe('chunks', () => {
 
   test('take effect together with the completion, and not when some are missing', async ({ engine }) => {
     for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
-    await engine.sql.query(`select pipeline.set_cut_over('documents', 'on')`);
+    await engine.sql.query(`select millrace.set_cut_over('documents', 'on')`);
     const id = await addDocument(engine);
     await engine.sql.query(`update public.document set extraction_status = 'queued' where id = $1`, [id]);
     const extraction = await Worker.of(engine, 'extraction', 'documents');
@@ -284,7 +284,7 @@ describe('chunks', () => {
     expect(await chunkRows(engine)).toEqual([]);
     const [row] = await engine.rows('select chunking_error from public.document where id = $1', [id]);
     expect(row?.chunking_error).toMatch(/^the database refused to record this/);
-    expect(await engine.value(`select error ->> 'detail' from pipeline.attempts where error is not null`)).toMatch(
+    expect(await engine.value(`select error ->> 'detail' from millrace.attempts where error is not null`)).toMatch(
       /reports 3 chunks .*, but has drafted 2/,
     );
   });
@@ -448,10 +448,10 @@ test('deleting a document removes its chunks, drafts and facts, and what it alon
 });
 
 test('a phase that somebody skipped shows as skipped, and the job goes on', async ({ engine }) => {
-  await engine.sql.query(`select pipeline.set_cut_over('documents', 'on')`);
+  await engine.sql.query(`select millrace.set_cut_over('documents', 'on')`);
   const id = await addDocument(engine);
-  const run = await engine.value(`select pipeline.start('documents', $1)`, [id]);
-  await engine.sql.query(`select pipeline.skip($1, 'extraction')`, [run]);
+  const run = await engine.value(`select millrace.start('documents', $1)`, [id]);
+  await engine.sql.query(`select millrace.skip($1, 'extraction')`, [run]);
   expect(await engine.rows('select phase, status from public.pipeline_phase order by id')).toEqual([
     { phase: 'extraction', status: 'failed' },
     { phase: 'extraction', status: 'skipped' },

@@ -29,19 +29,19 @@ test('a claim hands over the row as it is at that moment, without the engine’s
 test('a column added to the table reaches the handlers once the pipeline is attached again', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   await engine.sql.query(`alter table public.items add column colour text default 'red'`);
-  await engine.sql.query(`select pipeline.attach('flow')`);
+  await engine.sql.query(`select millrace.attach('flow')`);
   await engine.queued('one');
   expect((await runStage(engine, 'one'))[0]?.entity).toMatchObject({ colour: 'red' });
 });
 
-test('pipeline.start() shows the stage as queued and rings; asked to restart, it starts a live run over', async ({
+test('millrace.start() shows the stage as queued and rings; asked to restart, it starts a live run over', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two']));
   await engine.configureDoorbell();
   const [id] = await engine.insert();
   const start = (stage: string | null) =>
-    engine.value<string>('select pipeline.start($1, $2, $3, p_restart => true)', ['flow', id, stage]);
+    engine.value<string>('select millrace.start($1, $2, $3, p_restart => true)', ['flow', id, stage]);
   const run = await start(null);
   expect(await engine.rings()).toHaveLength(1);
   expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending' });
@@ -68,12 +68,12 @@ test('pipeline.start() shows the stage as queued and rings; asked to restart, it
 });
 
 test.for(['columns', 'none'])(
-  'pipeline.start() on a live run returns that run and changes nothing but its priority (%s)',
+  'millrace.start() on a live run returns that run and changes nothing but its priority (%s)',
   async (projection, { engine }) => {
     await engine.pipeline(chain(['one', 'two'], { limits: { priority: true } }), { projection });
     await engine.configureDoorbell();
     const [id] = await engine.insert();
-    const start = (rest = '') => engine.value<string>(`select pipeline.start('flow', $1${rest})`, [id]);
+    const start = (rest = '') => engine.value<string>(`select millrace.start('flow', $1${rest})`, [id]);
     const run = await start();
     await runStage(engine, 'one');
     const before = [await engine.attempts(id), await engine.item(id), await engine.rings()];
@@ -81,7 +81,7 @@ test.for(['columns', 'none'])(
       expect(await start(rest)).toBe(run);
       expect([await engine.attempts(id), await engine.item(id), await engine.rings()]).toEqual(before);
     }
-    expect(await engine.value('select priority from pipeline.runs')).toBe(9);
+    expect(await engine.value('select priority from millrace.runs')).toBe(9);
     await runStage(engine, 'two');
     expect(await start()).not.toBe(run);
   },
@@ -92,7 +92,7 @@ test('two who start the same row at once get one run, whoever is first', async (
   const [id] = await engine.insert();
   const one = await openTransaction(engine);
   const two = await engine.database.connect();
-  const call = `select pipeline.start('flow', $1) as run`;
+  const call = `select millrace.start('flow', $1) as run`;
   const { rows: first } = await one.query(call, [id]);
   const second = begin(two.query(call, [id]));
   await untilBlocked(engine, two);
@@ -111,7 +111,7 @@ test('a run with two ends is over when both are reached, in either order', async
   await runStage(engine, 'right');
   expect((await engine.run(id)).status).toBe('completed');
   await left.report(completed(await left.takeOne()));
-  expect(await engine.rows('select distinct status from pipeline.runs')).toEqual([{ status: 'completed' }]);
+  expect(await engine.rows('select distinct status from millrace.runs')).toEqual([{ status: 'completed' }]);
 });
 
 test('a failed run of an older version may be retried and finishes on that version', async ({ engine }) => {
@@ -122,7 +122,7 @@ test('a failed run of an older version may be retried and finishes on that versi
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
   await worker.leave();
   await engine.define({ ...definition, stages: chain(['one', 'three']) });
-  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
   await runStage(engine, 'two');
   await runStage(engine, 'three');
   expect((await engine.run(id)).status).toBe('completed');

@@ -45,9 +45,9 @@ test.each<[table: string, column: string, most: number, make: (length: number) =
 test('no length is set to what the engine writes', async () => {
   const checked = await engine.rows(
     `select c.conname, a.attname
-     from pipeline.pipelines p
-     join pipeline.stages s on s.pipeline_id = p.id
-     cross join unnest(pipeline.stage_columns(s.name)) e(name)
+     from millrace.pipelines p
+     join millrace.stages s on s.pipeline_id = p.id
+     cross join unnest(millrace.stage_columns(s.name)) e(name)
      join pg_constraint c on c.conrelid = p.entity_table and c.contype = 'c'
      join pg_attribute a on a.attrelid = p.entity_table and a.attnum = any (c.conkey) and a.attname = e.name`,
   );

@@ -34,7 +34,7 @@ const verdicts = async (engine: Engine, ...items: Row[]) =>
 test('a waiting attempt shows its job, holds no lease, and ends with its job', async ({ engine }) => {
   const { id, item } = await underWay(engine);
   expect(await engine.item(id)).toMatchObject({ only_status: 'started', only_job_id: 'job-1' });
-  expect(await engine.value('select count(*)::int from pipeline.claims')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.claims')).toBe(0);
   expect(await verdicts(engine, jobEnd(item, 'job-1', { result: { pages: 3 } }))).toEqual(['accepted']);
   expect(await engine.item(id)).toMatchObject({ only_status: 'completed', only_result: { pages: 3 } });
   expect((await engine.run(id)).status).toBe('completed');
@@ -62,26 +62,26 @@ test('a callback told twice is recorded once', async ({ engine }) => {
   const { item } = await underWay(engine);
   expect(await verdicts(engine, jobEnd(item, 'job-1', { result: 1 }))).toEqual(['accepted']);
   expect(await verdicts(engine, jobEnd(item, 'job-1', { result: 2 }))).toEqual(['duplicate']);
-  expect(await engine.rows('select output from pipeline.attempts where output is not null')).toEqual([{ output: 1 }]);
+  expect(await engine.rows('select output from millrace.attempts where output is not null')).toEqual([{ output: 1 }]);
 });
 
 test('of a callback and the poller that bring the same end at once, the first one wins', async ({ engine }) => {
   const { item } = await underWay(engine);
   const callback = await openTransaction(engine);
   const first = JSON.stringify([jobEnd(item, 'job-1', { result: 'callback' })]);
-  await callback.query('select public.pipeline_resume($1)', [first]);
+  await callback.query('select public.millrace_resume($1)', [first]);
   const second = jobEnd(item, 'job-1', { result: 'poller' });
   expect(await verdicts(engine, second)).toEqual(['busy']);
   await callback.query('commit');
   expect(await verdicts(engine, second)).toEqual(['duplicate']);
-  expect(await engine.rows('select output from pipeline.attempts where output is not null')).toEqual([
+  expect(await engine.rows('select output from millrace.attempts where output is not null')).toEqual([
     { output: 'callback' },
   ]);
 });
 
 test('a callback after the run was cancelled is stale', async ({ engine }) => {
   const { id, item } = await underWay(engine);
-  await engine.sql.query('select pipeline.cancel($1)', [item.run]);
+  await engine.sql.query('select millrace.cancel($1)', [item.run]);
   const { items } = await resume(engine, [jobEnd(item, 'job-1')]);
   expect(items).toMatchObject([{ verdict: 'stale', reason: 'the attempt was cancelled' }]);
   expect(await engine.item(id)).toMatchObject({ only_status: 'failed', only_error: 'cancelled', only_result: null });
@@ -120,7 +120,7 @@ test('a submission id is kept over a lost lease, so that a crash after submittin
   const { id, item } = await started(engine);
   for (let time = 0; time < 2; time++) {
     await engine.advance('61 seconds');
-    await engine.sql.query('select pipeline.sweep()');
+    await engine.sql.query('select millrace.sweep()');
     if (time === 0) {
       const again = await (await Worker.of(engine, 'only')).takeOne();
       expect(again).toMatchObject({ submission: item.submission, alone: true });
@@ -144,7 +144,7 @@ test('a submission id is kept over a release and over a failure to reach the ser
 test('a stage started over voids the job under way', async ({ engine }) => {
   const { id, worker, item } = await underWay(engine);
   await engine.queue('only', [id]).catch(() => {});
-  await engine.sql.query(`select pipeline.start('flow', $1, p_restart => true)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1, p_restart => true)`, [id]);
   expect(await verdicts(engine, jobEnd(item, 'job-1'))).toEqual(['stale']);
   const again = await worker.takeOne();
   expect(again.submission).not.toBe(item.submission);

@@ -49,7 +49,7 @@ test('continue: a permanent failure goes on at once; the failure stays, and a sk
   await engine.configureDoorbell();
   await failStage(engine, 'label');
   const timeline = `select t.stage, t.state, t.error_code, t.error_message, t.parent_id = p.id as follows
-    from pipeline.timeline($1) t left join pipeline.attempts p on p.id = t.parent_id order by t.attempt_id`;
+    from millrace.timeline($1) t left join millrace.attempts p on p.id = t.parent_id order by t.attempt_id`;
   expect(await engine.rows(timeline, [(await engine.run(id)).id])).toEqual([
     { stage: 'scan', state: 'completed', error_code: null, error_message: null, follows: null },
     { stage: 'label', state: 'failed', error_code: 'timeout', error_message: 'it took too long', follows: null },
@@ -124,13 +124,13 @@ test('continue: a lost lease and a deadline that use up the attempts go on as we
   const [id] = await engine.queued('scan');
   await (await Worker.of(engine, 'scan')).takeOne();
   await engine.advance('2 minutes');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.statuses(id)).toEqual({ scan: 'failed', label: 'queued', print: 'pending' });
   const worker = await Worker.of(engine, 'label');
   const item = await worker.takeOne();
   await worker.complete([waiting(item, 'job-1')]);
   await engine.advance('2 minutes');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.statuses(id)).toEqual({ scan: 'failed', label: 'failed', print: 'queued' });
   const late = await resume(engine, [jobEnd(item, 'job-1')]);
   expect(late.items).toMatchObject([{ verdict: 'stale' }]);
@@ -148,14 +148,14 @@ test('a stage that the run went on without is no dead letter, and the retry of t
 }) => {
   const id = await toLabel(engine);
   await failStage(engine, 'label');
-  const dead = 'select stage from pipeline.dead_letters';
+  const dead = 'select stage from millrace.dead_letters';
   expect(await engine.rows(dead)).toEqual([]);
-  expect(await engine.refusal('select pipeline.retry($1)', [(await engine.run(id)).id])).toMatchObject({
+  expect(await engine.refusal('select millrace.retry($1)', [(await engine.run(id)).id])).toMatchObject({
     code: 'MR004',
   });
   await failStage(engine, 'print');
   expect(await engine.rows(dead)).toEqual([{ stage: 'print' }]);
-  expect(await engine.value(`select pipeline.replay('flow', '{}', false) ->> 'replayed'`)).toBe('1');
+  expect(await engine.value(`select millrace.replay('flow', '{}', false) ->> 'replayed'`)).toBe('1');
   expect(await engine.attempts(id)).toEqual([
     'scan 1 completed',
     'label 1 failed',

@@ -34,7 +34,7 @@ async function joined(engine: Engine, atlas: string): Promise<string | undefined
 const result = (engine: Engine, atlas?: string) =>
   engine.value('select split_result from public.atlases where id = coalesce($1, id)', [atlas]);
 const fault = (engine: Engine) => engine.value<string>('select split_error from public.atlases');
-const tallies = (engine: Engine) => engine.value('select count(*)::int from pipeline.tallies');
+const tallies = (engine: Engine) => engine.value('select count(*)::int from millrace.tallies');
 
 test('all: the stage is done when the last child has ended, with the sums as its result', async ({ engine }) => {
   const { atlas, fanOut } = await waitingAtlas(engine, 3);
@@ -85,7 +85,7 @@ test('at_least: when too few are left the stage fails and says so', async ({ eng
   expect(await fault(engine)).toMatch(
     /^1 of 3 children were completed, but the fan-in rule asks for 2; .*the first: 1, scan: it took too long/,
   );
-  expect(await engine.value(`select error_code from pipeline.dead_letters where pipeline = 'atlas'`)).toBe(
+  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'atlas'`)).toBe(
     'too_few_children',
   );
 });
@@ -132,14 +132,14 @@ test('failed_children fail: the first failure fails the stage, and the sweep can
   expect((await atlasRun(engine, atlas)).status).toBe('failed');
   expect(await sweep(engine)).toMatchObject({ cancelled: 2 });
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2, completed: 1, failed: 1 });
-  expect(await engine.value('select state from pipeline.fan_outs')).toBe('closed');
+  expect(await engine.value('select state from millrace.fan_outs')).toBe('closed');
 });
 
 test('a child that is cancelled counts as failed, with a word of its own', async ({ engine }) => {
   const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await engine.sql.query('select pipeline.cancel($1)', [(await sheetRun(engine, fanOut, 2)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await sheetRun(engine, fanOut, 2)).id]);
   expect(await joined(engine, atlas)).toBe('failed');
-  expect(await engine.value(`select error_code from pipeline.dead_letters where pipeline = 'atlas'`)).toBe(
+  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'atlas'`)).toBe(
     'child_cancelled',
   );
 });
@@ -158,12 +158,12 @@ test('late_children cancel: what still runs when the stage is done is cancelled,
   const { atlas, fanOut } = await joining(engine, 6, { rule: 'at_least', count: 1, late_children: 'cancel' });
   await endSheets(engine, [2]);
   expect(await joined(engine, atlas)).toBe('completed');
-  expect(await engine.value('select pipeline.cancel_children(2)')).toBe(2);
+  expect(await engine.value('select millrace.cancel_children(2)')).toBe(2);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2, completed: 1, running: 3 });
-  expect(await engine.value('select state from pipeline.fan_outs')).toBe('abandoned');
-  expect(await engine.value('select pipeline.cancel_children(10)')).toBe(3);
+  expect(await engine.value('select state from millrace.fan_outs')).toBe('abandoned');
+  expect(await engine.value('select millrace.cancel_children(10)')).toBe(3);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 5, completed: 1 });
-  expect(await engine.value('select state from pipeline.fan_outs')).toBe('closed');
+  expect(await engine.value('select state from millrace.fan_outs')).toBe('closed');
 });
 
 test('a deadline fails the stage, without another try, and its children are cancelled', async ({ engine }) => {
@@ -194,7 +194,7 @@ test('without a deadline of its own a map is given a week', async ({ engine }) =
   await waitingAtlas(engine, 1);
   expect(
     await engine.value(
-      `select deadline_at - pipeline.now() = interval '7 days' from pipeline.attempts where state = 'waiting'`,
+      `select deadline_at - millrace.now() = interval '7 days' from millrace.attempts where state = 'waiting'`,
     ),
   ).toBe(true);
 });
@@ -205,14 +205,14 @@ test('children that complete neither lock nor write a row of their parent', asyn
   });
   await fold(engine);
   const versions = `select (select xmin::text || ctid from public.atlases where id = $1) as entity,
-    (select array_agg(a.xmin::text || a.ctid order by a.id) from pipeline.attempts a where a.run_id = f.run_id) as attempts,
-    (select r.xmin::text || r.ctid from pipeline.runs r where r.id = f.run_id) as run, f.xmin::text || f.ctid as fan_out
-    from pipeline.fan_outs f where f.id = ${fanOut}`;
+    (select array_agg(a.xmin::text || a.ctid order by a.id) from millrace.attempts a where a.run_id = f.run_id) as attempts,
+    (select r.xmin::text || r.ctid from millrace.runs r where r.id = f.run_id) as run, f.xmin::text || f.ctid as fan_out
+    from millrace.fan_outs f where f.id = ${fanOut}`;
   const before = await engine.rows(versions, [atlas]);
   const holder = await openTransaction(engine);
   await holder.query(`
-    select from public.atlases for update; select from pipeline.runs r where r.id in (select run_id from pipeline.fan_outs) for update;
-    select from pipeline.attempts a where a.run_id in (select run_id from pipeline.fan_outs) for update; select from pipeline.fan_outs for update`);
+    select from public.atlases for update; select from millrace.runs r where r.id in (select run_id from millrace.fan_outs) for update;
+    select from millrace.attempts a where a.run_id in (select run_id from millrace.fan_outs) for update; select from millrace.fan_outs for update`);
   await endSheets(engine, [1, 2]);
   await failSheets(engine, [3]);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 2, failed: 1 });
@@ -226,7 +226,7 @@ test('a batch of children leaves one tally a stage and one for the runs that end
   await waitingAtlas(engine, 50, { beside: [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 99 }] }] });
   await fold(engine);
   await endSheets(engine);
-  expect(await engine.rows('select done, completed, failed from pipeline.tallies order by done')).toEqual([
+  expect(await engine.rows('select done, completed, failed from millrace.tallies order by done')).toEqual([
     { done: 0, completed: 50, failed: 0 },
     { done: 50, completed: 0, failed: 0 },
   ]);
@@ -240,7 +240,7 @@ test('a fold that finds its parent held is busy and changes nothing, and the swe
   const left = await tallies(engine);
   for (const hold of [
     'select from public.atlases for update',
-    'select from pipeline.runs where fan_out_id is null for update',
+    'select from millrace.runs where fan_out_id is null for update',
   ]) {
     const user = await openTransaction(engine);
     await user.query(hold);
@@ -280,7 +280,7 @@ test('two folds at once count each tally once', async ({ engine }) => {
   await untilBlocked(engine, two);
   await one.query('commit');
   expect(await second).toMatchObject({ busy: [] });
-  expect(await engine.rows('select completed, failed, cancelled from pipeline.fan_outs')).toEqual([
+  expect(await engine.rows('select completed, failed, cancelled from millrace.fan_outs')).toEqual([
     { completed: 2, failed: 0, cancelled: 0 },
   ]);
 });
@@ -290,7 +290,7 @@ test('a tally that is written while a fold is under way is left for the next one
   await endSheets(engine, [1]);
   await runSheets(engine, 'scan');
   const folding = await openTransaction(engine);
-  await folding.query('select pipeline.fold($1)', [fanOut]);
+  await folding.query('select millrace.fold($1)', [fanOut]);
   await runSheets(engine, 'blend');
   await folding.query('commit');
   expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
@@ -364,7 +364,7 @@ test('a parent whose child was deleted fails, and its retry goes on with the chi
   await endSheets(engine, [1]);
   await engine.sql.query(`delete from public.items where number = '2'`);
   expect(await joined(engine, atlas)).toBe('failed');
-  await engine.sql.query('select pipeline.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
   await spawnAll(engine, [{ key: 1 }, { key: 3 }]);
   await endSheets(engine);
   expect(await joined(engine, atlas)).toBe('completed');
@@ -376,7 +376,7 @@ test('a parent that is cancelled has its children cancelled by the sweep; those 
 }) => {
   const { atlas, fanOut } = await waitingAtlas(engine, 4);
   await endSheets(engine, [4]);
-  await engine.sql.query('select pipeline.cancel($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await atlasRun(engine, atlas)).id]);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 3 });
   const user = await openTransaction(engine);
   await user.query(`update public.items set label = 'mine' where number = '2'`);
@@ -399,11 +399,11 @@ test('a parent that is deleted has its children cancelled, and nothing of it is 
   await engine.sql.query('delete from public.atlases');
   expect(await sweep(engine)).toMatchObject({ cancelled: 1 });
   await sweep(engine);
-  expect(await engine.rows('select * from pipeline.fan_outs')).toEqual([]);
-  expect(await engine.rows('select * from pipeline.fan_progress')).toEqual([]);
+  expect(await engine.rows('select * from millrace.fan_outs')).toEqual([]);
+  expect(await engine.rows('select * from millrace.fan_progress')).toEqual([]);
   expect(await tallies(engine)).toBe(0);
   expect(
-    await engine.value('select status from pipeline.runs where fan_out_id = $1 and item_key = $2', [fanOut, '2']),
+    await engine.value('select status from millrace.runs where fan_out_id = $1 and item_key = $2', [fanOut, '2']),
   ).toBe('cancelled');
 });
 
@@ -422,7 +422,7 @@ test('the retry of a parent retries the children that failed or were cancelled, 
   await failSheets(engine, [2]);
   expect(await joined(engine, atlas)).toBe('failed');
   await sweep(engine);
-  await engine.sql.query('select pipeline.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
   expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 queued']);
   expect(await spawnAll(engine, numbers(1, 4))).toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 3 });
@@ -430,7 +430,7 @@ test('the retry of a parent retries the children that failed or were cancelled, 
   expect(await joined(engine, atlas)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 4, completed: 4, failed: 0, cancelled: 0 });
   const untouched = await sheetRun(engine, fanOut, 1);
-  expect(await engine.rows('select number, state from pipeline.attempts where run_id = $1', [untouched.id])).toEqual([
+  expect(await engine.rows('select number, state from millrace.attempts where run_id = $1', [untouched.id])).toEqual([
     { number: 1, state: 'completed' },
     { number: 1, state: 'completed' },
   ]);
@@ -440,7 +440,7 @@ test('a retry that comes before the sweep keeps the children that still run', as
   const { atlas, fanOut } = await waitingAtlas(engine, 3);
   await failSheets(engine, [2]);
   expect(await joined(engine, atlas)).toBe('failed');
-  await engine.sql.query('select pipeline.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
   expect(await sweep(engine)).toMatchObject({ cancelled: 0 });
   await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, fanOut)).toEqual({ running: 3 });
@@ -453,9 +453,9 @@ test('a retry waits for the sweep that is cancelling the children, and none of t
   await failSheets(engine, [2]);
   expect(await joined(engine, atlas)).toBe('failed');
   const sweeping = await openTransaction(engine);
-  await sweeping.query('select pipeline.cancel_children(1)');
+  await sweeping.query('select millrace.cancel_children(1)');
   const person = await engine.database.connect();
-  const retry = begin(person.query('select pipeline.retry($1)', [(await atlasRun(engine, atlas)).id]));
+  const retry = begin(person.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]));
   await untilBlocked(engine, person);
   await sweeping.query('commit');
   await retry;
@@ -473,7 +473,7 @@ test('a child that its row queued anew since counts as the child when the parent
   await engine.sql.query(`update public.items set scan_status = 'queued' where number = '2'`);
   await runStage(engine, 'scan', 'sheets');
   await runStage(engine, 'blend', 'sheets');
-  await engine.sql.query('select pipeline.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
   await spawnAll(engine, numbers(1, 2));
   expect((await sheetRun(engine, fanOut, 2)).id).not.toBe(former.id);
   expect(await joined(engine, atlas)).toBe('completed');
@@ -492,7 +492,7 @@ test('a parent whose rows another parent has run since starts new children when 
   expect(await joined(engine, first)).toBe('failed');
   await sweep(engine);
   await spawnAll(engine, numbers(2, 3));
-  const retry = async () => engine.sql.query('select pipeline.retry($1)', [(await atlasRun(engine, first)).id]);
+  const retry = async () => engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, first)).id]);
   // While the other parent waits for them, a map that is retried says so at once.
   await retry();
   const spawner = await Spawner.of(engine);
@@ -520,10 +520,10 @@ test('a child of a parent that gave it up cannot be retried alone; the remedy is
   expect(await joined(engine, atlas)).toBe('failed');
   await sweep(engine);
   const parent = await atlasRun(engine, atlas);
-  expect(await engine.refusal('select pipeline.retry($1)', [(await sheetRun(engine, fanOut, 1)).id])).toMatchObject({
+  expect(await engine.refusal('select millrace.retry($1)', [(await sheetRun(engine, fanOut, 1)).id])).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining(`it is a child of run ${parent.id}, which is failed`),
-    hint: `Retry the parent, which retries its children that failed: select pipeline.retry(${parent.id}).`,
+    hint: `Retry the parent, which retries its children that failed: select millrace.retry(${parent.id}).`,
   });
 });
 
@@ -533,11 +533,11 @@ test('a late child that was cancelled cannot be retried, and is told to start an
   expect(await joined(engine, atlas)).toBe('completed');
   await sweep(engine);
   const late = await sheetRun(engine, fanOut, 2);
-  expect(await engine.refusal('select pipeline.retry($1)', [late.id])).toMatchObject({
+  expect(await engine.refusal('select millrace.retry($1)', [late.id])).toMatchObject({
     code: 'MR004',
     hint: expect.stringContaining('anew'),
   });
-  await engine.sql.query(`select pipeline.start('sheets', $1)`, [late.entity_id]);
+  await engine.sql.query(`select millrace.start('sheets', $1)`, [late.entity_id]);
   expect((await engine.run(late.entity_id)).status).toBe('running');
 });
 
@@ -545,7 +545,7 @@ test('a child that is retried while its parent still waits counts again', async 
   const { atlas, fanOut } = await joining(engine, 2, { failed_children: 'ignore' });
   await failSheets(engine, [1]);
   await fold(engine);
-  await engine.sql.query('select pipeline.retry($1)', [(await sheetRun(engine, fanOut, 1)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await sheetRun(engine, fanOut, 1)).id]);
   await endSheets(engine);
   expect(await joined(engine, atlas)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
@@ -553,7 +553,7 @@ test('a child that is retried while its parent still waits counts again', async 
 
 test("what the stage's apply function refuses is tried again over the same children", async ({ engine }) => {
   await engine.sql.query(`create function public.bind(p_items jsonb) returns void language plpgsql as $$
-    begin if (select count(*) from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id where s.name = 'split') = 1 then raise 'no glue'; end if; end $$`);
+    begin if (select count(*) from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'split') = 1 then raise 'no glue'; end if; end $$`);
   const { atlas, fanOut } = await joining(engine, 2, {}, { apply: 'public.bind' });
   await endSheets(engine);
   expect(await joined(engine, atlas)).toBe('queued');
@@ -561,7 +561,7 @@ test("what the stage's apply function refuses is tried again over the same child
   expect(await spawnAll(engine, numbers(1, 2))).toBe(fanOut);
   expect(await joined(engine, atlas)).toBe('completed');
   expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 completed']);
-  expect(await engine.value('select count(*)::int from pipeline.runs where fan_out_id is not null')).toBe(2);
+  expect(await engine.value('select count(*)::int from millrace.runs where fan_out_id is not null')).toBe(2);
 });
 
 test('a parent without a projection joins all the same', async ({ engine }) => {
@@ -573,7 +573,7 @@ test('a parent without a projection joins all the same', async ({ engine }) => {
 
 test('a list of fan-outs that is missing or too long is refused', async ({ engine }) => {
   for (const list of [null, Array.from({ length: 101 }, (_, n) => n)]) {
-    expect(await engine.refusal('select public.pipeline_fold($1)', [list])).toMatchObject({
+    expect(await engine.refusal('select public.millrace_fold($1)', [list])).toMatchObject({
       code: 'MR002',
       message: expect.stringContaining('p_fan_outs'),
     });

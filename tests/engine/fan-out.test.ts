@@ -23,7 +23,7 @@ import { completed, runStage, Worker } from '../support/worker.ts';
 const one = async (engine: Engine): Promise<string> => (await startAtlases(engine))[0] as string;
 
 /** The statement of a spawn by a spawner, for engine.refusal(). */
-const call = 'select public.pipeline_spawn($1, $2, $3, $4, $5)';
+const call = 'select public.millrace_spawn($1, $2, $3, $4, $5)';
 const values = (spawner: Spawner, items: unknown, last: boolean | null = false): unknown[] => [
   spawner.worker.id,
   spawner.item.attempt,
@@ -54,7 +54,7 @@ test('the first chunk names the stages of the children to ring', async ({ engine
 test("children share the parent's trace and begin at every first stage of their pipeline", async ({ engine }) => {
   const sheets = [{ name: 'scan' }, { name: 'weigh' }, { name: 'blend', needs: ['scan', 'weigh'] }];
   const { fanOut } = await waitingAtlas(engine, 2, { sheets });
-  expect(await engine.value('select count(distinct trace_id)::int from pipeline.runs')).toBe(1);
+  expect(await engine.value('select count(distinct trace_id)::int from millrace.runs')).toBe(1);
   const child = await sheetRun(engine, fanOut, 2);
   expect(await engine.statuses(child.entity_id)).toEqual({ scan: 'queued', weigh: 'queued', blend: 'pending' });
 });
@@ -97,7 +97,7 @@ test('children that all ended while their parent still spawned are found when it
   await spawner.spawn(numbers(1, 2), true);
   await endSheets(engine);
   await fold(engine);
-  expect(await engine.value('select count(*)::int from pipeline.tallies')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.tallies')).toBe(0);
   await fold(engine, (await spawner.wait()).fold);
   expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
 });
@@ -173,7 +173,7 @@ test('a token that is not the current one spawns nothing', async ({ engine }) =>
   const spawner = await Spawner.of(engine);
   const answer = await spawner.spawn(numbers(1, 1), true, '00000000-0000-4000-8000-000000000000');
   expect(answer).toMatchObject({ status: 'stale', reason: expect.stringContaining('token') });
-  await engine.sql.query('select pipeline.cancel($1)', [spawner.item.run]);
+  await engine.sql.query('select millrace.cancel($1)', [spawner.item.run]);
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'stale', reason: 'the attempt was cancelled' });
   await engine.sql.query('delete from public.atlases');
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({
@@ -228,13 +228,13 @@ test('the 100,001st child is refused, and with it its whole chunk', async ({ eng
   await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 1));
-  await engine.sql.query('update pipeline.fan_outs set spawned = 99998');
+  await engine.sql.query('update millrace.fan_outs set spawned = 99998');
   expect(await engine.refusal(call, values(spawner, numbers(2, 4)))).toMatchObject({
     code: 'MR002',
     message: 'the fan-out has 100001 children, but one may have at most 100000',
   });
   expect(await spawner.spawn(numbers(2, 3))).toMatchObject({ status: 'spawned', spawned: 100_000 });
-  await engine.sql.query('update pipeline.fan_outs set spawned = 3');
+  await engine.sql.query('update millrace.fan_outs set spawned = 3');
 });
 
 test('a row that somebody holds is named as busy, keeps the total open, and is spawned when sent again', async ({
@@ -262,7 +262,7 @@ test('a parent whose run somebody holds is busy, and nothing waits', async ({ en
   const atlas = await one(engine);
   const spawner = await Spawner.of(engine);
   const person = await openTransaction(engine);
-  await person.query('select pipeline.cancel($1)', [(await atlasRun(engine, atlas)).id]);
+  await person.query('select millrace.cancel($1)', [(await atlasRun(engine, atlas)).id]);
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'busy', reason: expect.stringContaining('run') });
   await person.query('rollback');
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'spawned' });
@@ -316,7 +316,7 @@ for (const [what, query, message] of answers) {
       message: expect.stringMatching(message),
       hint: expect.any(String),
     });
-    expect(await engine.value('select count(*)::int from pipeline.fan_outs')).toBe(0);
+    expect(await engine.value('select count(*)::int from millrace.fan_outs')).toBe(0);
   });
 }
 
@@ -356,7 +356,7 @@ test('a run that was started by itself becomes a child, with what it has done al
   const atlas = await one(engine);
   const fanOut = await spawnAll(engine, [{ key: 1 }, { key: 2 }]);
   expect((await sheetRun(engine, fanOut, 1)).id).toBe(lone.id);
-  expect(await engine.value('select spawned from pipeline.fan_outs')).toBe(2);
+  expect(await engine.value('select spawned from millrace.fan_outs')).toBe(2);
   await fold(engine);
   expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'started', peek: 'queued' });
   await runStage(engine, 'blend', 'sheets');
@@ -383,7 +383,7 @@ test('late children of a parent that is done are adopted by its next run', async
   await fold(engine);
   await runStage(engine, 'publish', 'atlas');
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 2 });
-  await engine.sql.query(`select pipeline.start('atlas', $1)`, [atlas]);
+  await engine.sql.query(`select millrace.start('atlas', $1)`, [atlas]);
   const next = await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, next)).toEqual({ running: 3 });
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1 });
@@ -478,7 +478,7 @@ test('a failed child that its row queues anew takes its own place', async ({ eng
   const former = await sheetRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [former.entity_id]);
   expect((await sheetRun(engine, fanOut, 1)).id).not.toBe(former.id);
-  expect(await engine.value('select fan_out_id from pipeline.runs where id = $1', [former.id])).toBeNull();
+  expect(await engine.value('select fan_out_id from millrace.runs where id = $1', [former.id])).toBeNull();
   await endSheets(engine);
   await fold(engine);
   expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });

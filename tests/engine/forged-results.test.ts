@@ -17,7 +17,7 @@ async function define(engine: Engine): Promise<string> {
 const found = async (engine: Engine) =>
   (
     await engine.rows<{ ok: boolean; detail: string }>(
-      `select ok, detail from pipeline.doctor() where what = 'only the engine can write results'`,
+      `select ok, detail from millrace.doctor() where what = 'only the engine can write results'`,
     )
   )[0] as { ok: boolean; detail: string };
 const cure = ({ detail }: { detail: string }) => detail.slice(detail.indexOf('revoke'));

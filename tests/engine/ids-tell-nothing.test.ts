@@ -39,7 +39,7 @@ test('a question to somebody else is answered as one that was never asked', asyn
   const theirs = await asked(engine, item);
   const user = await signedIn(engine);
   const answer = async (attempt: string) => {
-    const statement = 'select public.pipeline_decide($1, $2)';
+    const statement = 'select public.millrace_decide($1, $2)';
     const { code, message } = await engine.refusal(statement, [attempt, JSON.stringify(accept)], user);
     return { code, message: message.replace(attempt, 'n') };
   };

@@ -10,10 +10,10 @@ test('a bulk update of many rows is one ring, which carries no work', async ({ e
     {
       url: 'http://project.test/functions/v1/flow-one',
       body: { pipeline: 'flow', stage: 'one' },
-      headers: { 'Content-Type': 'application/json', 'x-pipeline-ring-secret': 'ring_secret_test' },
+      headers: { 'Content-Type': 'application/json', 'x-millrace-ring-secret': 'ring_secret_test' },
     },
   ]);
-  expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(2000);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(2000);
 });
 
 test('a stage rings again only when its last ring is two seconds old', async ({ engine }) => {
@@ -45,7 +45,7 @@ test('a stage that is switched off takes work in and rings for it once it is on 
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
   expect(await engine.rings()).toEqual([]);
   await engine.define({ ...definition, stages: chain(['one'], { enabled: true }) });
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.rings()).toHaveLength(1);
 });
 
@@ -56,7 +56,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
   await engine.queued('one', 3);
   await engine.advance('10 seconds');
   await engine.queued('one');
-  const log = () => engine.rows('select level, code, message, detail from pipeline.log');
+  const log = () => engine.rows('select level, code, message, detail from millrace.log');
   expect(await log()).toEqual([
     {
       level: 'error',
@@ -68,7 +68,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
   await engine.advance('2 minutes');
   await engine.queued('one');
   expect(await log()).toHaveLength(2);
-  const ill = await engine.rows(`select what, detail from pipeline.doctor() where not ok and what like '% is set'`);
+  const ill = await engine.rows(`select what, detail from millrace.doctor() where not ok and what like '% is set'`);
   expect(ill.map((line) => line.what)).toEqual(['project_url is set', 'ring_secret is set']);
   expect(ill[0]?.detail).toMatch(/create_secret/);
   expect(await runStage(engine, 'one')).toHaveLength(5);
@@ -76,17 +76,17 @@ test('a missing secret never fails a user’s write: it is reported once a minut
 
 test('the secret key rings until a ring secret is set, and is never sent from then on', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
-  await engine.sql.query(`select vault.create_secret('http://project.test', 'pipeline_project_url')`);
-  await engine.sql.query(`select vault.create_secret('sb_secret_whole', 'pipeline_secret_key')`);
+  await engine.sql.query(`select vault.create_secret('http://project.test', 'millrace_project_url')`);
+  await engine.sql.query(`select vault.create_secret('sb_secret_whole', 'millrace_secret_key')`);
   await engine.queued('one');
-  await engine.sql.query(`select vault.create_secret('ring', 'pipeline_ring_secret')`);
+  await engine.sql.query(`select vault.create_secret('ring', 'millrace_ring_secret')`);
   await engine.advance('3 seconds');
   await engine.queued('one');
   expect((await engine.rings()).map(({ headers }) => headers)).toEqual([
     { 'Content-Type': 'application/json', apikey: 'sb_secret_whole' },
-    { 'Content-Type': 'application/json', 'x-pipeline-ring-secret': 'ring' },
+    { 'Content-Type': 'application/json', 'x-millrace-ring-secret': 'ring' },
   ]);
-  expect(await engine.rows('select * from pipeline.log')).toEqual([]);
+  expect(await engine.rows('select * from millrace.log')).toEqual([]);
 });
 
 test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
@@ -98,7 +98,7 @@ test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
     const worker = await Worker.of(engine, 'one');
     expect(await worker.report(completed(await worker.takeOne()))).toEqual(['accepted']);
     expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
-    const [line] = await engine.rows(`select ok from pipeline.doctor() where what = 'project_url is set'`);
+    const [line] = await engine.rows(`select ok from millrace.doctor() where what = 'project_url is set'`);
     expect(line?.ok).toBe(false);
   },
 );
@@ -110,21 +110,21 @@ test('what pg_net itself refuses is reported, never raised', async ({ engine }) 
   await owner.query(`alter table net.http_request_queue add constraint broken check (url is null)`);
   const [id] = await engine.queued('one');
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
-  expect(await engine.rows('select code from pipeline.log')).toEqual([{ code: 'doorbell_failed' }]);
+  expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'doorbell_failed' }]);
 });
 
-test('a secret in Vault goes before the row in pipeline.settings, which serves where there is no secret', async ({
+test('a secret in Vault goes before the row in millrace.settings, which serves where there is no secret', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one']));
   await engine.sql.query(
-    `insert into pipeline.settings (name, value) values ('project_url', 'http://table.test'), ('ring_secret', 'table')`,
+    `insert into millrace.settings (name, value) values ('project_url', 'http://table.test'), ('ring_secret', 'table')`,
   );
   await engine.queued('one');
   await engine.configureDoorbell('http://vault.test', 'vault');
   await engine.advance('3 seconds');
   await engine.queued('one');
-  expect((await engine.rings()).map((ring) => [ring.url, ring.headers['x-pipeline-ring-secret']])).toEqual([
+  expect((await engine.rings()).map((ring) => [ring.url, ring.headers['x-millrace-ring-secret']])).toEqual([
     ['http://table.test/functions/v1/flow-one', 'table'],
     ['http://vault.test/functions/v1/flow-one', 'vault'],
   ]);

@@ -10,7 +10,7 @@ test('the engine’s own writes are no intake: statuses change without a new run
   await runStage(engine, 'one');
   await runStage(engine, 'two');
   expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 completed']);
-  expect(await engine.rows('select * from pipeline.runs')).toHaveLength(1);
+  expect(await engine.rows('select * from millrace.runs')).toHaveLength(1);
 });
 
 test('a user’s own trigger that queues another row while the engine projects counts as intake', async ({ engine }) => {
@@ -108,8 +108,8 @@ test('deleting rows takes their runs with it; a late report learns why nothing w
     },
     { attempt: batch[1]?.attempt, verdict: 'accepted', reason: null },
   ]);
-  expect(await engine.rows('select entity_id from pipeline.runs')).toEqual([{ entity_id: kept }]);
-  expect(await engine.rows('select * from pipeline.claims')).toEqual([]);
+  expect(await engine.rows('select entity_id from millrace.runs')).toEqual([{ entity_id: kept }]);
+  expect(await engine.rows('select * from millrace.claims')).toEqual([]);
 });
 
 test('truncating the table takes all of its runs with it, and no other pipeline’s', async ({ engine }) => {
@@ -120,9 +120,9 @@ test('truncating the table takes all of its runs with it, and no other pipeline�
   await (await Worker.of(engine, 'one')).take(2);
   await engine.sql.query('truncate public.items');
   expect(
-    await engine.rows(`select p.name from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id`),
+    await engine.rows(`select p.name from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id`),
   ).toEqual([{ name: 'other' }]);
-  expect(await engine.value('select count(*)::int from pipeline.attempts')).toBe(1);
+  expect(await engine.value('select count(*)::int from millrace.attempts')).toBe(1);
 });
 
 test('two pipelines over one table run side by side on the same row', async ({ engine }) => {
@@ -136,13 +136,13 @@ test('two pipelines over one table run side by side on the same row', async ({ e
   await runStage(engine, 'red', 'paint');
   expect(await engine.statuses(id)).toEqual({ one: 'completed', red: 'completed' });
   await engine.sql.query('delete from public.items');
-  expect(await engine.rows('select * from pipeline.runs')).toEqual([]);
+  expect(await engine.rows('select * from millrace.runs')).toEqual([]);
 });
 
 test('a pipeline without projection is started by call and keeps its state to itself', async ({ engine }) => {
   await engine.pipeline(two, { projection: 'none' });
   const [id] = await engine.insert();
-  const run = await engine.value('select pipeline.start($1, $2)', ['flow', id]);
+  const run = await engine.value('select millrace.start($1, $2)', ['flow', id]);
   expect(await runStage(engine, 'one')).toEqual([
     expect.objectContaining({ entity: { id: Number(id), label: 'item 1' } }),
   ]);
@@ -151,18 +151,18 @@ test('a pipeline without projection is started by call and keeps its state to it
   expect(await engine.item(id)).toEqual({ id, label: 'item 1' });
 });
 
-test('pipeline.start() files its run under the row’s own key, however the caller wrote it', async ({ engine }) => {
+test('millrace.start() files its run under the row’s own key, however the caller wrote it', async ({ engine }) => {
   await engine.pipeline(two);
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', '00' || $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', '00' || $1)`, [id]);
   expect(await runStage(engine, 'one')).toEqual([expect.objectContaining({ entity_id: id })]);
   expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
 });
 
-test('pipeline.start() names what does not exist', async ({ engine }) => {
+test('millrace.start() names what does not exist', async ({ engine }) => {
   await engine.pipeline(two);
   const [id] = await engine.insert();
-  const start = (...values: unknown[]) => engine.refusal('select pipeline.start($1, $2, $3)', values);
+  const start = (...values: unknown[]) => engine.refusal('select millrace.start($1, $2, $3)', values);
   expect(await start('flaw', id, null)).toMatchObject({ code: 'MR003', message: 'there is no pipeline flaw' });
   expect(await start('flow', '999', null)).toMatchObject({
     code: 'MR003',

@@ -13,7 +13,7 @@ test('queued on an entity without a run starts one, on insert as on update and u
     [await engine.value('insert into public.items default values returning id')],
   );
   for (const id of [updated, inserted, upserted]) expect(await engine.attempts(id)).toEqual(['one 1 queued']);
-  expect(await engine.rows(`select * from pipeline.runs where entity_id = '1000'`)).toEqual([]);
+  expect(await engine.rows(`select * from millrace.runs where entity_id = '1000'`)).toEqual([]);
 });
 
 test('a row that begins as pending, or whose other columns are written, starts nothing', async ({ engine }) => {
@@ -21,7 +21,7 @@ test('a row that begins as pending, or whose other columns are written, starts n
   await engine.insert(3);
   await engine.sql.query(`update public.items set label = 'new'`);
   await engine.sql.query(`update public.items set one_status = 'pending', two_error = 'noted'`);
-  expect(await engine.rows('select * from pipeline.runs')).toEqual([]);
+  expect(await engine.rows('select * from millrace.runs')).toEqual([]);
 });
 
 test('queued once more while it is queued starts nothing twice', async ({ engine }) => {
@@ -42,7 +42,7 @@ test('a stage in the middle cannot start without the results of its needs: the e
     message: expect.stringMatching(/three cannot start.*need two has no result/),
   });
   expect(refusal.hint).toMatch(/Queue one instead/);
-  expect(await engine.rows('select * from pipeline.runs')).toEqual([]);
+  expect(await engine.rows('select * from millrace.runs')).toEqual([]);
   const [live] = await engine.queued('one');
   await runStage(engine, 'one');
   await engine.refusal(`update public.items set three_status = 'queued' where id = $1`, [live]);
@@ -57,7 +57,7 @@ test('queued at the start of a finished run is a new run, and the old one stays 
   await engine.queue('one', [id ?? '']);
   const second = await engine.run(id);
   expect(second.id).not.toBe(first.id);
-  expect(await engine.value('select status from pipeline.runs where id = $1', [first.id])).toBe('completed');
+  expect(await engine.value('select status from millrace.runs where id = $1', [first.id])).toBe('completed');
   expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending', three: 'pending' });
   for (const stage of ['one', 'two', 'three']) expect(await runStage(engine, stage)).toHaveLength(1);
   expect((await engine.run(id)).status).toBe('completed');
@@ -126,8 +126,8 @@ test('queued on a stage of a live run starts that stage and its dependents over,
   expect(await worker.complete([completed(old)])).toMatchObject({
     items: [{ verdict: 'stale', reason: 'the attempt was cancelled' }],
   });
-  expect(await engine.rows('select * from pipeline.runs')).toHaveLength(1);
-  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(1);
+  expect(await engine.rows('select * from millrace.runs')).toHaveLength(1);
+  expect(await engine.value('select count(output)::int from millrace.attempts')).toBe(1);
   for (const stage of ['one', 'two', 'three']) expect(await runStage(engine, stage)).toHaveLength(1);
   expect((await engine.run(id)).status).toBe('completed');
 });
@@ -178,7 +178,7 @@ test('states that only the engine writes are refused by name, and the whole stat
     ]);
     expect(refusal).toMatchObject({ code: 'MR005', message: `two_status was set to '${status}' by hand` });
     expect(refusal.hint).toMatch(/queued/);
-    expect(refusal.hint).toContain(status === 'skipped' ? `pipeline.skip(run, 'two')` : 'pipeline.cancel(run)');
+    expect(refusal.hint).toContain(status === 'skipped' ? `millrace.skip(run, 'two')` : 'millrace.cancel(run)');
     await engine.refusal(`insert into public.items (two_status) values ($1)`, [status]);
   }
   expect(await engine.item(id)).toMatchObject({ label: 'item 1', two_status: 'pending' });
@@ -189,7 +189,7 @@ test('pending may be written over a finished run, but not while one is live', as
   const [id] = await engine.queued('one');
   const refusal = await engine.refusal(`update public.items set one_status = 'pending' where id = $1`, [id]);
   expect(refusal).toMatchObject({ code: 'MR005', message: expect.stringMatching(/one_status.*pending.*under way/) });
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   await engine.sql.query(`update public.items set one_status = 'pending' where id = $1`, [id]);
   expect((await engine.item(id)).one_status).toBe('pending');
 });

@@ -1,4 +1,4 @@
-// Each rule of pipeline.check_invariants() is broken once by hand, in a sound database, and must be reported.
+// Each rule of millrace.check_invariants() is broken once by hand, in a sound database, and must be reported.
 import { expect, test as plain } from 'vitest';
 import { endSheets, fold, waitingAtlas } from '../support/children.ts';
 import { chain, createEngine, type Engine } from '../support/engine.ts';
@@ -32,98 +32,98 @@ const shown = 'a row that shows queued or started has a live run';
 const fanOut = 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt';
 const sums = 'the sums of a fan-out and its tallies are what its children came to';
 
-const second = `stage_id = (select id from pipeline.stages where name = 'second' and pipeline_id = (select id from pipeline.pipelines where name = 'flow'))`;
+const second = `stage_id = (select id from millrace.stages where name = 'second' and pipeline_id = (select id from millrace.pipelines where name = 'flow'))`;
 const copy = (state: string) =>
-  `insert into pipeline.attempts (run_id, stage_id, number, state, created_at, queue_at)
+  `insert into millrace.attempts (run_id, stage_id, number, state, created_at, queue_at)
    select run_id, stage_id, number + 50, '${state}', created_at, case when '${state}' = 'queued' then created_at end`;
 
 const damages: [string, string, string][] = [
-  ['a live attempt vanishes', `delete from pipeline.attempts where state = 'queued'`, live],
+  ['a live attempt vanishes', `delete from millrace.attempts where state = 'queued'`, live],
   [
     'a live attempt ends and nothing follows',
-    `update pipeline.attempts set state = 'failed', queue_at = null where state = 'queued'`,
+    `update millrace.attempts set state = 'failed', queue_at = null where state = 'queued'`,
     live,
   ],
-  ['a run ends under its live attempt', `update pipeline.runs set status = 'failed' where status = 'running'`, over],
-  ['a run vanishes under its live attempt', `delete from pipeline.runs where status = 'running'`, over],
-  ['a finished run vanishes, its attempts stay', `delete from pipeline.runs where status = 'completed'`, over],
-  ['a queued attempt has no due time', `update pipeline.attempts set queue_at = null where state = 'queued'`, due],
+  ['a run ends under its live attempt', `update millrace.runs set status = 'failed' where status = 'running'`, over],
+  ['a run vanishes under its live attempt', `delete from millrace.runs where status = 'running'`, over],
+  ['a finished run vanishes, its attempts stay', `delete from millrace.runs where status = 'completed'`, over],
+  ['a queued attempt has no due time', `update millrace.attempts set queue_at = null where state = 'queued'`, due],
   [
     'a queued attempt keeps a token',
-    `update pipeline.attempts set token = gen_random_uuid() where state = 'queued'`,
+    `update millrace.attempts set token = gen_random_uuid() where state = 'queued'`,
     due,
   ],
-  ['a lease vanishes', 'delete from pipeline.claims', due],
+  ['a lease vanishes', 'delete from millrace.claims', due],
   [
     'a started attempt is under no claim',
-    `update pipeline.attempts set token = gen_random_uuid() where state = 'started'`,
+    `update millrace.attempts set token = gen_random_uuid() where state = 'started'`,
     due,
   ],
-  ['a claim lists another attempt', `update pipeline.claims set attempt_ids = '{0}'`, due],
-  ['a waiting attempt has no deadline', `update pipeline.attempts set deadline_at = null where state = 'waiting'`, due],
-  ['a waiting attempt has no job', `update pipeline.attempts set job_id = null where state = 'waiting'`, due],
+  ['a claim lists another attempt', `update millrace.claims set attempt_ids = '{0}'`, due],
+  ['a waiting attempt has no deadline', `update millrace.attempts set deadline_at = null where state = 'waiting'`, due],
+  ['a waiting attempt has no job', `update millrace.attempts set job_id = null where state = 'waiting'`, due],
   [
     'a finished attempt stays in the queue',
-    `update pipeline.attempts set queue_at = now() where state = 'completed'`,
+    `update millrace.attempts set queue_at = now() where state = 'completed'`,
     due,
   ],
-  ['a finished attempt is still polled', `update pipeline.attempts set poll_at = now() where state = 'completed'`, due],
+  ['a finished attempt is still polled', `update millrace.attempts set poll_at = now() where state = 'completed'`, due],
   [
     'a finished attempt keeps a deadline',
-    `update pipeline.attempts set deadline_at = now() where state = 'completed'`,
+    `update millrace.attempts set deadline_at = now() where state = 'completed'`,
     due,
   ],
   [
     'a finished attempt is still to be late',
-    `update pipeline.attempts set late_at = now() where state = 'completed'`,
+    `update millrace.attempts set late_at = now() where state = 'completed'`,
     'an attempt that is over cannot be late',
   ],
-  ['a stage is queued twice', `${copy('queued')} from pipeline.attempts where state = 'queued'`, once],
+  ['a stage is queued twice', `${copy('queued')} from millrace.attempts where state = 'queued'`, once],
   [
     'a stage is completed twice',
-    `${copy('completed')} from pipeline.attempts where state = 'completed' and ${second}`,
+    `${copy('completed')} from millrace.attempts where state = 'completed' and ${second}`,
     once,
   ],
   [
     'a completed stage is queued',
-    `${copy('queued')} from pipeline.attempts where state = 'completed' and ${second}`,
+    `${copy('queued')} from millrace.attempts where state = 'completed' and ${second}`,
     once,
   ],
-  ['a result vanishes', `update pipeline.attempts set output = null where state = 'completed'`, result],
-  ['a result comes before its time', `update pipeline.attempts set output = '1' where state = 'queued'`, result],
+  ['a result vanishes', `update millrace.attempts set output = null where state = 'completed'`, result],
+  ['a result comes before its time', `update millrace.attempts set output = '1' where state = 'queued'`, result],
   [
     'a need is undone',
-    `update pipeline.attempts set superseded = true where state = 'completed' and not ${second}`,
+    `update millrace.attempts set superseded = true where state = 'completed' and not ${second}`,
     needs,
   ],
   [
     'a stage of a completed run vanishes',
-    `delete from pipeline.attempts where state = 'completed' and ${second}`,
+    `delete from millrace.attempts where state = 'completed' and ${second}`,
     whole,
   ],
   [
     'a stage of a completed run was not completed',
-    `update pipeline.attempts set state = 'failed' where state = 'completed' and ${second}`,
+    `update millrace.attempts set state = 'failed' where state = 'completed' and ${second}`,
     whole,
   ],
-  ['a run’s metadata vanishes', `update pipeline.runs set metadata_id = 0`, "a run's metadata is kept"],
+  ['a run’s metadata vanishes', `update millrace.runs set metadata_id = 0`, "a run's metadata is kept"],
   [
     'metadata is left over',
-    `insert into pipeline.run_metadata (value) values ('{}')`,
+    `insert into millrace.run_metadata (value) values ('{}')`,
     'metadata has a run, or is to be deleted',
   ],
   [
     'a row is not where its live run looks for it',
-    `update pipeline.runs set entity_id = '-' || entity_id where status = 'running'`,
+    `update millrace.runs set entity_id = '-' || entity_id where status = 'running'`,
     row,
   ],
   [
     'a run ends, and its row is not told',
-    `with over as (update pipeline.attempts set state = 'cancelled', queue_at = null, deadline_at = null where state in ('queued', 'waiting') returning run_id)
-     update pipeline.runs r set status = 'cancelled' from over o where r.id = o.run_id`,
+    `with over as (update millrace.attempts set state = 'cancelled', queue_at = null, deadline_at = null where state in ('queued', 'waiting') returning run_id)
+     update millrace.runs r set status = 'cancelled' from over o where r.id = o.run_id`,
     shown,
   ],
-  ['a stage does not begin', `delete from pipeline.attempts where state = 'queued'`, begun],
+  ['a stage does not begin', `delete from millrace.attempts where state = 'queued'`, begun],
 ];
 
 /** An atlas whose split waits for three sheets, of which one is done and added up. */
@@ -135,17 +135,17 @@ async function parentAndChildren(engine: Engine): Promise<void> {
 }
 
 const damagesToFamilies: [string, string, string][] = [
-  ['a fan-out is closed while its attempt waits', `update pipeline.fan_outs set state = 'finished'`, fanOut],
-  ['the attempt of an open fan-out vanishes', `delete from pipeline.attempts where service = 'children'`, fanOut],
-  ['a child is counted twice', 'update pipeline.fan_outs set completed = completed + 1', sums],
+  ['a fan-out is closed while its attempt waits', `update millrace.fan_outs set state = 'finished'`, fanOut],
+  ['the attempt of an open fan-out vanishes', `delete from millrace.attempts where service = 'children'`, fanOut],
+  ['a child is counted twice', 'update millrace.fan_outs set completed = completed + 1', sums],
   [
     'a tally is counted twice',
-    'insert into pipeline.tallies (fan_out_id, completed) select id, 1 from pipeline.fan_outs',
+    'insert into millrace.tallies (fan_out_id, completed) select id, 1 from millrace.fan_outs',
     sums,
   ],
   [
     'a child ends without a tally',
-    `update pipeline.runs set status = 'failed' where status = 'running' and fan_out_id is not null`,
+    `update millrace.runs set status = 'failed' where status = 'running' and fan_out_id is not null`,
     sums,
   ],
 ];
@@ -164,7 +164,7 @@ plain.for(scenes)('every kind of damage to $name is reported under its rule', as
       await engine.sql.query('begin');
       const { rowCount } = await engine.sql.query(statement);
       if (!rowCount) throw new Error(`nothing was damaged: ${what}`);
-      const rules = (await engine.rows('select distinct rule from pipeline.check_invariants()')).map((row) => row.rule);
+      const rules = (await engine.rows('select distinct rule from millrace.check_invariants()')).map((row) => row.rule);
       if (!rules.includes(rule)) unnoticed.push(`${what}: ${rules.join('; ') || 'nothing'}`);
       await engine.sql.query('rollback');
       await engine.expectSound();

@@ -22,7 +22,7 @@ async function waitingJobs(engine: Engine, count = 1, completion: Row = {}): Pro
 async function note(engine: Engine, attempts: number[], state: string, changes: Row = {}): Promise<number> {
   const jobs = attempts.map((attempt, n) => ({ attempt, service: 'scraper', job_id: `job-${n}`, state, ...changes }));
   const client = await engine.database.connect('service_role');
-  const { rows } = await client.query('select public.pipeline_note_jobs($1) as answer', [JSON.stringify(jobs)]);
+  const { rows } = await client.query('select public.millrace_note_jobs($1) as answer', [JSON.stringify(jobs)]);
   engine.database.giveBack(client);
   return rows[0].answer.noted;
 }
@@ -31,11 +31,11 @@ async function note(engine: Engine, attempts: number[], state: string, changes: 
 const secondsLeft = async (engine: Engine) =>
   (
     await engine.rows<{ left: number }>(
-      `select extract(epoch from a.deadline_at - pipeline.now())::int as left from pipeline.attempts a where a.state = 'waiting' order by a.id`,
+      `select extract(epoch from a.deadline_at - millrace.now())::int as left from millrace.attempts a where a.state = 'waiting' order by a.id`,
     )
   ).map(({ left }) => left);
 const passed = async (engine: Engine) =>
-  (await engine.value<{ deadlines: number }>('select pipeline.sweep()')).deadlines;
+  (await engine.value<{ deadlines: number }>('select millrace.sweep()')).deadlines;
 
 test('the deadline does not run while a job waits at its service, and runs whole from when it is heard to run', async ({
   engine,
@@ -87,7 +87,7 @@ test('a deadline from the submission runs whatever the service says', async ({ e
   expect(await note(engine, attempts, 'running')).toBe(0);
   expect(await secondsLeft(engine)).toEqual([20]);
   const client = await engine.database.connect('service_role');
-  const { rows } = await client.query('select public.pipeline_poll(10) as answer');
+  const { rows } = await client.query('select public.millrace_poll(10) as answer');
   expect(rows[0].answer.jobs).toMatchObject([{ attempt: attempts[0], awaits_start: false }]);
 });
 
@@ -96,7 +96,7 @@ test('the poller is told which jobs to report: those that have not been heard to
   await engine.advance('5 seconds');
   await note(engine, attempts.slice(0, 1), 'running');
   const client = await engine.database.connect('service_role');
-  const { rows } = await client.query('select public.pipeline_poll(10) as answer');
+  const { rows } = await client.query('select public.millrace_poll(10) as answer');
   expect(rows[0].answer.jobs).toMatchObject([{ awaits_start: false }, { awaits_start: true }]);
 });
 
@@ -111,14 +111,14 @@ test('a report of another job, service or attempt changes nothing', async ({ eng
   for (const changes of [{ job_id: 'job-9' }, { service: 'model' }, { attempt: 987_654 }]) {
     expect(await note(engine, attempts, 'running', changes)).toBe(0);
   }
-  await engine.sql.query('select pipeline.cancel(r.id) from pipeline.runs r');
+  await engine.sql.query('select millrace.cancel(r.id) from millrace.runs r');
   expect(await note(engine, attempts, 'running')).toBe(0);
 });
 
 test('a report waits for nobody: an attempt that somebody holds is left to the next one', async ({ engine }) => {
   const attempts = await waitingJobs(engine, 2);
   const holder = await openTransaction(engine);
-  await holder.query('select from pipeline.attempts where id = $1 for update', [attempts[0]]);
+  await holder.query('select from millrace.attempts where id = $1 for update', [attempts[0]]);
   expect(await note(engine, attempts, 'running')).toBe(1);
   await holder.query('commit');
   expect(await note(engine, attempts, 'running')).toBe(1);
@@ -128,9 +128,9 @@ test('a report looks at the jobs that it names alone, however many wait', async 
   const rows = async () => {
     const jobs = await engine.value(
       `select jsonb_agg(to_jsonb(j)) from (
-         select id as attempt, service, job_id, 'queued' as state from pipeline.attempts where state = 'waiting' order by id desc limit 20) j`,
+         select id as attempt, service, job_id, 'queued' as state from millrace.attempts where state = 'waiting' order by id desc limit 20) j`,
     );
-    return planRows(engine.database.superUrl, 'select public.pipeline_note_jobs($1)', [JSON.stringify(jobs)]);
+    return planRows(engine.database.superUrl, 'select public.millrace_note_jobs($1)', [JSON.stringify(jobs)]);
   };
   await waitingJobs(engine, 20);
   const few = await rows();
@@ -147,7 +147,7 @@ for (const [what, jobs, message] of [
   ['has a state there is not', [{ attempt: 1, service: 's', job_id: 'j', state: 'done' }], /p_jobs\[0\] is \{.*"done"/],
 ] as const) {
   test(`a report that ${what} is refused, and what is wrong is named`, async ({ engine }) => {
-    const refusal = await engine.refusal('select public.pipeline_note_jobs($1)', [JSON.stringify(jobs)]);
+    const refusal = await engine.refusal('select public.millrace_note_jobs($1)', [JSON.stringify(jobs)]);
     expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringMatching(message) });
   });
 }

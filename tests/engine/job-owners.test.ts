@@ -23,8 +23,8 @@ const call = async <T>(engine: Engine, name: string, argument: unknown): Promise
   engine.database.giveBack(client);
   return rows[0].answer;
 };
-const owner = (engine: Engine, job: Row) => call<Row | null>(engine, 'pipeline_job_owner', job);
-const note = (engine: Engine, ...faults: Row[]) => call<{ noted: number }>(engine, 'pipeline_note_faults', faults);
+const owner = (engine: Engine, job: Row) => call<Row | null>(engine, 'millrace_job_owner', job);
+const note = (engine: Engine, ...faults: Row[]) => call<{ noted: number }>(engine, 'millrace_note_faults', faults);
 const fault = (item: Claimed, changes: Row = {}): Row => ({
   submission: item.submission,
   service: 'scraper',
@@ -34,7 +34,7 @@ const fault = (item: Claimed, changes: Row = {}): Row => ({
   ...changes,
 });
 const doctorLine = async (engine: Engine) =>
-  (await engine.rows(`select ok, detail from pipeline.doctor() where what ~ '^jobs at services'`))[0];
+  (await engine.rows(`select ok, detail from millrace.doctor() where what ~ '^jobs at services'`))[0];
 const origin = (item: Claimed) => {
   const { submission, trace_id, entity_id } = item;
   return { pipeline: 'flow', stage: 'only', submission, trace_id, entity_id };
@@ -97,7 +97,7 @@ test('a job whose metadata came back is that of the stage it names, where there 
 
 test('a question that names no job is refused', async ({ engine }) => {
   const client = await engine.database.connect('service_role');
-  const refusal = await engine.refusal(`select public.pipeline_job_owner('{"submission": 1}')`, [], client);
+  const refusal = await engine.refusal(`select public.millrace_job_owner('{"submission": 1}')`, [], client);
   expect(refusal).toMatchObject({ code: 'MR002', hint: expect.stringContaining('{job_id}') });
 });
 
@@ -109,14 +109,14 @@ test('what keeps a job from being finished stands in the timeline, the log and d
   expect(await doctorLine(engine)).toEqual({ ok: true, detail: 'none is in trouble' });
 
   expect(await note(engine, fault(item))).toEqual({ noted: 1 });
-  expect(await engine.rows('select error_code, error_message from pipeline.timeline($1)', [item.run])).toEqual([
+  expect(await engine.rows('select error_code, error_message from millrace.timeline($1)', [item.run])).toEqual([
     { error_code: 'misconfigured', error_message: 'SCRAPER_URL is not set' },
   ]);
   expect(await doctorLine(engine)).toMatchObject({
     ok: false,
     detail: expect.stringMatching(/^1 of stage only of flow since 2026-11-02 .*: SCRAPER_URL is not set$/),
   });
-  expect(await engine.value(`select message from pipeline.log where code = 'job_fault'`)).toContain('SCRAPER_URL');
+  expect(await engine.value(`select message from millrace.log where code = 'job_fault'`)).toContain('SCRAPER_URL');
 
   // The same once more writes nothing: it stands there since its first time.
   await engine.advance('5 minutes');
@@ -132,7 +132,7 @@ test('a fault of another job, or of an attempt that waits no more, leaves attemp
   await note(engine, fault(item));
   await resume(engine, [jobEnd(item, 'job-1')]);
   expect(await note(engine, fault(item))).toEqual({ noted: 0 });
-  expect(await engine.value('select error from pipeline.attempts')).toBeNull();
+  expect(await engine.value('select error from millrace.attempts')).toBeNull();
 });
 
 test('faults of one code count as one in doctor(), whatever each message names', async ({ engine }) => {
@@ -152,7 +152,7 @@ test('a fault that names no attempt is told in the log alone, and what is no lis
   const strange = [fault(item, { submission: 1e30 }), fault(item, { submission: null }), fault(item)];
   expect(await note(engine, ...strange)).toEqual({ noted: 1 });
   const client = await engine.database.connect('service_role');
-  const refusal = await engine.refusal(`select public.pipeline_note_faults('{}')`, [], client);
+  const refusal = await engine.refusal(`select public.millrace_note_faults('{}')`, [], client);
   expect(refusal).toMatchObject({ code: 'MR002' });
 });
 
@@ -161,7 +161,7 @@ test('a fault of a row that somebody holds waits for nobody', async ({ engine })
   const [item] = batch as [Claimed];
   const holder = await engine.database.connect();
   await holder.query('begin');
-  await holder.query('select from pipeline.attempts for update');
+  await holder.query('select from millrace.attempts for update');
   expect(await note(engine, fault(item))).toEqual({ noted: 0 });
   await holder.query('rollback');
 });
@@ -182,8 +182,8 @@ test('all attempts of one execution carry its key, whatever became of them; a re
   expect([await execution(), await execution()]).toEqual([first, first]);
 
   const { id: run } = await engine.run(id);
-  await engine.value('select pipeline.retry($1)', [run]);
+  await engine.value('select millrace.retry($1)', [run]);
   expect(await execution()).toBe(first);
-  await engine.value(`select pipeline.reset($1, 'second')`, [run]);
+  await engine.value(`select millrace.reset($1, 'second')`, [run]);
   expect(await execution()).toBeGreaterThan(first);
 });

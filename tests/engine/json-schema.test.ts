@@ -11,10 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => engine.database.drop());
 
-const check = 'select pipeline.check_json_schema($1, $2)';
+const check = 'select millrace.check_json_schema($1, $2)';
 const json = JSON.stringify;
 const fault = (schema: unknown, value: unknown) =>
-  engine.value<string | null>('select pipeline.schema_fault($1, $2, $3)', [json(schema), json(value), 'decision']);
+  engine.value<string | null>('select millrace.schema_fault($1, $2, $3)', [json(schema), json(value), 'decision']);
 
 const object = (properties: Row, more: Row = {}) => ({ type: 'object', properties, ...more });
 
@@ -230,7 +230,7 @@ it('agrees with a full validator on any schema of the subset and any value', asy
   const ajv = new Ajv({ strict: false });
   const pairs = fc.sample(fc.tuple(schemaOf(2), anyValue(2)), { numRuns: 1000, seed: 20261122 });
   const { rows } = await engine.sql.query<{ place: number; fault: string | null }>(
-    `select (p.ordinality - 1)::int as place, pipeline.schema_fault(p.value -> 0, p.value -> 1, 'decision') as fault
+    `select (p.ordinality - 1)::int as place, millrace.schema_fault(p.value -> 0, p.value -> 1, 'decision') as fault
      from jsonb_array_elements($1) with ordinality p order by p.ordinality`,
     [json(pairs)],
   );

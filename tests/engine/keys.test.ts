@@ -48,7 +48,7 @@ test('a key whose values read differently from session to session is refused by 
       hint: expect.stringContaining('bigint'),
     });
   }
-  expect(await engine.rows(`select from pipeline.pipelines where name = 'flow'`)).toEqual([]);
+  expect(await engine.rows(`select from millrace.pipelines where name = 'flow'`)).toEqual([]);
 });
 
 test('a key whose collation takes different texts for equal is refused', async ({ engine }) => {

@@ -10,11 +10,11 @@ const stage = {
   completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 },
   retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [10] } },
 };
-const bought = 'select number, state, service, job_id, overtaken_job_id from pipeline.attempts order by id';
+const bought = 'select number, state, service, job_id, overtaken_job_id from millrace.attempts order by id';
 
 const verdicts = async (engine: Engine, ...items: Row[]) =>
   (await resume(engine, items)).items.map((item) => item.verdict);
-const sweep = (engine: Engine) => engine.sql.query('select pipeline.sweep()');
+const sweep = (engine: Engine) => engine.sql.query('select millrace.sweep()');
 
 interface Overdue {
   id: string;
@@ -119,12 +119,12 @@ test('a retry that was given the same job ends with it, whichever submission the
     expect((await engine.attempts(id))[1]).toBe(`only 2 ${state}`);
     await worker.leave();
   }
-  expect(await engine.value('select count(overtaken_job_id)::int from pipeline.attempts')).toBe(0);
+  expect(await engine.value('select count(overtaken_job_id)::int from millrace.attempts')).toBe(0);
 });
 
 test('a late callback that names its job alone is handed to the stage that bought it', async ({ engine }) => {
   const { worker, first } = await overdue(engine);
-  const owner = () => engine.value(`select public.pipeline_job_owner('{"job_id": "job-1"}')`);
+  const owner = () => engine.value(`select public.millrace_job_owner('{"job_id": "job-1"}')`);
   const bought = { stage: 'only', service: 'scraper', entity_id: first.entity_id };
   expect(await owner()).toMatchObject({ ...bought, submission: first.submission });
   const again = await boughtAgain(engine, worker, 'job-1');
@@ -157,17 +157,17 @@ test('a late result counts only for the job, stage and trace that the submission
 });
 
 for (const [what, statement] of [
-  ['started over', `select pipeline.start('flow', $1::text, p_restart => true)`],
-  ['reset', `select pipeline.reset(r.id, 'only') from pipeline.runs r where r.entity_id = $1 and r.status = 'running'`],
+  ['started over', `select millrace.start('flow', $1::text, p_restart => true)`],
+  ['reset', `select millrace.reset(r.id, 'only') from millrace.runs r where r.entity_id = $1 and r.status = 'running'`],
   [
     'cancelled and retried',
-    `with c as materialized (select pipeline.cancel(r.id) from pipeline.runs r where r.entity_id = $1) select count(*) from c`,
+    `with c as materialized (select millrace.cancel(r.id) from millrace.runs r where r.entity_id = $1) select count(*) from c`,
   ],
 ] as const) {
   test(`a late result never counts for a stage that was ${what}`, async ({ engine }) => {
     const { id, first } = await overdue(engine);
     await engine.rows(statement, [id]);
-    if (what.startsWith('cancelled')) await engine.rows('select pipeline.retry($1)', [first.run]);
+    if (what.startsWith('cancelled')) await engine.rows('select millrace.retry($1)', [first.run]);
     const states = await engine.attempts(id);
     expect(states.at(-1)).toMatch(/queued$/);
     expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['stale']);
@@ -181,7 +181,7 @@ test('a late result never counts for a stage that was reset after its run had go
   const { id, first } = await overdue(engine, { retry: { max_attempts: 1 }, on_failure: 'continue' });
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 skipped', 'next 1 queued']);
   expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['stale']);
-  await engine.rows(`select pipeline.reset($1, 'only')`, [first.run]);
+  await engine.rows(`select millrace.reset($1, 'only')`, [first.run]);
   const states = await engine.attempts(id);
   expect(states.at(-1)).toBe('only 3 queued');
   expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['stale']);
@@ -206,7 +206,7 @@ test('a run that a deadline has failed for good takes a late result once somebod
   const { id, first } = await overdue(engine, { retry: { max_attempts: 1 } });
   expect((await engine.run(id)).status).toBe('failed');
   expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['stale']);
-  await engine.rows('select pipeline.retry($1)', [first.run]);
+  await engine.rows('select millrace.retry($1)', [first.run]);
   expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['accepted']);
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 completed', 'next 1 queued']);
 });
@@ -231,8 +231,8 @@ test('a stage that its worker completed itself takes no result of a job', async 
 /** Makes every session that sets test.pause wait before it locks a batch, until the returned session ends its transaction. */
 async function pauseBeforeLocks(engine: Engine) {
   await engine.sql.query(`
-    alter function pipeline.lock_attempts(bigint[]) rename to lock_at_once;
-    create function pipeline.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql as $$
+    alter function millrace.lock_attempts(bigint[]) rename to lock_at_once;
+    create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql as $$
     begin
       if current_setting('test.pause', true) = 'on' then
         perform pg_advisory_xact_lock(4711);
@@ -261,7 +261,7 @@ for (const [what, state, after] of [
     const callback = await engine.database.connect('service_role');
     await callback.query(`set test.pause = 'on'`);
     const answer = begin(
-      callback.query('select public.pipeline_resume($1) as answer', [JSON.stringify([jobEnd(item, 'job-1')])]),
+      callback.query('select public.millrace_resume($1) as answer', [JSON.stringify([jobEnd(item, 'job-1')])]),
     );
     await untilBlocked(engine, callback);
     await sweep(engine);

@@ -4,7 +4,7 @@ import { completed, released, Worker } from '../support/worker.ts';
 
 const atOnce = { backoff: { kind: 'list', seconds: [0] } };
 
-const sweep = (engine: Engine) => engine.value<{ leases: number }>('select pipeline.sweep()');
+const sweep = (engine: Engine) => engine.value<{ leases: number }>('select millrace.sweep()');
 
 test('a late completion is accepted as long as no sweep has taken the attempt', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
@@ -78,7 +78,7 @@ test('renewing names the attempts that were taken away while others of the batch
   const ids = await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
   const batch = await worker.take();
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(ids[1])).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(ids[1])).id]);
   const gone = batch.find((item) => item.entity_id === ids[1])?.attempt;
   expect(await worker.renew(batch)).toMatchObject({ renewed: 2, lost: [gone] });
 });
@@ -88,7 +88,7 @@ test('renewing names what was taken away when it was all that the worker held', 
   const [id] = await engine.queued('only');
   const worker = await Worker.of(engine, 'only');
   const item = await worker.takeOne();
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   expect(await worker.renew([item])).toMatchObject({ renewed: 0, lost: [item.attempt] });
 });
 

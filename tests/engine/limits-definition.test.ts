@@ -61,7 +61,7 @@ const illegal: [string, unknown, RegExp, RegExp][] = [
 test.for(illegal)('a definition is refused for %s', async ([, limits, message, hint], { engine }) => {
   const definition = await engine.pipeline([...chain(['first', 'second', 'third']), { name: 'beside' }]);
   (definition.stages[0] as Row).limits = limits;
-  const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)]);
+  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)]);
   expect(refusal.code).toBe('MR001');
   expect(refusal.message).toMatch(message);
   expect(refusal.hint).toMatch(hint);
@@ -70,7 +70,7 @@ test.for(illegal)('a definition is refused for %s', async ([, limits, message, h
 test('the last stage can be held back by none', async ({ engine }) => {
   const definition = await engine.pipeline([{ name: 'only' }]);
   (definition.stages[0] as Row).limits = { back_pressure: { stage: 'next', backlog: 1 } };
-  const refusal = await engine.refusal('select pipeline.define($1)', [JSON.stringify(definition)]);
+  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)]);
   expect(refusal.hint).toBe('No stage comes after this one: leave back_pressure out.');
 });
 
@@ -91,7 +91,7 @@ test('a priority outside 0 to 9, of no run or of one that is over, is refused', 
   await engine.pipeline([{ name: 'only', limits: { priority: true } }]);
   const [id] = await engine.queued('only');
   const run = await engine.run(id);
-  const call = 'select pipeline.prioritise($1, $2)';
+  const call = 'select millrace.prioritise($1, $2)';
   for (const priority of [-1, 10, null]) {
     expect(await engine.refusal(call, [run.id, priority])).toMatchObject({
       code: 'MR002',
@@ -102,12 +102,12 @@ test('a priority outside 0 to 9, of no run or of one that is over, is refused', 
     code: 'MR003',
     message: 'run 999 cannot be given a priority: there is no such run',
   });
-  await engine.sql.query('select pipeline.cancel($1)', [run.id]);
+  await engine.sql.query('select millrace.cancel($1)', [run.id]);
   expect(await engine.refusal(call, [run.id, 1])).toMatchObject({
     code: 'MR004',
     message: `run ${run.id} cannot be given a priority: it is cancelled`,
   });
-  expect(await engine.refusal(`select pipeline.start('flow', $1, p_priority => 11)`, [id])).toMatchObject({
+  expect(await engine.refusal(`select millrace.start('flow', $1, p_priority => 11)`, [id])).toMatchObject({
     code: 'MR002',
   });
   expect((await engine.run(id)).id).toBe(run.id);
@@ -116,14 +116,14 @@ test('a priority outside 0 to 9, of no run or of one that is over, is refused', 
 test('a stage that is paused hands out nothing and rings when it goes on', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['first', 'second']));
-  await engine.sql.query(`select pipeline.pause('flow', 'first')`);
+  await engine.sql.query(`select millrace.pause('flow', 'first')`);
   await engine.queued('first');
   const worker = await Worker.of(engine, 'first');
   expect(await worker.claim()).toMatchObject({ status: 'refused', batch: [] });
   await worker.leave();
   await engine.advance('1 minute');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
-  await engine.sql.query(`select pipeline.unpause('flow', 'first')`);
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  await engine.sql.query(`select millrace.unpause('flow', 'first')`);
   expect(await rungStages(engine)).toEqual(['flow.first']);
   expect(await (await Worker.of(engine, 'first')).take()).toHaveLength(1);
 });
@@ -131,15 +131,15 @@ test('a stage that is paused hands out nothing and rings when it goes on', async
 test('a pipeline that is paused pauses all its stages; one paused by itself stays so', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline([{ name: 'one' }, { name: 'two' }]);
-  await engine.sql.query(`select pipeline.pause('flow'), pipeline.pause('flow', 'two')`);
+  await engine.sql.query(`select millrace.pause('flow'), millrace.pause('flow', 'two')`);
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   for (const stage of ['one', 'two']) {
     const worker = await Worker.of(engine, stage);
     expect(await worker.claim()).toMatchObject({ status: 'refused' });
     await worker.leave();
   }
-  await engine.sql.query(`select pipeline.unpause('flow')`);
+  await engine.sql.query(`select millrace.unpause('flow')`);
   expect(await rungStages(engine)).toEqual(['flow.one']);
   expect(await (await Worker.of(engine, 'two')).claim()).toMatchObject({ status: 'refused' });
 });

@@ -24,7 +24,7 @@ const repeat = (key: string, count: number): string[] => Array.from({ length: co
 const keysOf = (batch: Claimed[]) => batch.map((item) => item.entity.key as string).sort();
 const count = (batch: Claimed[], key: string) => keysOf(batch).filter((k) => k === key).length;
 const lanes = (engine: Engine) =>
-  engine.rows<{ lane: string; due_at: unknown }>('select lane, due_at from pipeline.lanes order by lane');
+  engine.rows<{ lane: string; due_at: unknown }>('select lane, due_at from millrace.lanes order by lane');
 
 test('no more of a key are in work than its limit, across workers, and others go on', async ({ engine }) => {
   await laned(engine, perKey(2));
@@ -33,7 +33,7 @@ test('no more of a key are in work than its limit, across workers, and others go
   expect(keysOf(await one.take(3))).toHaveLength(3);
   await two.take(50);
   const busy = await engine.rows(
-    `select i.key, count(*)::int from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+    `select i.key, count(*)::int from millrace.attempts a join millrace.runs r on r.id = a.run_id
      join public.items i on i.id::text = r.entity_id where a.state = 'started' group by i.key order by i.key`,
   );
   expect(busy).toEqual([
@@ -66,7 +66,7 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
   });
   await queueKeys(engine, ...repeat('a', 5));
   const worker = await Worker.of(engine, 'only');
-  await engine.sql.query('select pipeline.cancel($1)', [(await worker.takeOne()).run]);
+  await engine.sql.query('select millrace.cancel($1)', [(await worker.takeOne()).run]);
   const job = await worker.takeOne();
   await worker.report(waiting(job, 'job-1'));
   expect(await worker.take()).toEqual([]);
@@ -75,7 +75,7 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
   const lost = await Worker.of(engine, 'only');
   await lost.takeOne();
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
@@ -100,13 +100,13 @@ test('a key that arrives behind thousands of single arrivals of another is serve
   await laned(engine, perKey(1000));
   await queueKeys(engine, ...repeat('big', 100));
   await engine.sql.query(
-    `insert into pipeline.arrivals (stage_id, lane, due_at) select a.stage_id, a.lane, a.due_at from pipeline.arrivals a, generate_series(1, 5000)`,
+    `insert into millrace.arrivals (stage_id, lane, due_at) select a.stage_id, a.lane, a.due_at from millrace.arrivals a, generate_series(1, 5000)`,
   );
   await queueKeys(engine, 'small');
   const batch = await (await Worker.of(engine, 'only')).take(4);
   expect(keysOf(batch)).toEqual(['big', 'big', 'big', 'small']);
   // And it reads more of them than it takes attempts, or they would pile up.
-  expect(await engine.value('select count(*)::int from pipeline.arrivals')).toBeLessThan(4800);
+  expect(await engine.value('select count(*)::int from millrace.arrivals')).toBeLessThan(4800);
 });
 
 test('with more keys than a batch holds, each is served once before any is served twice', async ({ engine }) => {
@@ -153,7 +153,7 @@ test('the host of a URL is the key, whatever else it says', async ({ engine }) =
   const others = ['https://www.example.com/', 'http://[::1]:80/', 'no address', 'mailto:me@example.com', 'http://'];
   await queueKeys(engine, ...same, ...others);
   await (await Worker.of(engine, 'only')).take(50);
-  const keys = await engine.rows<{ key: string }>('select key from pipeline.in_flight order by key collate "C"');
+  const keys = await engine.rows<{ key: string }>('select key from millrace.in_flight order by key collate "C"');
   expect(keys.map(({ key }) => key)).toEqual([
     '[::1]',
     'example.com',
@@ -180,10 +180,10 @@ test('a retry in backoff waits in its lane and holds up nobody', async ({ engine
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('29 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   await engine.configureDoorbell();
   await engine.advance('1 second');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
   expect(await (await Worker.of(engine, 'only')).take()).toMatchObject([{ entity_id: first, retry_count: 1 }]);
 });
 
@@ -215,7 +215,7 @@ test('priority alone needs no key, and a run starts with the one it is given', a
   await laned(engine, { priority: true });
   await queueKeys(engine, 'a', 'b', 'c');
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1, p_priority => 3)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1, p_priority => 3)`, [id]);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.take(1)).toMatchObject([{ entity_id: id }]);
   expect(await worker.take(50)).toHaveLength(3);
@@ -246,7 +246,7 @@ test('a stage that starts over, and a run that is retried, wait in their lanes a
   await engine.sql.query(`update public.items set only_status = 'queued' where id = $1`, [id]);
   const again = await worker.takeOne();
   await worker.report(failed(again));
-  await engine.sql.query('select pipeline.retry($1)', [again.run]);
+  await engine.sql.query('select millrace.retry($1)', [again.run]);
   await worker.takeOne();
   expect(await engine.attempts(id)).toEqual(['only 1 cancelled superseded', 'only 2 failed', 'only 3 started']);
 });
@@ -265,16 +265,16 @@ test('a stage that is given lanes sorts what is queued and in work already, and 
   expect(keysOf(await worker.take())).toEqual(['b']);
   await worker.report(failed(item));
   expect(keysOf(await worker.take())).toEqual(['a']);
-  expect(await engine.value('select lane from pipeline.attempts where parent_id = $1', [item.attempt])).toBe('0a');
+  expect(await engine.value('select lane from millrace.attempts where parent_id = $1', [item.attempt])).toBe('0a');
 });
 
 test('what was queued by somebody who did not know of the lanes yet is found by the sweep', async ({ engine }) => {
   await laned(engine, perKey(1));
   await queueKeys(engine, 'a');
-  await engine.sql.query('update pipeline.attempts set lane = null');
-  await engine.sql.query('delete from pipeline.arrivals');
+  await engine.sql.query('update millrace.attempts set lane = null');
+  await engine.sql.query('delete from millrace.arrivals');
   expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
@@ -337,7 +337,7 @@ test('a stage that goes on without its keys, or by another column, sorts its que
   expect(await worker.take(1)).toHaveLength(1);
   definition.stages = [{ name: 'only', limits: { concurrency: { column: 'other', limit: 2 }, priority: true } }];
   await engine.define(definition);
-  const keys = await engine.rows('select key, count(*)::int from pipeline.in_flight group by key order by key');
+  const keys = await engine.rows('select key, count(*)::int from millrace.in_flight group by key order by key');
   expect(keys).toEqual([
     { key: '0', count: 2 },
     { key: '1', count: 1 },
@@ -353,7 +353,7 @@ test('a lane that is parked, and whose attempts are cancelled, is no fault once 
   const worker = await Worker.of(engine, 'only');
   await worker.takeOne();
   expect(await worker.take()).toEqual([]);
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(second)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(second)).id]);
   definition.stages = [{ name: 'only', limits: { priority: true } }];
   await engine.define(definition);
   expect(await lanes(engine)).toEqual([]);
@@ -370,10 +370,10 @@ test('a column that is gone makes no write of the user fail, and is reported', a
   await laned(engine, perKey(2));
   await engine.sql.query('alter table public.items rename column key to other');
   await engine.queued('only', 3);
-  expect(await engine.rows(`select code, detail from pipeline.log where code like 'lane%'`)).toEqual([
+  expect(await engine.rows(`select code, detail from millrace.log where code like 'lane%'`)).toEqual([
     { code: 'lane_key_failed', detail: { column: 'key' } },
   ]);
-  await engine.sql.query(`select pipeline.define(jsonb_build_object('pipeline', 'flow', 'entity', jsonb_build_object('table', 'public.items', 'key', 'id'),
+  await engine.sql.query(`select millrace.define(jsonb_build_object('pipeline', 'flow', 'entity', jsonb_build_object('table', 'public.items', 'key', 'id'),
     'stages', '[{"name": "only", "limits": {"concurrency": {"column": "other", "limit": 2}}}]'::jsonb))`);
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(2);
 });
@@ -383,7 +383,7 @@ test('an attempt that must be alone is taken alone, once its host is idle and it
   await queueKeys(engine, 'a');
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   await queueKeys(engine, 'a', 'b');
   const worker = await Worker.of(engine, 'only');
   const [loner] = await worker.take();
@@ -408,7 +408,7 @@ test('all limits together: none is exceeded', async ({ engine }) => {
 
 async function prioritise(engine: Engine, entity: string, priority: number): Promise<void> {
   await engine.sql.query(
-    `select pipeline.prioritise(id, $2) from pipeline.runs where entity_id = $1 and status = 'running'`,
+    `select millrace.prioritise(id, $2) from millrace.runs where entity_id = $1 and status = 'running'`,
     [entity, priority],
   );
 }
@@ -417,6 +417,6 @@ test('what follows a skipped stage is sorted into its lane at once', async ({ en
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline([{ name: 'only' }, { name: 'next', needs: ['only'], limits: perKey(1) }]);
   const [id] = await queueKeys(engine, 'a');
-  await engine.sql.query(`select pipeline.skip($1, 'only')`, [(await engine.run(id)).id]);
+  await engine.sql.query(`select millrace.skip($1, 'only')`, [(await engine.run(id)).id]);
   expect(await (await Worker.of(engine, 'next')).take()).toHaveLength(1);
 });

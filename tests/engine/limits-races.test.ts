@@ -22,7 +22,7 @@ test('workers that claim at the same time exceed no limit', async ({ engine }) =
   for (let round = 0; round < 8; round++) {
     const batches = await Promise.all(workers.map((worker) => worker.take(3)));
     const busy = await engine.rows<{ key: string; count: number }>(
-      `select i.key, count(*)::int from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+      `select i.key, count(*)::int from millrace.attempts a join millrace.runs r on r.id = a.run_id
        join public.items i on i.id::text = r.entity_id where a.state = 'started' group by i.key`,
     );
     expect(Math.max(0, ...busy.map((row) => row.count))).toBeLessThanOrEqual(2);
@@ -107,7 +107,7 @@ test('what is committed while a claim finds its lane empty is found by the next'
   expect(await worker.take()).toHaveLength(1);
   await user.query('commit');
   await worker.client.query('commit');
-  expect(await engine.value('select count(*)::int from pipeline.lanes')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.lanes')).toBe(0);
   expect(await worker.take()).toHaveLength(1);
 });
 
@@ -149,7 +149,7 @@ test('a run is given a priority while it is being claimed: the claim goes first'
   await worker.client.query('begin');
   const item = await worker.takeOne();
   const user = await engine.database.connect();
-  const call = begin(user.query('select pipeline.prioritise($1, 5)', [item.run]));
+  const call = begin(user.query('select millrace.prioritise($1, 5)', [item.run]));
   await untilBlocked(engine, user);
   await worker.client.query('commit');
   await call;
@@ -160,7 +160,7 @@ test('a run is given a priority while it is being claimed: the claim goes first'
 async function pagesOfClaim(engine: Engine): Promise<number> {
   const worker = await Worker.of(engine, 'only');
   const { client } = worker;
-  const claim = `select public.pipeline_claim('flow', 'only', '${worker.id}', '${worker.host}', 1, 10)`;
+  const claim = `select public.millrace_claim('flow', 'only', '${worker.id}', '${worker.host}', 1, 10)`;
   let pages = 0;
   // The first run fills the session's caches.
   for (let run = 0; run < 2; run++) {
@@ -189,7 +189,7 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
     const batches: Claimed[][] = [];
     // Until the lanes are read in, and all keys parked where they are to be full.
     for (let claim = 0; claim < 3; claim++) batches.push(await worker.take(full ? 150 : 5));
-    await engine.sql.query('vacuum analyze pipeline.attempts, pipeline.arrivals, pipeline.lanes');
+    await engine.sql.query('vacuum analyze millrace.attempts, millrace.arrivals, millrace.lanes');
     pages.push(await pagesOfClaim(engine));
   }
   expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
@@ -202,13 +202,13 @@ test('a definition that takes a limit away waits for a claim under way, which ca
   await engine.sql.query(insert, [['a', 'b']]);
   await (await Worker.of(engine, 'only')).takeOne();
   const claim = await openTransaction(engine);
-  await claim.query(`select pipeline.pass_gate(id, true) from pipeline.stages where name = 'only'`);
+  await claim.query(`select millrace.pass_gate(id, true) from millrace.stages where name = 'only'`);
   const other = await engine.database.connect();
   const without = { pipeline: 'flow', entity: { table: 'public.items' }, stages: [{ name: 'only' }] };
-  const defining = begin(other.query('select pipeline.define($1)', [JSON.stringify(without)]));
+  const defining = begin(other.query('select millrace.define($1)', [JSON.stringify(without)]));
   await untilBlocked(engine, other);
   await claim.query(`update public.items set label = 'shown'`);
   await claim.query('commit');
   await defining;
-  expect(await engine.value('select count(*)::int from pipeline.in_flight')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.in_flight')).toBe(0);
 });

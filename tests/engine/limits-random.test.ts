@@ -50,22 +50,22 @@ class Bench {
       const worker = this.workers[n % this.workers.length] as Worker;
       this.held.push(...(await worker.take(n)).map((item) => ({ worker, item })));
     } else if (verb === 'pass') await engine.advance(`${n * 300} milliseconds`);
-    else if (verb === 'sweep') await engine.sql.query('select pipeline.sweep()');
+    else if (verb === 'sweep') await engine.sql.query('select millrace.sweep()');
     else if (verb === 'lose') {
       await engine.advance('61 seconds');
-      await engine.sql.query('select pipeline.sweep()');
+      await engine.sql.query('select millrace.sweep()');
       this.held = [];
     } else if (verb === 'end') {
       const job = this.jobs.shift();
       if (job) await resume(engine, [jobEnd(job, `job-${job.attempt}`)]);
     } else if (['cancel', 'prioritise', 'start over'].includes(verb)) {
       const ids = await engine.rows<{ id: string; entity_id: string }>(
-        `select id, entity_id from pipeline.runs where status = 'running' order by id`,
+        `select id, entity_id from millrace.runs where status = 'running' order by id`,
       );
       const run = ids[n % Math.max(ids.length, 1)];
       if (!run) return;
-      if (verb === 'cancel') await engine.sql.query('select pipeline.cancel($1)', [run.id]);
-      else if (verb === 'prioritise') await engine.sql.query('select pipeline.prioritise($1, $2)', [run.id, n % 3]);
+      if (verb === 'cancel') await engine.sql.query('select millrace.cancel($1)', [run.id]);
+      else if (verb === 'prioritise') await engine.sql.query('select millrace.prioritise($1, $2)', [run.id, n % 3]);
       else await engine.queue('only', [run.entity_id]);
     } else {
       const [held] = this.held.splice(at, 1);
@@ -79,11 +79,11 @@ class Bench {
   }
 
   async check(): Promise<void> {
-    const charged = `select sum(used)::int as used from pipeline.quota_uses group by pipeline_id, key, closes_at`;
+    const charged = `select sum(used)::int as used from millrace.quota_uses group by pipeline_id, key, closes_at`;
     const used = (await this.engine.rows<{ used: number }>(charged)).map((row) => row.used);
     expect(Math.max(0, ...used), 'starts of a key in a window').toBeLessThanOrEqual(3);
     const busy = await this.engine.rows<{ key: string; count: number }>(
-      `select i.key, count(*)::int from pipeline.attempts a join pipeline.runs r on r.id = a.run_id
+      `select i.key, count(*)::int from millrace.attempts a join millrace.runs r on r.id = a.run_id
        join public.items i on i.id::text = r.entity_id where a.state in ('started', 'waiting') group by i.key`,
     );
     expect(Math.max(0, ...busy.map((row) => row.count))).toBeLessThanOrEqual(2);
@@ -94,7 +94,7 @@ class Bench {
   /** Goes on until no run is left; throws when that never comes. */
   async finish(): Promise<void> {
     for (let round = 0; round < 300; round++) {
-      const left = await this.engine.value<number>(`select count(*)::int from pipeline.runs where status = 'running'`);
+      const left = await this.engine.value<number>(`select count(*)::int from millrace.runs where status = 'running'`);
       if (left === 0) return;
       while (this.jobs.length > 0) await this.act('end', 0);
       for (const { worker, item } of this.held.splice(0)) await worker.report(completed(item));

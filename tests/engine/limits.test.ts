@@ -7,7 +7,7 @@ import { type Claimed, completed, failed, released, resume, Worker, waiting } fr
 const only = (engine: Engine, limits: Row, options: Row = {}) =>
   engine.pipeline([{ name: 'only', limits, max_workers: 10, ...options }]);
 const external = { kind: 'external', completion: { callback: true } };
-const slots = (engine: Engine) => engine.value<number>('select count(*)::int from pipeline.in_flight');
+const slots = (engine: Engine) => engine.value<number>('select count(*)::int from millrace.in_flight');
 
 test('no more than max_in_flight are handed out, to however many workers', async ({ engine }) => {
   await only(engine, { max_in_flight: 3 });
@@ -62,7 +62,7 @@ test('a cancelled run frees its slot at the next claim', async ({ engine }) => {
   const [one, two] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   const item = await one.takeOne();
   expect(await two.take()).toEqual([]);
-  await engine.sql.query('select pipeline.cancel($1)', [item.run]);
+  await engine.sql.query('select millrace.cancel($1)', [item.run]);
   expect(await two.take()).toHaveLength(1);
 });
 
@@ -72,7 +72,7 @@ test('a lost lease frees its slot in the sweep, which rings', async ({ engine })
   await engine.queued('only', 2);
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 1, rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 1, rung: 1 });
   expect(await slots(engine)).toBe(0);
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
@@ -135,8 +135,8 @@ test('the sweep counts what was claimed by somebody who did not know of the limi
   await only(engine, { max_in_flight: 1 });
   await engine.queued('only', 2);
   await (await Worker.of(engine, 'only')).takeOne();
-  await engine.sql.query('delete from pipeline.in_flight');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('delete from millrace.in_flight');
+  await engine.sql.query('select millrace.sweep()');
   expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
 });
 
@@ -177,9 +177,9 @@ test('a rate slower than the sweep is served by its rings', async ({ engine }) =
   expect(await worker.take()).toHaveLength(1);
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('30 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   await engine.advance('30 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
 });
 
 test('a stage takes nothing while a later one has more queued than its threshold', async ({ engine }) => {
@@ -237,7 +237,7 @@ test('a blocked stage neither keeps its worker nor rings, also for what is queue
   const before = (await rungStages(engine)).length;
   await engine.advance('20 seconds');
   await engine.queued('only', 1);
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   expect(await rungStages(engine)).toHaveLength(before);
 });
 
@@ -297,7 +297,7 @@ test('an attempt that must be alone is alone at a stage with limits too', async 
   await engine.queued('only', 1);
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.take()).toMatchObject([{ alone: true }]);
@@ -307,7 +307,7 @@ test('an attempt that must be alone is alone at a stage with limits too', async 
 test('an external stage that says nothing has at most a hundred in flight, and another number where it says one', async ({
   engine,
 }) => {
-  const limits = () => engine.value(`select limits from pipeline.stages where name = 'only'`);
+  const limits = () => engine.value(`select limits from millrace.stages where name = 'only'`);
   await engine.pipeline([{ name: 'only', ...external }]);
   expect(await limits()).toEqual({ max_in_flight: 100 });
   await engine.queued('only', 120);

@@ -109,7 +109,7 @@ test.for(unstorable)(
       verdict: 'rejected',
       reason: expect.stringMatching(/\w/),
     });
-    expect(await engine.rows('select entity_id, error_code, error_message from pipeline.dead_letters')).toEqual([
+    expect(await engine.rows('select entity_id, error_code, error_message from millrace.dead_letters')).toEqual([
       { entity_id: '21', error_code: 'unstorable_result', error_message: expect.stringMatching(/cannot store/) },
     ]);
   },
@@ -167,7 +167,7 @@ test('a result above the size limit fails for good and says where to put it', as
     one_status: 'failed',
     one_error: expect.stringMatching(/Storage/),
   });
-  expect(await engine.rows('select error_code from pipeline.dead_letters')).toEqual([
+  expect(await engine.rows('select error_code from millrace.dead_letters')).toEqual([
     { error_code: 'result_too_large' },
   ]);
 });

@@ -29,9 +29,9 @@ test('the children of a stage whose needs run again are not reset, and it begins
   await runStage(engine, 'plan', 'atlas');
   await spawnAll(engine, numbers(1, 2));
   const run = (await atlasRun(engine, atlas)).id;
-  await engine.sql.query(`select pipeline.reset($1, 'plan')`, [run]);
+  await engine.sql.query(`select millrace.reset($1, 'plan')`, [run]);
   await sweep(engine);
-  expect(await engine.refusal(`select pipeline.reset_children($1, 'split')`, [run])).toMatchObject({
+  expect(await engine.refusal(`select millrace.reset_children($1, 'split')`, [run])).toMatchObject({
     code: 'MR004',
     hint: 'Its needs run again; it spawns anew when they are done.',
   });
@@ -53,7 +53,7 @@ test('a stage taken over from an older version begins once, though its new need 
   await engine.queue('c', [id as string]);
   for (const stage of ['a', 'b', 'c']) await runStage(engine, stage);
   const begun = await engine.rows(
-    `select s.name, count(*)::int from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    `select s.name, count(*)::int from millrace.attempts a join millrace.stages s on s.id = a.stage_id
      where a.run_id = $1 group by s.name order by s.name`,
     [(await engine.run(id)).id],
   );
@@ -106,7 +106,7 @@ test('children that their parent has given up are not replayed without it', asyn
   await failSheets(engine, [1]);
   await fold(engine);
   await sweep(engine);
-  expect(await engine.value(`select pipeline.replay('sheets', '{}', false)`)).toMatchObject({
+  expect(await engine.value(`select millrace.replay('sheets', '{}', false)`)).toMatchObject({
     matched: 0,
     replayed: 0,
   });
@@ -134,12 +134,12 @@ test('retention leaves a parent whose late children still run, and these go on',
     sheets: [{ name: 'scan' }, { name: 'blend', needs: ['scan'], kind: 'manual', decision }],
   });
   await runSheets(engine, 'scan');
-  const asked = await engine.value('select min(attempt_id) from public.pipeline_decisions');
-  await engine.sql.query(`select public.pipeline_decide($1, '1')`, [asked]);
+  const asked = await engine.value('select min(attempt_id) from public.millrace_decisions');
+  await engine.sql.query(`select public.millrace_decide($1, '1')`, [asked]);
   await fold(engine);
   await runStage(engine, 'publish', 'atlas');
   await engine.advance('100 days');
-  await engine.sql.query('select pipeline.prune()');
+  await engine.sql.query('select millrace.prune()');
   await sweep(engine);
   expect(await childStatuses(engine, fanOut)).toMatchObject({ running: 1 });
 });
@@ -157,7 +157,7 @@ test('a key that is no value of its column’s type is refused, by spawn and by 
     hint: expect.stringContaining('id'),
   };
   await expect(spawner.spawn([{ key: 'not a uuid' }], true)).rejects.toMatchObject(refused);
-  expect(await engine.refusal(`select pipeline.start('sheets', 'not a uuid')`)).toMatchObject(refused);
+  expect(await engine.refusal(`select millrace.start('sheets', 'not a uuid')`)).toMatchObject(refused);
 });
 
 test.for([
@@ -186,7 +186,7 @@ test('a model that counts tokens in fractions leaves the views of agents readabl
   const usage = { input_tokens: 1.5, output_tokens: 2, cost_usd: 0.5 };
   const turns = JSON.stringify([{ seq: 1, kind: 'model', content: { output: [] }, usage }]);
   const values = [worker.id, item.attempt, item.token, turns];
-  await worker.client.query('select public.pipeline_checkpoint($1, $2, $3, $4)', values);
-  expect(await engine.rows('select tokens::float from pipeline.agent_log')).toEqual([{ tokens: 3.5 }]);
-  expect(await engine.rows('select input_tokens::float from pipeline.agent_passages')).toEqual([{ input_tokens: 1.5 }]);
+  await worker.client.query('select public.millrace_checkpoint($1, $2, $3, $4)', values);
+  expect(await engine.rows('select tokens::float from millrace.agent_log')).toEqual([{ tokens: 3.5 }]);
+  expect(await engine.rows('select input_tokens::float from millrace.agent_passages')).toEqual([{ input_tokens: 1.5 }]);
 });

@@ -94,7 +94,7 @@ test('a stage held back by a threshold starts by hand, once', async ({ engine })
   await spawnParts(engine, parts);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect((await engine.attempts(id)).filter((attempt) => attempt.startsWith('early'))).toEqual(['early 1 queued']);
 });
 
@@ -133,7 +133,7 @@ test.for(['completed', 'failed', 'waiting', 'released'])(
     const { items } = await worker.complete([word]);
     expect(items).toMatchObject([{ verdict: 'stale', reason: 'the attempt is completed' }]);
     expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_result: 1 });
-    expect(await engine.rows('select * from pipeline.claims')).toEqual([]);
+    expect(await engine.rows('select * from millrace.claims')).toEqual([]);
   },
 );
 
@@ -156,7 +156,7 @@ test('failing by hand follows the policy: first a retry, then the end', async ({
   await verb(engine, 'fail_stage', id, 'one', 'it still hangs');
   expect(await engine.run(id)).toMatchObject({ status: 'failed' });
   expect(await operation(engine, id, 'one')).toMatchObject({ failures: 2, error: 'it still hangs' });
-  expect(await engine.rows('select error_code from pipeline.dead_letters')).toEqual([{ error_code: 'failed_by_hand' }]);
+  expect(await engine.rows('select error_code from millrace.dead_letters')).toEqual([{ error_code: 'failed_by_hand' }]);
 });
 
 test('failing by hand for good ends the run at the first failure', async ({ engine }) => {
@@ -181,7 +181,7 @@ test('completing a map by hand gives its children up, which the sweep cancels', 
   const [id] = await engine.queued('split');
   await spawnParts(engine, parts);
   await verb(engine, 'complete_stage', id, 'split', '{}');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await partRuns(engine, parts[0])).toEqual(['cancelled']);
   await runStage(engine, 'join');
   expect(await flowStatus(engine, id)).toBe('completed');
@@ -240,9 +240,9 @@ test('a verb waits for the user who holds the row, and then sees what they did',
   await user.query(`update public.items set label = 'mine' where id = $1`, [id]);
   const person = await engine.database.connect();
   const run = (await engine.run(id)).id;
-  const call = begin(person.query(`select pipeline.complete_stage($1, 'one', '1')`, [run]));
+  const call = begin(person.query(`select millrace.complete_stage($1, 'one', '1')`, [run]));
   await untilBlocked(engine, person);
-  await user.query(`select pipeline.cancel($1)`, [run]);
+  await user.query(`select millrace.cancel($1)`, [run]);
   await user.query('commit');
   await expect(call).rejects.toMatchObject({ code: 'MR004', message: expect.stringMatching(/it is cancelled/) });
 });

@@ -26,7 +26,7 @@ const call = async <T>(client: pg.Client, name: string, argument: unknown): Prom
 /** As job-complete does: the end of each job is told once. */
 async function callBack({ client, verdicts }: Play, ended: ServiceJob[]): Promise<void> {
   const ends = ended.map((job) => jobEnd(job, job.id));
-  const answer = await call<{ items: Verdict[] }>(client, 'pipeline_resume', JSON.stringify(ends));
+  const answer = await call<{ items: Verdict[] }>(client, 'millrace_resume', JSON.stringify(ends));
   verdicts.push(...answer.items.map(({ verdict }) => verdict));
 }
 
@@ -34,11 +34,11 @@ async function callBack({ client, verdicts }: Play, ended: ServiceJob[]): Promis
 async function poll({ client, service }: Play): Promise<void> {
   const { jobs } = await call<{ jobs: { attempt: number; service: string; job_id: string }[] }>(
     client,
-    'pipeline_poll',
+    'millrace_poll',
     1000,
   );
   const reports = jobs.map((job) => ({ ...job, state: service.job(job.job_id).state }));
-  await call(client, 'pipeline_note_jobs', JSON.stringify(reports));
+  await call(client, 'millrace_note_jobs', JSON.stringify(reports));
 }
 
 /** As the stage's function does: it submits what it may, and ends when there is nothing more to take. */
@@ -57,14 +57,14 @@ async function playOut(play: Play, polls: boolean): Promise<{ took: number; idle
     await submit(play);
     service.work(await engine.now());
     const left = await engine.value<number>(
-      `select count(*)::int from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+      `select count(*)::int from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
        where r.status = 'running' and p.name = 'flow'`,
     );
     if (left === 0) return { took, idle };
     idle += (Math.min(capacity, left) - service.running.length) * stepSeconds;
     await engine.advance(`${stepSeconds} seconds`);
     if (polls) await poll(play);
-    await engine.sql.query('select pipeline.sweep()');
+    await engine.sql.query('select millrace.sweep()');
   }
   throw new Error('it never ends');
 }
@@ -82,7 +82,7 @@ async function expectNothingWasted(play: Play, { took, idle }: { took: number; i
   expect(play.verdicts).toEqual(Array(items).fill('accepted'));
   expect(idle, 'the service always has what it can work on').toBe(0);
   expect(took).toBe((items * jobSeconds) / capacity);
-  expect(await play.engine.rows('select state, count(*)::int from pipeline.attempts group by state')).toEqual([
+  expect(await play.engine.rows('select state, count(*)::int from millrace.attempts group by state')).toEqual([
     { state: 'completed', count: items },
   ]);
 }

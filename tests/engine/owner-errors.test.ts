@@ -5,7 +5,7 @@ import { completed, failed, Worker, waiting } from '../support/worker.ts';
 
 const once = { retry: { max_attempts: 1 } };
 const secret = 'select * from vault.secrets at 10.0.0.7:5432';
-const show = 'select attempt_id::int as attempt, error_message from pipeline.dead_letters';
+const show = 'select attempt_id::int as attempt, error_message from millrace.dead_letters';
 
 test("a failure's detail stays with its attempt, whose number its row names", async ({ engine }) => {
   await engine.pipeline([{ name: 'one', ...once }]);
@@ -43,7 +43,7 @@ test('a parent tells no more of its child than the child tells itself', async ({
   const [id] = await engine.queued('one');
   const worker = await Worker.of(engine, 'leaf', 'inner');
   await worker.complete([failed(await worker.takeOne(), { code: 'gone', message: 'Gone.', detail: secret })]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const { one_error: error } = await engine.item(id);
   expect(error).toContain('leaf: Gone.');
   expect(error).not.toContain('vault');
@@ -62,8 +62,8 @@ test('what keeps a job from being asked after is for operators', async ({ engine
     code: 'unreachable',
     message: secret,
   };
-  await engine.sql.query('select public.pipeline_note_faults($1)', [JSON.stringify([fault])]);
-  expect(await engine.value('select error from pipeline.attempts')).toMatchObject({
+  await engine.sql.query('select public.millrace_note_faults($1)', [JSON.stringify([fault])]);
+  expect(await engine.value('select error from millrace.attempts')).toMatchObject({
     message: 'the job cannot be asked after or finished just now',
     detail: secret,
   });

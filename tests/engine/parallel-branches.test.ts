@@ -54,7 +54,7 @@ test('a branch that fails for good and its sibling that fails for good, in one c
   const end = { outcome: 'failed', error: permanent };
   await resume(engine, [jobEnd(left, 'job-left', end), jobEnd(right, 'job-right', end)]);
   expect((await engine.run(id)).status).toBe('failed');
-  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
   await runStage(engine, 'left');
   await runStage(engine, 'right');
   await runStage(engine, 'last');
@@ -72,7 +72,7 @@ test('two branches whose leases expire together, one of them exhausted, leave no
   await (await Worker.of(engine, 'left')).takeOne();
   await (await Worker.of(engine, 'right')).takeOne();
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   await engine.expectSound();
   expect((await engine.run(id)).status).toBe('failed');
   expect(await engine.attempts(id)).toEqual(['first 1 completed', 'left 1 failed', 'right 1 cancelled']);
@@ -91,28 +91,28 @@ async function failedBranch(engine: Engine): Promise<{ id: string | undefined; r
 test('a branch that fails for good cancels its sibling, and a retry of the run takes up both', async ({ engine }) => {
   const { id, run } = await failedBranch(engine);
   expect(await engine.attempts(id)).toEqual(['first 1 completed', 'left 1 failed', 'right 1 cancelled']);
-  await engine.sql.query('select pipeline.retry($1)', [run]);
+  await engine.sql.query('select millrace.retry($1)', [run]);
   for (const stage of ['left', 'right', 'last']) expect(await runStage(engine, stage)).toHaveLength(1);
   expect((await engine.run(id)).status).toBe('completed');
 });
 
 test('a retry that names the failed branch takes up its cancelled sibling too', async ({ engine }) => {
   const { id, run } = await failedBranch(engine);
-  await engine.sql.query(`select pipeline.retry($1, 'left')`, [run]);
+  await engine.sql.query(`select millrace.retry($1, 'left')`, [run]);
   for (const stage of ['left', 'right', 'last']) expect(await runStage(engine, stage)).toHaveLength(1);
   expect((await engine.run(id)).status).toBe('completed');
 });
 
 test('a retry that names the cancelled sibling never leaves the failed branch behind', async ({ engine }) => {
   const { run } = await failedBranch(engine);
-  await engine.sql.query(`select pipeline.retry($1, 'right')`, [run]).catch(() => {});
+  await engine.sql.query(`select millrace.retry($1, 'right')`, [run]).catch(() => {});
   await runStage(engine, 'right');
   await engine.expectSound();
 });
 
 test('a retry that names a stage with nothing to retry is refused, whatever its siblings are', async ({ engine }) => {
   const { run } = await failedBranch(engine);
-  const refusal = await engine.refusal(`select pipeline.retry($1, 'last')`, [run]);
+  const refusal = await engine.refusal(`select millrace.retry($1, 'last')`, [run]);
   expect(refusal).toMatchObject({ code: 'MR004', message: expect.stringContaining('nothing to retry at stage last') });
 });
 

@@ -34,10 +34,10 @@ async function raising(engine: Engine, label: string, code: string): Promise<voi
     for each row when (old.label = '${label}') execute function public.refuse()`);
 }
 
-const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select pipeline.sweep()');
+const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select millrace.sweep()');
 const passedOver = (engine: Engine) =>
   engine.rows(
-    `select detail ->> 'entity_id' as id, detail ->> 'stage' as stage from pipeline.log where code = 'row_passed_over'`,
+    `select detail ->> 'entity_id' as id, detail ->> 'stage' as stage from millrace.log where code = 'row_passed_over'`,
   );
 
 /** Reports all as completed; the verdicts by entity. */
@@ -113,7 +113,7 @@ test('deadlines that are passed over go behind the others, also where one look t
   await held.query('select from public.items where id = $1 for update', [ids[4]]);
   await engine.advance('301 seconds');
   const look = () =>
-    engine.value<number>(`select pipeline.sweep_deadlines((select id from pipeline.pipelines where name = 'flow'), 2)`);
+    engine.value<number>(`select millrace.sweep_deadlines((select id from millrace.pipelines where name = 'flow'), 2)`);
   expect(await look()).toBe(1);
   expect(await engine.attempts(ids[5])).toContain('only 1 failed');
   await user.query('commit');
@@ -133,7 +133,7 @@ test('leases of rows that somebody holds keep none behind them waiting, however 
   await engine.advance('61 seconds');
   const user = await openTransaction(engine);
   await user.query('select from public.items where id = any ($1) for update', [ids.slice(0, 4)]);
-  const look = `select pipeline.sweep_leases((select id from pipeline.pipelines where name = 'flow'), 2)`;
+  const look = `select millrace.sweep_leases((select id from millrace.pipelines where name = 'flow'), 2)`;
   expect(await engine.value(look)).toBe(1);
   await user.query('commit');
 });
@@ -171,7 +171,7 @@ test('an end of a job whose row hears of a lock is busy, and the others of the c
     outcome: 'completed',
     result: {},
   }));
-  const answer = await engine.value<{ items: { verdict: string }[] }>('select public.pipeline_resume($1)', [
+  const answer = await engine.value<{ items: { verdict: string }[] }>('select public.millrace_resume($1)', [
     JSON.stringify(ends),
   ]);
   const byEntity = Object.fromEntries(batch.map((item, place) => [item.entity_id, answer.items[place]?.verdict]));
@@ -189,7 +189,7 @@ test('rows that cost a call its time leave something recorded, and the rest busy
   await engine.sql.query(`
     create sequence public.ticks;
     grant usage on sequence public.ticks to service_role;
-    create or replace function pipeline.now() returns timestamptz language sql volatile set search_path = ''
+    create or replace function millrace.now() returns timestamptz language sql volatile set search_path = ''
     as $$ select timestamptz '2026-11-02 09:00:00+00' + nextval('public.ticks') * interval '1 second' $$`);
   const calls: number[] = [];
   while (batch.length > 2 && calls.length < 100) {
@@ -232,16 +232,16 @@ test('a parent whose row refuses for now is folded later, and keeps what its chi
     begin raise exception 'not today' using errcode = '55P03'; end $$;
     create trigger refuse before update on public.atlases for each row execute function public.refuse()`);
   await endSheets(engine, [1, 2]);
-  const fanOut = await engine.value<string>('select id from pipeline.fan_outs');
-  expect(await engine.value('select public.pipeline_fold($1)', [[fanOut]])).toMatchObject({ busy: [Number(fanOut)] });
+  const fanOut = await engine.value<string>('select id from millrace.fan_outs');
+  expect(await engine.value('select public.millrace_fold($1)', [[fanOut]])).toMatchObject({ busy: [Number(fanOut)] });
   await sweep(engine);
-  expect(await engine.rows(`select a.state from pipeline.attempts a where a.service = 'children'`)).toEqual([
+  expect(await engine.rows(`select a.state from millrace.attempts a where a.service = 'children'`)).toEqual([
     { state: 'waiting' },
   ]);
   await engine.sql.query('drop trigger refuse on public.atlases');
   await fold(engine);
   await sweep(engine);
-  expect(await engine.rows(`select a.state from pipeline.attempts a where a.service = 'children'`)).toEqual([
+  expect(await engine.rows(`select a.state from millrace.attempts a where a.service = 'children'`)).toEqual([
     { state: 'completed' },
   ]);
 });
@@ -252,9 +252,9 @@ test('a child whose row refuses for now is cancelled later, the others at once',
     create function public.refuse() returns trigger language plpgsql as $$
     begin raise exception 'not today' using errcode = '55P03'; end $$;
     create trigger refuse before update on public.items for each row when (old.number = '2') execute function public.refuse()`);
-  await engine.sql.query(`select pipeline.cancel(r.id) from pipeline.runs r where r.fan_out_id is null`);
+  await engine.sql.query(`select millrace.cancel(r.id) from millrace.runs r where r.fan_out_id is null`);
   await sweep(engine);
-  const cancelled = `select count(*)::int from pipeline.runs where fan_out_id is not null and status = 'cancelled'`;
+  const cancelled = `select count(*)::int from millrace.runs where fan_out_id is not null and status = 'cancelled'`;
   expect(await engine.value(cancelled)).toBe(2);
   await engine.sql.query('drop trigger refuse on public.items');
   await sweep(engine);
@@ -265,10 +265,10 @@ test('a child whose row refuses for now is cancelled later, the others at once',
 async function refusedDecision(engine: Engine): Promise<void> {
   await engine.pipeline([{ name: 'only', kind: 'manual', decision: { schema: { type: 'object' } } }]);
   await engine.queued('only', 3);
-  await engine.sql.query(`select pipeline.cancel(id) from pipeline.runs`);
+  await engine.sql.query(`select millrace.cancel(id) from millrace.runs`);
   await engine.sql.query(`
     create function public.refuse() returns trigger language plpgsql as $$ begin assert false, 'never'; return old; end $$;
-    create trigger refuse before update or delete on public.pipeline_decisions
+    create trigger refuse before update or delete on public.millrace_decisions
     for each row when (old.attempt_id = 2) execute function public.refuse()`);
 }
 
@@ -277,7 +277,7 @@ test('a decision whose row refuses to be closed keeps no other from it', async (
   await sweep(engine);
   expect(
     await engine.rows(
-      'select attempt_id::int as id from public.pipeline_decisions where closed_at is not null order by id',
+      'select attempt_id::int as id from public.millrace_decisions where closed_at is not null order by id',
     ),
   ).toEqual([{ id: 1 }, { id: 3 }]);
 });
@@ -285,6 +285,6 @@ test('a decision whose row refuses to be closed keeps no other from it', async (
 test('a run that cannot be pruned keeps no other from it', async ({ engine }) => {
   await refusedDecision(engine);
   await engine.advance('100 days');
-  expect(await engine.value('select pipeline.prune()')).toMatchObject({ runs: 2 });
-  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(1);
+  expect(await engine.value('select millrace.prune()')).toMatchObject({ runs: 2 });
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(1);
 });

@@ -4,11 +4,11 @@ import { chain, type Engine, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
 
-/** Pages that the indexes of pipeline.runs have been read for so far, those that the worker's session counted included. */
+/** Pages that the indexes of millrace.runs have been read for so far, those that the worker's session counted included. */
 async function pagesOfRuns(engine: Engine, worker: Worker): Promise<number> {
   await worker.client.query('select pg_stat_force_next_flush()');
   return engine.value(
-    `select sum(idx_blks_hit + idx_blks_read)::int from pg_statio_user_indexes where relid = 'pipeline.runs'::regclass`,
+    `select sum(idx_blks_hit + idx_blks_read)::int from pg_statio_user_indexes where relid = 'millrace.runs'::regclass`,
   );
 }
 
@@ -17,7 +17,7 @@ test('a worker whose plans are of a time when there were few runs does not walk 
 }) => {
   await engine.pipeline(chain(['first', 'second'], { max_workers: 5 }));
   await engine.queued('first', 20);
-  await engine.sql.query('vacuum analyze pipeline.runs, pipeline.attempts');
+  await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts');
   const worker = await Worker.of(engine, 'first');
   const pages = async () => {
     const before = await pagesOfRuns(engine, worker);
@@ -59,6 +59,6 @@ test('starting over in live runs beside new ones looks at each row once', async 
   expect(few).toBeGreaterThan(400);
   expect(many).toBeLessThan(few * 6);
   // All of it went both ways.
-  expect(await engine.value(`select count(*)::int from pipeline.attempts where superseded`)).toBe(1600);
-  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(1600);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where superseded`)).toBe(1600);
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(1600);
 });

@@ -30,7 +30,7 @@ async function waitingJobs(engine: Engine, count: number): Promise<number[]> {
 }
 
 async function poll(client: pg.Client, limit = 10, everyMs: number | null = null): Promise<Poll> {
-  return (await client.query('select public.pipeline_poll($1, $2) as answer', [limit, everyMs])).rows[0].answer;
+  return (await client.query('select public.millrace_poll($1, $2) as answer', [limit, everyMs])).rows[0].answer;
 }
 
 test('a job is polled after its interval, and then once every interval', async ({ engine }) => {
@@ -85,7 +85,7 @@ test('a completion does not wait for a poller that holds its job, nor does the p
     await engine.database.connect('service_role'),
   ];
   await callback.query('begin');
-  await callback.query('select public.pipeline_resume($1)', [
+  await callback.query('select public.millrace_resume($1)', [
     JSON.stringify([jobEnd({ submission: attempt as number }, 'job-0')]),
   ]);
   expect((await poll(poller)).jobs.map((job) => job.attempt)).toEqual([other]);
@@ -99,7 +99,7 @@ test('a job that is never finished ends at its deadline however often it is poll
     await engine.advance('5 seconds');
     expect((await poll(client)).jobs).toHaveLength(1);
   }
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ deadlines: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ deadlines: 1 });
   expect((await poll(client)).jobs).toEqual([]);
 });
 
@@ -117,9 +117,9 @@ test("a poller's own interval goes before the stage's", async ({ engine }) => {
 test('the poller is rung only while a job is due', async ({ engine }) => {
   await engine.configureDoorbell();
   await waitingJobs(engine, 1);
-  expect(await engine.value('select pipeline.ring_polls()')).toBe(false);
+  expect(await engine.value('select millrace.ring_polls()')).toBe(false);
   await engine.advance('5 seconds');
-  expect(await engine.value('select pipeline.ring_polls()')).toBe(true);
+  expect(await engine.value('select millrace.ring_polls()')).toBe(true);
   const urls = (await engine.rings()).map((ring) => ring.url);
   expect(urls.at(-1)).toBe('http://project.test/functions/v1/job-poll');
 });
@@ -129,7 +129,7 @@ const schedule = (engine: Engine) => engine.value(`select schedule from cron.job
 test('the poller is scheduled while a job waits, at the shortest interval of any stage, and by nobody else', async ({
   engine,
 }) => {
-  await engine.sql.query('update pipeline.stages set poll_every = null');
+  await engine.sql.query('update millrace.stages set poll_every = null');
   const stage = (seconds?: number) => [
     { name: 'only', kind: 'external', completion: { callback: true, poll_seconds: seconds } },
   ];
@@ -141,15 +141,15 @@ test('the poller is scheduled while a job waits, at the shortest interval of any
   await worker.report(waiting(item, 'job-0'));
   expect(await schedule(engine)).toBe('7 seconds');
   await engine.pipeline(stage(1));
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await schedule(engine)).toBe('1 seconds');
   await resume(engine, [jobEnd(item, 'job-0')]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await schedule(engine)).toBeUndefined();
 });
 
 test('nobody waits for whoever schedules the poller at the same time', async ({ engine }) => {
-  await engine.sql.query('update pipeline.stages set poll_every = null');
+  await engine.sql.query('update millrace.stages set poll_every = null');
   await engine.pipeline([{ name: 'only', kind: 'external', completion: { poll_seconds: 5 } }]);
   await engine.queued('only', 2);
   const [one, two] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
@@ -160,7 +160,7 @@ test('nobody waits for whoever schedules the poller at the same time', async ({ 
   expect(await two.report(waiting(second, 'job-1'))).toEqual(['accepted']);
   await one.client.query('rollback');
   expect(await schedule(engine)).toBeUndefined();
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await schedule(engine)).toBe('5 seconds');
 });
 
@@ -171,9 +171,9 @@ test('a poller that cannot be scheduled fails no job: it is reported, and the sw
   const owner = await engine.database.connect('supabase_admin');
   await owner.query('alter table cron.job add constraint broken check (jobname <> $$millrace-poll$$)');
   const [attempt] = await waitingJobs(engine, 1);
-  expect(await engine.rows('select code from pipeline.log')).toEqual([{ code: 'polls_not_scheduled' }]);
+  expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'polls_not_scheduled' }]);
   await owner.query('alter table cron.job drop constraint broken');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await schedule(engine)).toBe('2 seconds');
   expect(await resume(engine, [jobEnd({ submission: attempt as number }, 'job-0')])).toMatchObject({
     items: [{ verdict: 'accepted' }],
@@ -185,19 +185,19 @@ test('jobs that are long due although nobody polls are rung for by the sweep', a
   await waitingJobs(engine, 1);
   const polls = async () => (await engine.rings()).filter((ring) => ring.url.endsWith('/job-poll')).length;
   await engine.advance('59 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await polls()).toBe(0);
-  await engine.sql.query(`update pipeline.attempts set deadline_at = deadline_at + interval '1 hour'`);
+  await engine.sql.query(`update millrace.attempts set deadline_at = deadline_at + interval '1 hour'`);
   await engine.advance('6 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await polls()).toBe(1);
 });
 
 test('a limit or an interval out of bounds is refused', async ({ engine }) => {
   for (const limit of [0, -1, 1001, null]) {
-    const refusal = await engine.refusal('select public.pipeline_poll($1)', [limit]);
+    const refusal = await engine.refusal('select public.millrace_poll($1)', [limit]);
     expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_limit is') });
   }
-  const refusal = await engine.refusal('select public.pipeline_poll(1, 0)');
+  const refusal = await engine.refusal('select public.millrace_poll(1, 0)');
   expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_poll_ms is 0') });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
     select p.oid::regprocedure::text as signature, n.nspname as schema, format('select %I.%I(%s)', n.nspname, p.proname,
       (select string_agg(format('null::%s', format_type(t.type, null)), ', ' order by t.place) from unnest(p.proargtypes) with ordinality t(type, place))) as call
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-    where n.nspname = 'pipeline' or (n.nspname = 'public' and p.proname like 'pipeline\\_%') order by 1`);
+    where n.nspname = 'millrace' or (n.nspname = 'public' and p.proname like 'millrace\\_%') order by 1`);
   functions = rows;
   for (const role of roles) sessions[role] = await database.connect(role);
 });
@@ -43,24 +43,24 @@ async function answer(role: string, statement: string): Promise<{ code: string; 
 }
 
 describe.each(roles)('%s', (role) => {
-  it('can call no function of the schema pipeline', async () => {
-    const inside = functions.filter((fn) => fn.schema === 'pipeline');
+  it('can call no function of the schema millrace', async () => {
+    const inside = functions.filter((fn) => fn.schema === 'millrace');
     expect(inside.length).toBeGreaterThan(60);
     for (const fn of inside) {
       const { code, message } = await answer(role, fn.call);
       expect({ signature: fn.signature, code, message }).toEqual({
         signature: fn.signature,
         code: '42501',
-        message: 'permission denied for schema pipeline',
+        message: 'permission denied for schema millrace',
       });
     }
   });
 
-  it('can read and write no table, view or sequence of the schema pipeline', async () => {
+  it('can read and write no table, view or sequence of the schema millrace', async () => {
     const owner = await database.connect();
     const { rows } = await owner.query<{ name: string }>(
       `select c.oid::regclass::text as name from pg_class c
-       where c.relnamespace = 'pipeline'::regnamespace and c.relkind in ('r', 'v', 'S')`,
+       where c.relnamespace = 'millrace'::regnamespace and c.relkind in ('r', 'v', 'S')`,
     );
     expect(rows.length).toBeGreaterThan(10);
     for (const { name } of rows) {
@@ -73,7 +73,7 @@ describe.each(roles)('%s', (role) => {
     const owner = await database.connect();
     const { rows } = await owner.query(
       `select p.oid::regprocedure::text as signature from pg_proc p
-       where p.pronamespace = 'pipeline'::regnamespace and has_function_privilege($1, p.oid, 'execute')`,
+       where p.pronamespace = 'millrace'::regnamespace and has_function_privilege($1, p.oid, 'execute')`,
       [role],
     );
     expect(rows).toEqual([]);
@@ -85,32 +85,32 @@ describe('the public functions', () => {
 
   it('are these and no others', () => {
     expect(named()).toEqual([
-      'pipeline_checkpoint',
-      'pipeline_claim',
-      'pipeline_complete',
-      'pipeline_decide',
-      'pipeline_fold',
-      'pipeline_job_owner',
-      'pipeline_leave',
-      'pipeline_note_faults',
-      'pipeline_note_jobs',
-      'pipeline_poll',
-      'pipeline_renew',
-      'pipeline_resume',
-      'pipeline_ring',
-      'pipeline_spawn',
-      'pipeline_sweep',
-      'pipeline_turns',
+      'millrace_checkpoint',
+      'millrace_claim',
+      'millrace_complete',
+      'millrace_decide',
+      'millrace_fold',
+      'millrace_job_owner',
+      'millrace_leave',
+      'millrace_note_faults',
+      'millrace_note_jobs',
+      'millrace_poll',
+      'millrace_renew',
+      'millrace_resume',
+      'millrace_ring',
+      'millrace_spawn',
+      'millrace_sweep',
+      'millrace_turns',
     ]);
   });
 
   it.each(['anon', 'authenticated'])('cannot be called by %s, but for a user’s own decision', async (role) => {
-    const decision = 'pipeline_decide(bigint,jsonb)';
+    const decision = 'millrace_decide(bigint,jsonb)';
     for (const fn of functions.filter(({ schema }) => schema === 'public')) {
       if (role === 'authenticated' && fn.signature === decision) continue;
       expect({ ...fn, ...(await answer(role, fn.call)) }).toMatchObject({
         code: '42501',
-        message: expect.stringMatching(/permission denied for function pipeline_/),
+        message: expect.stringMatching(/permission denied for function millrace_/),
       });
     }
   });

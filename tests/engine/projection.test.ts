@@ -130,7 +130,7 @@ test('cancelled shows as failed with the error cancelled, whether queued, starte
     ['one 1 started'],
     ['one 1 queued'],
   ]);
-  for (const id of ids) await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+  for (const id of ids) await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   for (const id of ids) {
     expect(columns('one', await engine.item(id))).toMatchObject({ status: 'failed', error: 'cancelled', result: null });
     expect(columns('two', await engine.item(id))).toEqual(clear);

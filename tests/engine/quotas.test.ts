@@ -53,7 +53,7 @@ async function work(
 const repeat = (key: string, count: number): string[] => Array.from({ length: count }, () => key);
 const count = (items: Claimed[], key: string) => items.filter((item) => item.entity.key === key).length;
 const held = (engine: Engine) =>
-  engine.rows('select pipeline, key, kind, used::float8, allowed::float8, held::int from pipeline.quotas');
+  engine.rows('select pipeline, key, kind, used::float8, allowed::float8, held::int from millrace.quotas');
 
 test('what a tenant starts beyond its quota waits, says so, and begins with the next windows', async ({ engine }) => {
   await bounded(engine, hourly(3));
@@ -76,7 +76,7 @@ test('what a tenant starts beyond its quota waits, says so, and begins with the 
   await engine.advance('1 hour');
   expect((await takeAll(engine)).map((item) => item.entity_id)).toEqual(ids.slice(6, 8));
   await engine.advance('1 hour');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await held(engine)).toEqual([]);
 });
 
@@ -87,9 +87,9 @@ test('a start is charged when it begins, once: not for each time that it is queu
   const [id] = await queueKeys(engine, 'a');
   for (let again = 0; again < 5; again++) {
     await engine.sql.query(`update public.items set one_status = 'pending' where id = $1`, [id]).catch(() => {});
-    await engine.sql.query(`select pipeline.start('flow', $1, p_restart => true)`, [id]);
+    await engine.sql.query(`select millrace.start('flow', $1, p_restart => true)`, [id]);
   }
-  const used = () => engine.value('select sum(used)::int from pipeline.quota_uses');
+  const used = () => engine.value('select sum(used)::int from millrace.quota_uses');
   expect(await used()).toBe(null);
   await work(engine, 'one', undefined, released);
   await work(engine, 'one', undefined, failed);
@@ -114,11 +114,11 @@ test('what an operator does is no start', async ({ engine }) => {
   const [id] = await queueKeys(engine, 'a');
   await work(engine, 'one', undefined, failed);
   const { id: run } = await engine.run(id);
-  await engine.sql.query('select pipeline.retry($1)', [run]);
+  await engine.sql.query('select millrace.retry($1)', [run]);
   expect(await work(engine, 'one', undefined, failed)).toEqual(['a']);
-  await engine.sql.query(`select pipeline.replay('flow', p_dry_run => false)`);
+  await engine.sql.query(`select millrace.replay('flow', p_dry_run => false)`);
   expect(await work(engine, 'one')).toEqual(['a']);
-  await engine.sql.query('select pipeline.reset($1)', [run]);
+  await engine.sql.query('select millrace.reset($1)', [run]);
   expect(await work(engine, 'one')).toEqual(['a']);
   await engine.queue('one', [id as string]);
   expect(await takeAll(engine)).toEqual([]);
@@ -127,7 +127,7 @@ test('what an operator does is no start', async ({ engine }) => {
 test('a start with several first stages is charged once, and waits with all of them', async ({ engine }) => {
   await bounded(engine, hourly(1), [{ name: 'one' }, { name: 'beside' }, { name: 'last', needs: ['one', 'beside'] }]);
   await engine.sql.query(`insert into public.items (key) values ('a'), ('a')`);
-  await engine.sql.query(`select pipeline.start('flow', id::text) from public.items`);
+  await engine.sql.query(`select millrace.start('flow', id::text) from public.items`);
   expect(await takeAll(engine, 'beside')).toHaveLength(1);
   expect(await takeAll(engine, 'one')).toHaveLength(1);
   await engine.advance('1 hour');
@@ -166,7 +166,7 @@ test('spending that is used up holds back next stages, retries and operators’ 
     'held back until 2026-11-03 00:00:00 UTC: the quota of 1 US dollars in 24 hours is used up',
   );
   await worker.complete([{ ...completed(third), usage }, { ...failed(fourth, { permanent: true }) }]);
-  await engine.sql.query('select pipeline.retry($1)', [fourth.run]);
+  await engine.sql.query('select millrace.retry($1)', [fourth.run]);
   expect(await takeAll(engine, 'one')).toEqual([]);
   expect(await takeAll(engine, 'two')).toEqual([]);
   expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'spending', used: 1.5, allowed: 1, held: 4 }]);
@@ -193,7 +193,7 @@ test('children count against their parent’s tenant and wait with it, also when
   engine,
 }) => {
   await defineFamily(engine, { sheets: chain(['scan', 'blend'], { max_workers: 50 }) });
-  await engine.sql.query(`select pipeline.attach('sheets')`);
+  await engine.sql.query(`select millrace.attach('sheets')`);
   await engine.sql.query(`alter table public.atlases add column key text`);
   const atlas = {
     pipeline: 'atlas',
@@ -209,7 +209,7 @@ test('children count against their parent’s tenant and wait with it, also when
   });
   const [red, blue] = await startAtlases(engine, 2);
   await engine.sql.query(`update public.atlases set key = case id when $1 then 'red' else 'blue' end`, [red]);
-  for (const id of [red, blue]) await engine.sql.query(`select pipeline.start('atlas', $1, p_restart => true)`, [id]);
+  for (const id of [red, blue]) await engine.sql.query(`select millrace.start('atlas', $1, p_restart => true)`, [id]);
   for (const _ of [red, blue]) await spawnAll(engine, numbers(1, 4));
   const worker = await Worker.of(engine, 'scan', 'sheets');
   const items = await worker.take(100);
@@ -257,7 +257,7 @@ test('two workers never take more than the quota, and neither waits for the othe
   const charging = await openTransaction(engine);
   const one = await Worker.of(engine, 'one');
   await one.take(0);
-  const first = await charging.query(`select public.pipeline_claim('flow', 'one', $1, $2, 2, 2) as answer`, [
+  const first = await charging.query(`select public.millrace_claim('flow', 'one', $1, $2, 2, 2) as answer`, [
     one.id,
     one.host,
   ]);
@@ -272,7 +272,7 @@ test('two workers never take more than the quota, and neither waits for the othe
   await engine.advance('1 second');
   const rest = (await takeAll(engine)).filter((item) => item.entity.key === 'a');
   expect(rest).toHaveLength(1);
-  expect(await engine.value('select sum(used)::int from pipeline.quota_uses')).toBe(4);
+  expect(await engine.value('select sum(used)::int from millrace.quota_uses')).toBe(4);
 });
 
 test('a user’s write waits for no claim that is charging its tenant, nor the claim for the user', async ({
@@ -282,7 +282,7 @@ test('a user’s write waits for no claim that is charging its tenant, nor the c
   const [first, second] = await queueKeys(engine, 'a', 'a');
   const charging = await openTransaction(engine);
   const claimed = await charging.query(
-    `select public.pipeline_claim('flow', 'one', gen_random_uuid(), gen_random_uuid(), 1, 1) as answer`,
+    `select public.millrace_claim('flow', 'one', gen_random_uuid(), gen_random_uuid(), 1, 1) as answer`,
   );
   expect(claimed.rows[0].answer.batch).toHaveLength(1);
   const [third] = await queueKeys(engine, 'a');
@@ -305,19 +305,19 @@ test('a limit that is raised lets go what was held back within a sweep, one that
   const ids = await queueKeys(engine, ...repeat('a', 6));
   expect(await takeAll(engine)).toHaveLength(1);
   await engine.define({ ...definition, quota: hourly(3) });
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.item(ids[5])).toMatchObject({ one_status: 'queued', one_error: null });
   expect(await takeAll(engine)).toHaveLength(2);
   expect((await engine.item(ids[5])).one_error).toMatch(/quota of 3 starts/);
   await engine.define({ ...definition, quota: hourly(3) });
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await takeAll(engine), 'nothing was changed').toEqual([]);
   await engine.define({ ...definition, quota: undefined });
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await takeAll(engine)).toHaveLength(3);
   await engine.advance('2 minutes');
-  await engine.sql.query('select pipeline.sweep()');
-  expect(await engine.value('select quota_changed_at from pipeline.pipelines where name = $1', ['flow'])).toBe(null);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await engine.value('select quota_changed_at from millrace.pipelines where name = $1', ['flow'])).toBe(null);
   await engine.define({ ...definition, quota: daily(1) });
   await queueKeys(engine, 'a');
   expect(await takeAll(engine)).toHaveLength(1);
@@ -329,7 +329,7 @@ test('what is held back frees its slots, and its lane sleeps until it is due', a
   await queueKeys(engine, ...repeat('a', 6), 'b', 'c');
   const taken = await takeAll(engine, 'one', 'flow', 4);
   expect(taken.map((item) => item.entity.key).sort()).toEqual(['a', 'b', 'c']);
-  expect(await engine.value('select count(*)::int from pipeline.in_flight')).toBe(3);
+  expect(await engine.value('select count(*)::int from millrace.in_flight')).toBe(3);
   await engine.advance('1 hour');
   expect(await takeAll(engine, 'one', 'flow', 4)).toHaveLength(1);
 });
@@ -338,13 +338,13 @@ test('an attempt that must be alone is held back like any other, and leaves its 
   await bounded(engine, daily(1), chain(['one']));
   const ids = await queueKeys(engine, 'a', 'b');
   await engine.sql.query(
-    `update pipeline.attempts set alone = true where id = (select min(id) from pipeline.attempts)`,
+    `update millrace.attempts set alone = true where id = (select min(id) from millrace.attempts)`,
   );
   await engine.sql.query(
-    `insert into pipeline.quota_uses (pipeline_id, key, kind, closes_at, used) values (1, 'a', 'spending', '2026-11-03 00:00+00', 2)`,
+    `insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used) values (1, 'a', 'spending', '2026-11-03 00:00+00', 2)`,
   );
   await engine.sql.query(
-    `update pipeline.quota_uses set pipeline_id = (select id from pipeline.pipelines where name = 'flow')`,
+    `update millrace.quota_uses set pipeline_id = (select id from millrace.pipelines where name = 'flow')`,
   );
   expect((await takeAll(engine)).map((item) => item.entity_id)).toEqual([ids[1]]);
 });
@@ -353,9 +353,9 @@ test('a column that is gone makes no write of a user fail', async ({ engine }) =
   await bounded(engine, hourly(2), chain(['one']));
   await engine.sql.query('alter table public.items rename key to tenant');
   await engine.queued('one', 3);
-  await engine.sql.query(`select pipeline.attach('flow')`);
+  await engine.sql.query(`select millrace.attach('flow')`);
   expect(await takeAll(engine)).toHaveLength(2);
-  expect(await engine.value(`select message from pipeline.log where code = 'quota_key_failed'`)).toMatch(
+  expect(await engine.value(`select message from millrace.log where code = 'quota_key_failed'`)).toMatch(
     /share one quota/,
   );
 });
@@ -367,16 +367,16 @@ test('however much a tenant starts, the sweep leaves one row of it, and none onc
   for (let n = 0; n < 5; n++) {
     await queueKeys(engine, 'a', 'b');
     await work(engine, 'one', 0.5);
-    if (n > 2) await engine.sql.query('select pipeline.sweep()');
+    if (n > 2) await engine.sql.query('select millrace.sweep()');
   }
-  const uses = 'select key, kind, used::float8, summed from pipeline.quota_uses order by key, kind';
+  const uses = 'select key, kind, used::float8, summed from millrace.quota_uses order by key, kind';
   const of = (key: string) => [
     { key, kind: 'spending', used: 2.5, summed: true },
     { key, kind: 'starts', used: 5, summed: true },
   ];
   expect(await engine.rows(uses)).toEqual([...of('a'), ...of('b')]);
   await engine.advance('24 hours');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.rows(uses)).toEqual([]);
 });
 
@@ -385,26 +385,26 @@ test('two sweeps at once lose nothing and count nothing twice', async ({ engine 
   await queueKeys(engine, ...repeat('a', 3));
   await work(engine, 'one');
   const sweeping = await openTransaction(engine);
-  await sweeping.query('select pipeline.sum_uses(100)');
+  await sweeping.query('select millrace.sum_uses(100)');
   await queueKeys(engine, 'a');
   await work(engine, 'one');
-  await engine.sql.query('select pipeline.sum_uses(100)');
+  await engine.sql.query('select millrace.sum_uses(100)');
   await sweeping.query('commit');
-  expect(await engine.value('select sum(used)::int from pipeline.quota_uses')).toBe(4);
+  expect(await engine.value('select sum(used)::int from millrace.quota_uses')).toBe(4);
 });
 
 test('neither a start nor a claim reads more, however much is held back', async ({ engine }) => {
   await bounded(engine, { ...hourly(10), ...daily(100) }, chain(['one']));
   const insert = `insert into public.items (key, one_status) select $1, 'queued' from generate_series(1, $2)`;
-  const claim = `select public.pipeline_claim('flow', 'one', gen_random_uuid(), gen_random_uuid(), 1, 10)`;
+  const claim = `select public.millrace_claim('flow', 'one', gen_random_uuid(), gen_random_uuid(), 1, 10)`;
   const read = (statement: string, values: unknown[] = []) => planRows(engine.database.superUrl, statement, values);
   const few = await read(insert, ['a', 100]);
   await takeAll(engine);
   const before = await read(insert, ['b', 10]).then(() => read(claim));
   expect(await read(insert, ['a', 2000])).toBeLessThan(25 * few);
   await takeAll(engine);
-  expect(await engine.value('select sum(held)::int from pipeline.quotas')).toBe(2090);
-  await engine.sql.query('select pipeline.sweep()');
+  expect(await engine.value('select sum(held)::int from millrace.quotas')).toBe(2090);
+  await engine.sql.query('select millrace.sweep()');
   await engine.sql.query(insert, ['c', 10]);
   expect(await read(claim)).toBeLessThan(1.5 * before);
 });
@@ -438,7 +438,7 @@ test.for<[string, unknown, RegExp]>([
   ],
 ])('a definition with %s is refused', async ([, quota, message], { engine }) => {
   const definition = await bounded(engine, undefined);
-  const refused = await engine.refusal('select pipeline.define($1)', [JSON.stringify({ ...definition, quota })]);
+  const refused = await engine.refusal('select millrace.define($1)', [JSON.stringify({ ...definition, quota })]);
   expect(refused).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
   expect(refused.hint).toMatch(/leave|Name the column/);
 });
@@ -449,5 +449,5 @@ test('what is held back of one tenant takes nothing of a stage’s rate from the
   await queueKeys(engine, ...repeat('a', 40), ...repeat('b', 2), ...repeat('c', 2), ...repeat('d', 2));
   const taken = await takeAll(engine, 'one', 'flow', 10);
   expect(['a', 'b', 'c', 'd'].map((key) => count(taken, key))).toEqual([2, 2, 2, 2]);
-  expect(await engine.value('select tokens::int from pipeline.gates')).toBe(2);
+  expect(await engine.value('select tokens::int from millrace.gates')).toBe(2);
 });

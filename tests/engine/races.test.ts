@@ -40,7 +40,7 @@ test('a cancel under way makes the completion busy, and stale once it is committ
   const worker = await Worker.of(engine, 'first');
   const item = await worker.takeOne();
   const person = await openTransaction(engine);
-  await person.query('select pipeline.cancel($1)', [item.run]);
+  await person.query('select millrace.cancel($1)', [item.run]);
   expect(await worker.report(completed(item))).toEqual(['busy']);
   await person.query('commit');
   const { items } = await worker.complete([completed(item)]);
@@ -52,7 +52,7 @@ test('a cancel under way makes the completion busy, and stale once it is committ
 test('a start that waits for the completion which ends the live run begins a new one', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }], { projection: 'none' });
   const [id] = await engine.insert(1);
-  const start = `select pipeline.start('flow', $1)`;
+  const start = `select millrace.start('flow', $1)`;
   const first = await engine.value(start, [id]);
   const worker = await Worker.of(engine, 'only');
   const item = await worker.takeOne();
@@ -63,7 +63,7 @@ test('a start that waits for the completion which ends the live run begins a new
   await untilBlocked(engine, person);
   await worker.client.query('commit');
   expect((await second).rows).not.toEqual([{ start: first }]);
-  expect(await engine.rows('select status::text from pipeline.runs order by id')).toEqual([
+  expect(await engine.rows('select status::text from millrace.runs order by id')).toEqual([
     { status: 'completed' },
     { status: 'running' },
   ]);
@@ -78,7 +78,7 @@ test('a cancel waits for the completion under way and then cancels the stage it 
   await worker.client.query('begin');
   expect(await worker.report(completed(item))).toEqual(['accepted']);
   const person = await engine.database.connect();
-  const cancel = begin(person.query('select pipeline.cancel($1)', [item.run]));
+  const cancel = begin(person.query('select millrace.cancel($1)', [item.run]));
   await untilBlocked(engine, person);
   await worker.client.query('commit');
   await cancel;
@@ -89,13 +89,13 @@ test('a cancel waits for the completion under way and then cancels the stage it 
 test('a cancel that waits for the completion of the last stage finds the run over', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }], { projection: 'none' });
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   const worker = await Worker.of(engine, 'only');
   const item = await worker.takeOne();
   await worker.client.query('begin');
   await worker.report(completed(item));
   const person = await engine.database.connect();
-  const cancel = begin(engine.refusal('select pipeline.cancel($1)', [item.run], person));
+  const cancel = begin(engine.refusal('select millrace.cancel($1)', [item.run], person));
   await untilBlocked(engine, person);
   await worker.client.query('commit');
   expect(await cancel).toMatchObject({ code: 'MR004', message: expect.stringContaining('it is completed') });
@@ -121,7 +121,7 @@ test('siblings that complete at once start the join exactly once, where the enti
 test('siblings that complete at once start the join exactly once, where no entity is locked', async ({ engine }) => {
   await engine.pipeline(diamond(), { projection: 'none' });
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   await runStage(engine, 'first');
   const [left, right] = [await Worker.of(engine, 'left'), await Worker.of(engine, 'right')];
   const [leftItem, rightItem] = [await left.takeOne(), await right.takeOne()];
@@ -139,7 +139,7 @@ test('a completion after the lease went to another worker changes nothing and sa
   const [late, next] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   const item = await late.takeOne();
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const again = await next.takeOne();
   const { items } = await late.complete([completed(item, { from: 'late' })]);
   expect(items).toMatchObject([{ verdict: 'stale', reason: 'the lease had expired and the attempt was given up' }]);
@@ -169,12 +169,12 @@ test('what another session cancels between the look-up of a batch and its locks 
   const batch = await worker.take();
   // The worker's call comes by here once it has looked its batch up, before it locks anything.
   await engine.sql.query(`select pg_advisory_lock(7);
-    create or replace function pipeline.writes_entities(p_pipeline_id int) returns boolean
+    create or replace function millrace.writes_entities(p_pipeline_id int) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform pg_advisory_xact_lock_shared(7); return true; end $$`);
   const completion = begin(worker.complete(batch.map((item) => completed(item))));
   await untilBlocked(engine, worker.client);
   const cancelled = batch.find((item) => item.entity_id === gone);
-  await engine.sql.query('select pipeline.cancel($1)', [cancelled?.run]);
+  await engine.sql.query('select millrace.cancel($1)', [cancelled?.run]);
   await engine.sql.query('select pg_advisory_unlock(7)');
   const { items } = await completion;
   expect(items.map(({ attempt, verdict }) => [attempt, verdict])).toEqual(
@@ -183,7 +183,7 @@ test('what another session cancels between the look-up of a batch and its locks 
   expect(await engine.attempts(gone)).toEqual(['first 1 cancelled']);
   expect(await engine.attempts(kept)).toEqual(['first 1 completed', 'second 1 queued']);
   expect(
-    await engine.rows('select id from pipeline.attempts where output is not null and id = $1', [cancelled?.attempt]),
+    await engine.rows('select id from millrace.attempts where output is not null and id = $1', [cancelled?.attempt]),
   ).toEqual([]);
 });
 
@@ -195,12 +195,12 @@ test('what a definition gives a stage counts for the completion that waited for 
   // Without a projection a definition holds the table so that not even a row of it can be locked.
   const definition = await engine.pipeline([first, second], { projection: 'none' });
   const [id] = await engine.insert();
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   const worker = await Worker.of(engine, 'first');
   const item = await worker.takeOne();
   const person = await openTransaction(engine);
   const stages = [{ ...first, apply: 'public.keep' }, second];
-  await person.query('select pipeline.define($1)', [JSON.stringify({ ...definition, stages })]);
+  await person.query('select millrace.define($1)', [JSON.stringify({ ...definition, stages })]);
   const report = begin(worker.report(completed(item)));
   await untilBlocked(engine, worker.client);
   await person.query('commit');

@@ -47,7 +47,7 @@ test(
       const sessions = drawn.map((steps) => steps.filter(({ what }) => what !== 'hold'));
       if (!graph) throw new Error('no graph was drawn');
       await defineGraph(engine, graph);
-      await engine.sql.query(`select pipeline.start('flow', id::text) from public.items`);
+      await engine.sql.query(`select millrace.start('flow', id::text) from public.items`);
       const accepted = await playAll(engine, graph, sessions);
       await finishAll(engine);
       await expectOver(engine, accepted);

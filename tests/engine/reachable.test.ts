@@ -8,7 +8,7 @@ import { type Engine, test } from '../support/engine.ts';
 const functions: Record<string, string> = {
   'authenticated public.clerk_org_id()':
     'policies on documents call it: says the organisation in the caller’s own token',
-  'authenticated public.pipeline_decide(bigint,jsonb)': 'takes a person’s decision; row-level security says whose',
+  'authenticated public.millrace_decide(bigint,jsonb)': 'takes a person’s decision; row-level security says whose',
   'authenticated evidence.document_job(uuid)':
     'the view pipeline_job calls it with the documents that the caller sees; no right to name it',
   'authenticated evidence.document_phases(uuid)':
@@ -32,12 +32,12 @@ const relations: Record<string, string> = {
   'authenticated public.lead_pipeline_status': 'select',
   'authenticated public.leads': 'delete, insert, select, update',
   'authenticated public.pages': 'select, update',
-  'authenticated public.pipeline_decisions': 'select, update',
+  'authenticated public.millrace_decisions': 'select, update',
   'authenticated public.pipeline_job': 'select',
   'authenticated public.pipeline_phase': 'select',
 };
 
-const ours = "n.nspname in ('public', 'pipeline', 'evidence')";
+const ours = "n.nspname in ('public', 'millrace', 'evidence')";
 const roles = "(values ('anon'), ('authenticated'), ('public')) r(role)";
 
 async function reachable(engine: Engine, statement: string): Promise<string[]> {

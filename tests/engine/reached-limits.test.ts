@@ -11,7 +11,7 @@ const overLimit = (item: Claimed, limit = 'cpu'): Row => ({ ...released(item), l
 const idsOf = (batch: Claimed[]) => batch.map((item) => item.entity_id).sort();
 const waitingAlone = (engine: Engine) =>
   engine.rows(
-    `select a.alone, a.retry_count, a.releases from pipeline.attempts a where a.state = 'queued' order by a.id`,
+    `select a.alone, a.retry_count, a.releases from millrace.attempts a where a.state = 'queued' order by a.id`,
   );
 
 /** Functions that each work until their stage is empty or their batch holds `guilty`; resolves to how many it ended. */
@@ -38,7 +38,7 @@ test.for(['cpu', 'memory'])(
     const ids = await engine.queued('only', 10);
     // Once together with the others, then each attempt that it may make.
     expect(await workThrough(engine, ids[4], limit)).toBe(5);
-    expect(await engine.rows('select entity_id, error_code from pipeline.dead_letters')).toEqual([
+    expect(await engine.rows('select entity_id, error_code from millrace.dead_letters')).toEqual([
       { entity_id: ids[4], error_code: 'resource_limit' },
     ]);
     expect(await engine.item(ids[4])).toMatchObject({
@@ -74,7 +74,7 @@ test('a claim that must be alone scales its stage out while there is more, as a 
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
   await worker.report(...(await worker.take()).map((item) => overLimit(item)));
-  await engine.sql.query('delete from pipeline.rings');
+  await engine.sql.query('delete from millrace.rings');
   expect((await worker.claim()).ring).toMatchObject([{ stage: 'only' }]);
 });
 

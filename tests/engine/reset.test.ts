@@ -59,7 +59,7 @@ test('what a reset stage had brought is kept as history and can be read', async 
     'one 2 completed',
     'two 2 queued',
   ]);
-  const outputs = 'select output from pipeline.attempts where output is not null order by id';
+  const outputs = 'select output from millrace.attempts where output is not null order by id';
   expect(await engine.rows(outputs)).toEqual([{ output: 'first time' }, { output: 'second time' }]);
 });
 
@@ -83,10 +83,10 @@ test('a completed run that is reset runs again and ends again', async ({ engine 
   const id = await ranThrough(engine, ['one', 'two']);
   await verb(engine, 'reset', id, 'two');
   expect(await engine.run(id)).toMatchObject({ status: 'running' });
-  expect(await engine.value('select finished_at from pipeline.runs')).toBeNull();
+  expect(await engine.value('select finished_at from millrace.runs')).toBeNull();
   await runStage(engine, 'two');
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
-  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(1);
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(1);
 });
 
 test('resetting one branch of a failed run retries what had failed beside it', async ({ engine }) => {
@@ -135,12 +135,12 @@ test('a reset whose condition no longer holds skips the stage and ends the run a
 test('a reset manual stage asks again, and the former question is void', async ({ engine }) => {
   await engine.pipeline([{ name: 'one', kind: 'manual' }]);
   const [id] = await engine.queued('one');
-  const asked = () => engine.value<string>('select max(attempt_id) from public.pipeline_decisions');
+  const asked = () => engine.value<string>('select max(attempt_id) from public.millrace_decisions');
   const former = await asked();
   await verb(engine, 'reset', id, 'one');
   expect(await asked()).not.toBe(former);
-  expect(await engine.refusal(`select public.pipeline_decide($1, '1')`, [former])).toMatchObject({ code: 'MR004' });
-  await engine.sql.query(`select public.pipeline_decide($1, '1')`, [await asked()]);
+  expect(await engine.refusal(`select public.millrace_decide($1, '1')`, [former])).toMatchObject({ code: 'MR004' });
+  await engine.sql.query(`select public.millrace_decide($1, '1')`, [await asked()]);
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
 });
 
@@ -154,12 +154,12 @@ test('a map that is reset spawns the same rows anew; the sweep cancels the forme
   await runStage(engine, 'scan', 'parts');
   await verb(engine, 'reset', id, 'split');
   // The sweep reaches only two of them before the map spawns again, which meets the third.
-  expect(await engine.value('select pipeline.cancel_children(2)')).toBe(2);
+  expect(await engine.value('select millrace.cancel_children(2)')).toBe(2);
   await spawnParts(engine, parts);
   for (const part of parts) expect(await partRuns(engine, part)).toEqual(['cancelled', 'running']);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const [join] = await runStage(engine, 'join');
   expect(join?.needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
   expect(await flowStatus(engine, id)).toBe('completed');
@@ -173,7 +173,7 @@ test('a finished map whose late children still run gives them up when it is rese
   const worker = await Worker.of(engine, 'scan', 'parts');
   await worker.report(completed(await worker.takeOne()));
   await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await flowAttempts(engine, id, 'split')).toEqual(['1 completed']);
   await verb(engine, 'reset', id, 'split');
   await spawnParts(engine, parts);
@@ -193,7 +193,7 @@ async function oneFailed(engine: Engine, fanIn: Record<string, unknown>) {
   await worker.report(
     ...batch.map((item) => (item.entity_id === parts[1] ? failed(item, { permanent: true }) : completed(item))),
   );
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   return { id, parts };
 }
 
@@ -210,7 +210,7 @@ test('failed children of a map that is over go on; it waits again and what needs
   await spawnParts(engine, parts);
   expect(await runStage(engine, 'scan', 'parts')).toEqual([]);
   expect((await runStage(engine, 'read', 'parts')).map((item) => item.entity_id)).toEqual([parts[1]]);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const [join] = await runStage(engine, 'join');
   expect(join?.needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
   await runStage(engine, 'early');
@@ -225,7 +225,7 @@ test('failed children of a map that still waits go on, and it goes on waiting', 
   await spawnParts(engine, parts);
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(0);
   await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await flowAttempts(engine, id, 'split')).toEqual(['1 failed superseded', '2 completed']);
 });
 
@@ -240,7 +240,7 @@ test('children that fail while their map waits for others can go on without it',
   expect(await flowAttempts(engine, id, 'split')).toEqual(['1 waiting']);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const [join] = await runStage(engine, 'join');
   expect(join?.needs).toEqual({ split: { total: 2, completed: 2, failed: 0, cancelled: 0 } });
 });
@@ -250,10 +250,10 @@ test('a threshold is counted anew when its stage is reset with the map', async (
   await verb(engine, 'reset', id, 'split');
   expect(await flowAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded']);
   await spawnParts(engine, parts);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await flowAttempts(engine, id, 'early')).toHaveLength(1);
   await runStage(engine, 'scan', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await flowAttempts(engine, id, 'early')).toEqual(['1 cancelled superseded', '2 queued']);
 });
 
@@ -273,9 +273,9 @@ test('a child whose parent gave it up cannot be reset by itself', async ({ engin
   const [id] = await engine.queued('split');
   await spawnParts(engine, parts);
   await verb(engine, 'cancel', id);
-  await engine.sql.query('select pipeline.sweep()');
-  const child = await engine.value('select id from pipeline.runs where fan_out_id is not null');
-  expect(await engine.refusal('select pipeline.reset($1)', [child])).toMatchObject({
+  await engine.sql.query('select millrace.sweep()');
+  const child = await engine.value('select id from millrace.runs where fan_out_id is not null');
+  expect(await engine.refusal('select millrace.reset($1)', [child])).toMatchObject({
     code: 'MR004',
     hint: expect.stringMatching(/select pipeline\.retry\(\d+\)/),
   });
@@ -289,7 +289,7 @@ test('a completion that meets a reset is busy, then stale; a reset that meets a 
   const worker = await Worker.of(engine, 'one');
   const item = await worker.takeOne();
   const person = await openTransaction(engine);
-  await person.query(`select pipeline.reset($1, 'one')`, [item.run]);
+  await person.query(`select millrace.reset($1, 'one')`, [item.run]);
   expect(await worker.report(completed(item))).toEqual(['busy']);
   await person.query('commit');
   expect(await worker.report(completed(item))).toEqual(['stale']);
@@ -298,7 +298,7 @@ test('a completion that meets a reset is busy, then stale; a reset that meets a 
   await worker.client.query('begin');
   expect(await worker.report(completed(again))).toEqual(['accepted']);
   const other = await engine.database.connect();
-  const reset = begin(other.query(`select pipeline.reset($1, 'one')`, [item.run]));
+  const reset = begin(other.query(`select millrace.reset($1, 'one')`, [item.run]));
   await untilBlocked(engine, other);
   await worker.client.query('commit');
   await reset;
@@ -312,7 +312,7 @@ test('a reset waits for the user who holds the row', async ({ engine }) => {
   const user = await openTransaction(engine);
   await user.query(`update public.items set label = 'mine' where id = $1`, [id]);
   const person = await engine.database.connect();
-  const reset = begin(person.query('select pipeline.reset($1)', [(await engine.run(id)).id]));
+  const reset = begin(person.query('select millrace.reset($1)', [(await engine.run(id)).id]));
   await untilBlocked(engine, person);
   await user.query('commit');
   await reset;
@@ -327,10 +327,10 @@ test('a pipeline stage that is reset starts its child run anew at once, before t
   const [id] = await engine.queued('inner');
   await verb(engine, 'reset', id, 'inner');
   expect(await flowAttempts(engine, id, 'inner')).toEqual(['1 cancelled superseded', '2 waiting']);
-  const children = `select r.status from pipeline.runs r where r.fan_out_id is not null order by r.id`;
+  const children = `select r.status from millrace.runs r where r.fan_out_id is not null order by r.id`;
   expect(await engine.rows(children)).toEqual([{ status: 'cancelled' }, { status: 'running' }]);
   expect(await runStage(engine, 'scan', 'sub')).toHaveLength(1);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await flowStatus(engine, id)).toBe('completed');
 });
 
@@ -340,11 +340,11 @@ test.for(['retry', 'skip', 'reset'])(
     await engine.pipeline([{ name: 'scan' }], {}, 'sub');
     await engine.pipeline([{ name: 'inner', kind: 'pipeline', child: { pipeline: 'sub' } }, { name: 'beside' }]);
     const [id] = await engine.insert();
-    const other = await engine.value('select pipeline.start($1, $2)', ['sub', id]);
+    const other = await engine.value('select millrace.start($1, $2)', ['sub', id]);
     await engine.queue('inner', [id as string]);
     expect(await flowStatus(engine, id)).toBe('failed');
     expect(await flowAttempts(engine, id, 'beside')).toEqual([]);
-    await engine.sql.query('select pipeline.cancel($1)', [other]);
+    await engine.sql.query('select millrace.cancel($1)', [other]);
     await verb(engine, name, id, 'inner');
     expect(await flowStatus(engine, id)).toBe('running');
     expect(await flowAttempts(engine, id, 'beside')).toEqual(['1 queued']);
@@ -363,7 +363,7 @@ test('the failed child of a pipeline stage goes on where it failed, and the stag
   await runStage(engine, 'scan', 'sub');
   const worker = await Worker.of(engine, 'read', 'sub');
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   await runStage(engine, 'after');
   expect(await flowStatus(engine, id)).toBe('completed');
   expect(await verb(engine, 'reset_children', id, 'inner')).toBe(1);
@@ -371,7 +371,7 @@ test('the failed child of a pipeline stage goes on where it failed, and the stag
   await engine.expectSound();
   expect(await runStage(engine, 'scan', 'sub')).toEqual([]);
   await runStage(engine, 'read', 'sub');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await runStage(engine, 'after')).toHaveLength(1);
   expect(await flowStatus(engine, id)).toBe('completed');
 });

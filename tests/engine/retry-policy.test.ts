@@ -11,7 +11,7 @@ async function delays(engine: Engine, retry: Row, errors: Row[]): Promise<(numbe
   for (const error of errors) {
     await worker.report(failed(await worker.takeOne(), error));
     const due = await engine.value<number | null>(
-      `select extract(epoch from a.queue_at - pipeline.now())::float8 from pipeline.attempts a where a.state = 'queued'`,
+      `select extract(epoch from a.queue_at - millrace.now())::float8 from millrace.attempts a where a.state = 'queued'`,
     );
     seconds.push(due ?? null);
     if (due) {
@@ -59,7 +59,7 @@ test('jitter spreads the retries of a batch', async ({ engine }) => {
   await worker.complete((await worker.take(40)).map((item) => failed(item)));
   const [spread] = await engine.rows<{ least: number; most: number; different: number }>(`
     select min(d) as least, max(d) as most, count(distinct d)::int as different from (
-      select extract(epoch from a.queue_at - pipeline.now())::float8 as d from pipeline.attempts a where a.state = 'queued') x`);
+      select extract(epoch from a.queue_at - millrace.now())::float8 as d from millrace.attempts a where a.state = 'queued') x`);
   expect(spread?.least).toBeGreaterThanOrEqual(50);
   expect(spread?.most).toBeLessThanOrEqual(150);
   expect(spread?.different).toBeGreaterThan(30);
@@ -119,7 +119,7 @@ test('a retry is a new row that names its parent, and a success ends the chain',
   expect(second).toMatchObject({ retry_count: 1, run: first.run, submission: first.attempt });
   await worker.report(completed(second));
   expect(
-    await engine.rows('select number, parent_id, state, retry_count from pipeline.timeline($1)', [first.run]),
+    await engine.rows('select number, parent_id, state, retry_count from millrace.timeline($1)', [first.run]),
   ).toEqual([
     { number: 1, parent_id: null, state: 'failed', retry_count: 0 },
     { number: 2, parent_id: String(first.attempt), state: 'completed', retry_count: 1 },
@@ -134,7 +134,7 @@ test('what a failed attempt used is kept with it', async ({ engine }) => {
   const first = await worker.takeOne();
   await worker.report({ ...failed(first), usage: { input_tokens: 10 } });
   await worker.report({ ...completed(await worker.takeOne()), usage: { input_tokens: 12 } });
-  expect(await engine.rows('select state, usage from pipeline.timeline($1)', [first.run])).toEqual([
+  expect(await engine.rows('select state, usage from millrace.timeline($1)', [first.run])).toEqual([
     { state: 'failed', usage: { input_tokens: 10 } },
     { state: 'completed', usage: { input_tokens: 12 } },
   ]);

@@ -56,9 +56,9 @@ test('the sweep rings again for work whose ring was lost, once its ring is no lo
   await oneStage(engine);
   await engine.queued('only');
   await engine.sql.query('truncate net.http_request_queue');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   await engine.advance('10 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
@@ -70,9 +70,9 @@ test('the sweep rings for a retry that fell due, and not before', async ({ engin
   await worker.leave();
   await engine.sql.query('truncate net.http_request_queue');
   await engine.advance('59 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   await engine.advance('1 second');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
 });
 
 test('the sweep rings nothing for a stage with a live worker', async ({ engine }) => {
@@ -80,9 +80,9 @@ test('the sweep rings nothing for a stage with a live worker', async ({ engine }
   const worker = await Worker.of(engine, 'only');
   await worker.claim();
   await engine.queued('only');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   await engine.advance('15 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
 });
 
 test('a completion returns the followers to ring and posts nothing itself', async ({ engine }) => {
@@ -111,7 +111,7 @@ test('rings that a worker could not deliver are posted without a second look', a
   await oneStage(engine);
   const client = await engine.database.connect('service_role');
   const stages = JSON.stringify([{ pipeline: 'flow', stage: 'only' }]);
-  const { rows } = await client.query('select public.pipeline_ring($1) as answer', [stages]);
+  const { rows } = await client.query('select public.millrace_ring($1) as answer', [stages]);
   expect(rows[0].answer).toEqual({ rung: 1 });
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });

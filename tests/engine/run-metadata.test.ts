@@ -17,7 +17,7 @@ async function table(engine: Engine, name = 'public.items'): Promise<void> {
 const metadata = (engine: Engine, id: string | undefined, pipeline = 'flow') =>
   engine
     .rows<{ metadata: unknown }>(
-      `select pipeline.metadata_of(r.id) as metadata from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+      `select millrace.metadata_of(r.id) as metadata from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
        where r.entity_id = $1 and p.name = $2 order by r.id`,
       [id, pipeline],
     )
@@ -36,7 +36,7 @@ async function atlasOf(engine: Engine, value: unknown, count: number): Promise<s
     'atlas',
   );
   await engine.sql.query(`insert into public.atlases (metadata) values ($1)`, [JSON.stringify(value)]);
-  await engine.sql.query(`select pipeline.start('atlas', id::text) from public.atlases`);
+  await engine.sql.query(`select millrace.start('atlas', id::text) from public.atlases`);
   const spawner = await Spawner.of(engine);
   for (let from = 1; from <= count; from += 250) {
     await spawner.spawn(numbers(from, Math.min(from + 249, count)), from + 249 >= count);
@@ -45,13 +45,13 @@ async function atlasOf(engine: Engine, value: unknown, count: number): Promise<s
   return engine.value('select id::text from public.atlases');
 }
 
-const sweep = (engine: Engine) => engine.sql.query('select pipeline.sweep()');
-const kept = (engine: Engine) => engine.value<number>('select count(*)::int from pipeline.run_metadata');
+const sweep = (engine: Engine) => engine.sql.query('select millrace.sweep()');
+const kept = (engine: Engine) => engine.value<number>('select count(*)::int from millrace.run_metadata');
 const ofSheets = (engine: Engine) =>
   engine
     .rows<{ metadata: unknown }>(
-      `select distinct pipeline.metadata_of(r.id) as metadata from pipeline.runs r
-       join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'sheets'`,
+      `select distinct millrace.metadata_of(r.id) as metadata from millrace.runs r
+       join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'sheets'`,
     )
     .then((rows) => rows.map((row) => row.metadata));
 /** As many bytes as jsonb shows them, quotes and spaces included, and none to be had by compression. */
@@ -68,7 +68,7 @@ test('a run copies the metadata its row has when it starts, by a status or by ca
   await give(engine, queued, { org: 'a' });
   await give(engine, called, { org: 'b' });
   await engine.queue('one', [queued as string]);
-  await engine.sql.query(`select pipeline.start('flow', $1)`, [called]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [called]);
   await engine.sql.query(`insert into public.items (id, metadata, one_status) values (77, '{"org": "c"}', 'queued')`);
   expect(await metadata(engine, queued)).toEqual([{ org: 'a' }]);
   expect(await metadata(engine, called)).toEqual([{ org: 'b' }]);
@@ -84,7 +84,7 @@ test('a retry and a start over keep what the run has, a new run takes what the r
   await give(engine, id, { org: 'b' });
   const worker = await Worker.of(engine, 'one');
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
-  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(id)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
   await engine.queue('one', [id as string]);
   expect(await metadata(engine, id)).toEqual([{ org: 'a' }]);
   await runStage(engine, 'one');
@@ -123,8 +123,8 @@ test('each of a thousand rows queued by one statement gets its own', async ({ en
   await engine.sql.query(`update public.items set metadata = jsonb_build_object('own', id), one_status = 'queued'`);
   expect(
     await engine.value(
-      `select count(*)::int from pipeline.runs r
-       where pipeline.metadata_of(r.id) = jsonb_build_object('own', r.entity_id::bigint)`,
+      `select count(*)::int from millrace.runs r
+       where millrace.metadata_of(r.id) = jsonb_build_object('own', r.entity_id::bigint)`,
     ),
   ).toBe(1000);
 });
@@ -164,7 +164,7 @@ test('children of a map have their parent’s metadata, or each its own', async 
     await spawner.wait();
     return (
       await engine.rows<{ metadata: unknown }>(
-        'select pipeline.metadata_of(r.id) as metadata from pipeline.runs r where fan_out_id = $1 order by id',
+        'select millrace.metadata_of(r.id) as metadata from millrace.runs r where fan_out_id = $1 order by id',
         [spawner.fanOut],
       )
     ).map((row) => row.metadata);
@@ -204,7 +204,7 @@ test.for([
   await engine.sql.query('create table public.items (id bigint primary key, kind text)');
   await engine.addColumns('one');
   const entity = { table: 'public.items', key: 'id', projection: 'columns', metadata: JSON.parse(name) };
-  const refusal = await engine.refusal('select pipeline.define($1)', [
+  const refusal = await engine.refusal('select millrace.define($1)', [
     JSON.stringify({ pipeline: 'flow', entity, stages: chain(['one']) }),
   ]);
   expect(refusal).toEqual({
@@ -229,11 +229,11 @@ test.for([
     await engine.sql.query(`alter table public.items ${change}`);
     await engine.queue('one', [id as string]);
     expect(await metadata(engine, id)).toEqual([null]);
-    expect(await engine.rows(`select level, message from pipeline.log where code = 'metadata_unreadable'`)).toEqual([
+    expect(await engine.rows(`select level, message from millrace.log where code = 'metadata_unreadable'`)).toEqual([
       { level: 'error', message: expect.stringMatching(fault) },
     ]);
     // As doctor() advises.
-    await engine.sql.query(`select pipeline.attach('flow')`);
+    await engine.sql.query(`select millrace.attach('flow')`);
     expect(await runStage(engine, 'one')).toHaveLength(1);
   },
 );
@@ -244,8 +244,8 @@ test('743 children of a row with as much metadata as there may be add none of it
   expect(await ofSheets(engine)).toEqual([value]);
   expect(await kept(engine)).toBe(1);
   const bytes = (of: string) => engine.value<number>('select pg_total_relation_size($1)::int', [of]);
-  expect(await bytes('pipeline.runs')).toBeLessThan(743 * 1024);
-  expect(await bytes('pipeline.run_metadata')).toBeLessThan(3 * 65_536);
+  expect(await bytes('millrace.runs')).toBeLessThan(743 * 1024);
+  expect(await bytes('millrace.run_metadata')).toBeLessThan(3 * 65_536);
 });
 
 test.for([
@@ -253,10 +253,10 @@ test.for([
   [
     'pruned',
     `with old as (
-       update pipeline.runs set status = 'failed', finished_at = pipeline.now() - interval '1 year' where fan_out_id is null returning id),
-     ended as (update pipeline.attempts a set state = 'failed', deadline_at = null from old where a.run_id = old.id),
-     closed as (update pipeline.fan_outs set state = 'closed')
-     update pipeline.runs set status = 'failed', finished_at = pipeline.now() where fan_out_id is not null`,
+       update millrace.runs set status = 'failed', finished_at = millrace.now() - interval '1 year' where fan_out_id is null returning id),
+     ended as (update millrace.attempts a set state = 'failed', deadline_at = null from old where a.run_id = old.id),
+     closed as (update millrace.fan_outs set state = 'closed')
+     update millrace.runs set status = 'failed', finished_at = millrace.now() where fan_out_id is not null`,
   ],
 ] as const)(
   'children keep the metadata of a parent that was %s, and the last one takes it along',
@@ -264,8 +264,8 @@ test.for([
     await atlasOf(engine, { org: 'a' }, 3);
     await engine.sql.query(end);
     if (how === 'pruned') {
-      await engine.sql.query(`update pipeline.attempts set state = 'failed', queue_at = null where state = 'queued'`);
-      expect(await engine.value('select pipeline.prune()')).toMatchObject({ runs: 1 });
+      await engine.sql.query(`update millrace.attempts set state = 'failed', queue_at = null where state = 'queued'`);
+      expect(await engine.value('select millrace.prune()')).toMatchObject({ runs: 1 });
     }
     await sweep(engine);
     expect(await ofSheets(engine)).toEqual([{ org: 'a' }]);
@@ -313,7 +313,7 @@ test('a run that becomes a child has its parent’s metadata, and what it had be
 
 test.for([
   ['an update', `update public.items set one_status = 'queued'`],
-  ['a start', `select pipeline.start('flow', '2')`],
+  ['a start', `select millrace.start('flow', '2')`],
   [
     'an insert',
     `insert into public.items (metadata, one_status) select metadata, 'queued' from public.items where id = 2`,
@@ -334,7 +334,7 @@ test.for([
     });
     expect(
       await engine.rows(
-        `select 1 from pipeline.runs union all select 1 from public.items where one_status <> 'pending'`,
+        `select 1 from millrace.runs union all select 1 from public.items where one_status <> 'pending'`,
       ),
     ).toEqual([]);
     await give(engine, '2', ofBytes(65_536));
@@ -372,7 +372,7 @@ test('a pipeline stage whose child has too much metadata fails by it, and goes o
   await give(engine, large, ofBytes(65_537));
   await engine.queue('one', [large as string, small as string]);
   await runStage(engine, 'one');
-  expect(await engine.rows('select entity_id, error_code from pipeline.dead_letters')).toEqual([
+  expect(await engine.rows('select entity_id, error_code from millrace.dead_letters')).toEqual([
     { entity_id: large, error_code: 'metadata_too_large' },
   ]);
   expect(await engine.item(large)).toMatchObject({
@@ -381,6 +381,6 @@ test('a pipeline stage whose child has too much metadata fails by it, and goes o
   });
   expect(await metadata(engine, small, 'index')).toEqual([{}]);
   await give(engine, large, { short: true });
-  await engine.sql.query('select pipeline.retry(r.id) from pipeline.runs r where r.status = $1', ['failed']);
+  await engine.sql.query('select millrace.retry(r.id) from millrace.runs r where r.status = $1', ['failed']);
   expect(await metadata(engine, large, 'index')).toEqual([{ short: true }]);
 });

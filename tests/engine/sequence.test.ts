@@ -12,7 +12,7 @@ test('a claim repeated after a lost answer gets the same batch and claims nothin
   const again = await worker.claim(2, 1);
   expect(again.status).toBe('working');
   expect(again.batch).toEqual(first.batch);
-  expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'started'`)).toBe(2);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'started'`)).toBe(2);
 });
 
 test('a completion repeated after a lost answer gets the same batch and records nothing twice', async ({ engine }) => {
@@ -25,8 +25,8 @@ test('a completion repeated after a lost answer gets the same batch and records 
   expect(repeat.batch).toEqual(answer.batch);
   expect(answer.items.map((item) => item.verdict)).toEqual(['accepted', 'accepted']);
   expect(repeat.items.map((item) => item.verdict)).toEqual(['duplicate', 'duplicate']);
-  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(2);
-  expect(await engine.value(`select count(*)::int from pipeline.attempts where state = 'queued'`)).toBe(2);
+  expect(await engine.value('select count(output)::int from millrace.attempts')).toBe(2);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(2);
 });
 
 test('the repeat of a completion names the follower to ring once more, since the first ring may be lost', async ({
@@ -55,7 +55,7 @@ test('every outcome repeated is recorded once', async ({ engine }) => {
   expect(answer.items.map((item) => item.verdict)).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
   expect(repeat.items.map((item) => item.verdict)).toEqual(['duplicate', 'duplicate', 'duplicate', 'stale']);
   const states = await engine.rows(
-    'select state, count(*)::int as n from pipeline.attempts group by state order by state',
+    'select state, count(*)::int as n from millrace.attempts group by state order by state',
   );
   expect(states).toEqual([
     { state: 'queued', n: 2 },
@@ -70,7 +70,7 @@ test('a batch that was finished since is not handed out again by a repeat', asyn
   const ids = await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   const { batch } = await worker.claim(2);
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(ids[0])).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(ids[0])).id]);
   const again = await worker.claim(2, 1);
   expect(again.batch).toEqual(batch.filter((item) => item.entity_id !== ids[0]));
 });
@@ -99,7 +99,7 @@ test('a worker that never signed on, or signed on for another stage, is refused'
   });
   await worker.claim(1, 1);
   const values = [worker.id, randomUUID()];
-  const elsewhere = `select public.pipeline_claim('flow', 'second', $1, $2, 2, 1)`;
+  const elsewhere = `select public.millrace_claim('flow', 'second', $1, $2, 2, 1)`;
   expect(await engine.refusal(elsewhere, values, worker.client)).toMatchObject({ code: 'MR006' });
 });
 
@@ -112,7 +112,7 @@ test('a repeat that overtakes its own first call waits for it and gets its batch
   const answer = await worker.complete([report], 2);
   const other = await engine.database.connect('service_role');
   const values = [worker.id, worker.seq, JSON.stringify([report])];
-  const repeat = begin(other.query('select public.pipeline_complete($1, $2, $3, 2) as answer', values));
+  const repeat = begin(other.query('select public.millrace_complete($1, $2, $3, 2) as answer', values));
   await untilBlocked(engine, other);
   await worker.client.query('commit');
   const { rows } = await repeat;
@@ -125,7 +125,7 @@ test('a first claim repeated while the first still runs signs the worker on once
 }) => {
   await engine.pipeline([{ name: 'only', max_workers: 1 }]);
   await engine.queued('only', 3);
-  const call = `select public.pipeline_claim('flow', 'only', '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', 1, 10) as answer`;
+  const call = `select public.millrace_claim('flow', 'only', '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', 1, 10) as answer`;
   const [first, second] = [await engine.database.connect(), await engine.database.connect()];
   await first.query('begin');
   const one = await first.query(call);

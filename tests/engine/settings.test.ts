@@ -10,10 +10,10 @@ test.for([
   ['batch_bytes', '8 MB', 'a whole number from 10000 to 99999999'],
   ['use_new_pipeline', 'yes', 'true or false'],
 ])('setting %s is refused as %s: it must be %s', async ([name, value, wanted], { engine }) => {
-  const before = await engine.rows('select * from pipeline.settings order by name');
-  expect(await engine.refusal('update pipeline.settings set value = $2 where name = $1', [name, value])).toMatchObject({
+  const before = await engine.rows('select * from millrace.settings order by name');
+  expect(await engine.refusal('update millrace.settings set value = $2 where name = $1', [name, value])).toMatchObject({
     code: 'MR002',
     message: `setting ${name} is '${value}', but must be ${wanted}`,
   });
-  expect(await engine.rows('select * from pipeline.settings order by name')).toEqual(before);
+  expect(await engine.rows('select * from millrace.settings order by name')).toEqual(before);
 });

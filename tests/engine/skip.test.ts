@@ -84,7 +84,7 @@ test('a stage held back by a threshold can be skipped', async ({ engine }) => {
   await spawnParts(engine, parts);
   await runStage(engine, 'scan', 'parts');
   await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   await runStage(engine, 'join');
   expect(await flowAttempts(engine, id, 'early')).toEqual(['1 skipped']);
   expect(await flowStatus(engine, id)).toBe('completed');
@@ -97,7 +97,7 @@ test('skipping a map cancels its children, and thresholds on it hold', async ({ 
   await spawnParts(engine, parts);
   await verb(engine, 'skip', id, 'split');
   expect(await operation(engine, id, 'early')).toMatchObject({ state: 'queued' });
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await partRuns(engine, parts[0])).toEqual(['cancelled']);
   await runStage(engine, 'join');
   await runStage(engine, 'early');

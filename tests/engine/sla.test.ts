@@ -9,12 +9,12 @@ const bound = { sla_seconds: 600 };
 const retry = { max_attempts: 5, backoff: { kind: 'list', seconds: [60] } };
 
 const sweep = (engine: Engine) =>
-  engine.value<{ alerts: number; resolved: number; leases: number }>('select pipeline.sweep()');
-const alerts = (engine: Engine) => engine.rows<Row & { message: string }>('select * from pipeline.alerts order by id');
+  engine.value<{ alerts: number; resolved: number; leases: number }>('select millrace.sweep()');
+const alerts = (engine: Engine) => engine.rows<Row & { message: string }>('select * from millrace.alerts order by id');
 const open = (engine: Engine) =>
-  engine.value<number>('select count(*)::int from pipeline.alerts where resolved_at is null');
+  engine.value<number>('select count(*)::int from millrace.alerts where resolved_at is null');
 const late = (engine: Engine, stage = 'only') =>
-  engine.value<number>('select sum(late)::int from pipeline.stage_health where stage = $1', [stage]);
+  engine.value<number>('select sum(late)::int from millrace.stage_health where stage = $1', [stage]);
 
 /** Defines `flow` with one stage that has a bound of ten minutes, and queues items at it. */
 async function bounded(engine: Engine, count = 1, more: Row = {}): Promise<string[]> {
@@ -138,11 +138,11 @@ describe('the time of a stage goes on', () => {
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
     const parent = await engine.value(
-      `select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'flow'`,
+      `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'flow'`,
     );
-    await engine.rows('select pipeline.cancel($1)', [parent]);
+    await engine.rows('select millrace.cancel($1)', [parent]);
     expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
-    await engine.rows('select pipeline.retry($1)', [parent]);
+    await engine.rows('select millrace.retry($1)', [parent]);
     await engine.advance('599 seconds');
     expect(await sweep(engine)).toMatchObject({ alerts: 0 });
     await engine.advance('1 second');
@@ -158,7 +158,7 @@ describe('the time of a stage goes on', () => {
 
   test('while the stage is paused', async ({ engine }) => {
     await bounded(engine);
-    await engine.rows(`select pipeline.pause('flow')`);
+    await engine.rows(`select millrace.pause('flow')`);
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
   });
@@ -202,7 +202,7 @@ describe('it begins', () => {
     await engine.advance('10 minutes');
     await sweep(engine);
     await report(engine, (item) => failed(item, { permanent: true }));
-    await engine.rows('select pipeline.retry($1)', [(await engine.run(id)).id]);
+    await engine.rows('select millrace.retry($1)', [(await engine.run(id)).id]);
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1, resolved: 1 });
     expect(await open(engine)).toBe(1);
@@ -214,7 +214,7 @@ describe('an alert ends', () => {
     const [id] = await bounded(engine);
     await engine.advance('10 minutes');
     await sweep(engine);
-    await engine.rows('select pipeline.cancel($1)', [(await engine.run(id)).id]);
+    await engine.rows('select millrace.cancel($1)', [(await engine.run(id)).id]);
     expect(await late(engine)).toBe(0);
     expect(await sweep(engine)).toMatchObject({ resolved: 1 });
   });
@@ -236,17 +236,17 @@ describe('an alert ends', () => {
     await runStage(engine, 'only');
     await sweep(engine);
     await engine.advance('89 days');
-    await engine.rows('select pipeline.prune()');
+    await engine.rows('select millrace.prune()');
     expect(await alerts(engine)).toHaveLength(1);
     await engine.advance('2 days');
-    await engine.rows('select pipeline.prune()');
+    await engine.rows('select millrace.prune()');
     expect(await alerts(engine)).toEqual([]);
     await sweep(engine);
     await runStage(engine, 'next');
     await sweep(engine);
     await engine.advance('89 days');
-    await engine.rows(`update pipeline.runs set finished_at = finished_at - interval '1 year'`);
-    await engine.rows('select pipeline.prune()');
+    await engine.rows(`update millrace.runs set finished_at = finished_at - interval '1 year'`);
+    await engine.rows('select millrace.prune()');
     expect(await alerts(engine)).toEqual([]);
   });
 });
@@ -280,7 +280,7 @@ describe('a definition that changes the bound', () => {
     await engine.pipeline(withBound(900));
     expect(await late(engine)).toBe(0);
     expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
-    expect(await engine.value('select late_at - created_at = $1 from pipeline.attempts', ['15 minutes'])).toBe(true);
+    expect(await engine.value('select late_at - created_at = $1 from millrace.attempts', ['15 minutes'])).toBe(true);
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
     await engine.pipeline(withBound(1200));
@@ -298,13 +298,13 @@ describe('a definition that changes the bound', () => {
     await engine.advance('1 hour');
     expect(await late(engine)).toBe(0);
     expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
-    expect(await engine.value('select count(*)::int from pipeline.attempts where late_at is not null')).toBe(0);
+    expect(await engine.value('select count(*)::int from millrace.attempts where late_at is not null')).toBe(0);
   });
 
   test('reaches what was queued under the former one while it was being committed', async ({ engine }) => {
     await engine.pipeline(chain(['first', 'only']), { projection: 'none' });
     await engine.insert();
-    await engine.rows(`select pipeline.start('flow', '1')`);
+    await engine.rows(`select millrace.start('flow', '1')`);
     const worker = await Worker.of(engine, 'first');
     const item = await worker.takeOne();
     await worker.client.query('begin');
@@ -316,15 +316,15 @@ describe('a definition that changes the bound', () => {
     await sweep(engine);
     await engine.advance('9 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
-    expect(await engine.value('select count(*)::int from pipeline.stages where sla_changed_at is not null')).toBe(0);
+    expect(await engine.value('select count(*)::int from millrace.stages where sla_changed_at is not null')).toBe(0);
   });
 
   test('passes over an attempt that somebody holds, and reaches it the next time', async ({ engine }) => {
     await engine.pipeline(withBound());
     const [id] = await engine.queued('only');
     const user = await openTransaction(engine);
-    await user.query('select pipeline.cancel($1)', [(await engine.run(id)).id]);
-    await engine.rows(`update pipeline.stages set sla = interval '10 minutes', sla_changed_at = pipeline.now()`);
+    await user.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
+    await engine.rows(`update millrace.stages set sla = interval '10 minutes', sla_changed_at = millrace.now()`);
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 0 });
     await user.query('rollback');
@@ -335,14 +335,14 @@ describe('a definition that changes the bound', () => {
 test('five thousand late rows take five sweeps, each is reported once and each is resolved', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 10, ...bound }], { projection: 'none' });
   await engine.insert(5000);
-  await engine.rows(`select pipeline.queue_stage(s.pipeline_id, s.id, array(select i.id::text from public.items i), '{}')
-    from pipeline.stages s join pipeline.pipelines p on p.id = s.pipeline_id where p.name = 'flow'`);
+  await engine.rows(`select millrace.queue_stage(s.pipeline_id, s.id, array(select i.id::text from public.items i), '{}')
+    from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = 'flow'`);
   await engine.advance('10 minutes');
   expect(await late(engine)).toBe(5000);
   for (let n = 0; n < 5; n++) expect(await sweep(engine)).toMatchObject({ alerts: 1000 });
   expect(await sweep(engine)).toMatchObject({ alerts: 0 });
   expect(await late(engine)).toBe(5000);
-  expect(await engine.value('select count(distinct run_id)::int from pipeline.alerts')).toBe(5000);
+  expect(await engine.value('select count(distinct run_id)::int from millrace.alerts')).toBe(5000);
   for (let n = 0; n < 5; n++) await runStage(engine, 'only');
   for (let n = 0; n < 6; n++) await sweep(engine);
   expect(await open(engine)).toBe(0);
@@ -352,8 +352,8 @@ test('two sweeps at once raise one alert', async ({ engine }) => {
   await bounded(engine, 3);
   await engine.advance('10 minutes');
   const [one, two] = [await openTransaction(engine), await engine.database.connect()];
-  await one.query('select pipeline.sweep()');
-  const second = await two.query('select pipeline.sweep() as swept');
+  await one.query('select millrace.sweep()');
+  const second = await two.query('select millrace.sweep() as swept');
   await one.query('commit');
   expect(second.rows[0].swept).toMatchObject({ alerts: 0 });
   await sweep(engine);
@@ -367,7 +367,7 @@ test('an attempt that fails while the sweep reports it is not reported again thr
   await engine.advance('10 minutes');
   await worker.renew();
   const sweeper = await openTransaction(engine);
-  await sweeper.query('select pipeline.raise_alerts(10)');
+  await sweeper.query('select millrace.raise_alerts(10)');
   const failing = begin(worker.report(failed(item)));
   await untilBlocked(engine, worker.client);
   await sweeper.query('commit');
@@ -383,7 +383,7 @@ test('a row that is deleted while the sweep reports it leaves no alert behind', 
   const [id] = await bounded(engine);
   await engine.advance('10 minutes');
   const [sweeper, user] = [await openTransaction(engine), await engine.database.connect()];
-  await sweeper.query('select pipeline.raise_alerts(10)');
+  await sweeper.query('select millrace.raise_alerts(10)');
   const deleting = begin(user.query('delete from public.items where id = $1', [id]));
   await untilBlocked(engine, user);
   await sweeper.query('commit');
@@ -396,10 +396,10 @@ test('alerts that cannot be raised do not end the rest of the sweep', async ({ e
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.sql.query(`
     create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'no alerts here'; end $$;
-    create trigger refuse before insert on pipeline.alerts for each row execute function public.refuse()`);
+    create trigger refuse before insert on millrace.alerts for each row execute function public.refuse()`);
   await engine.advance('10 minutes');
   expect(await sweep(engine)).toMatchObject({ leases: 1 });
-  expect(await engine.value(`select message from pipeline.log where code = 'sweep_failed'`)).toContain(
+  expect(await engine.value(`select message from millrace.log where code = 'sweep_failed'`)).toContain(
     'no alerts here',
   );
 });
@@ -407,15 +407,15 @@ test('alerts that cannot be raised do not end the rest of the sweep', async ({ e
 test('doctor tells of stages that are later than their bound', async ({ engine }) => {
   await bounded(engine, 2);
   const line = () =>
-    engine.rows(`select ok, detail from pipeline.doctor() where what = 'no stage is later than its bound'`);
+    engine.rows(`select ok, detail from millrace.doctor() where what = 'no stage is later than its bound'`);
   expect(await line()).toEqual([{ ok: true, detail: 'none' }]);
   await engine.advance('10 minutes');
-  const told = 'only of flow: 2: select * from pipeline.alerts where resolved_at is null';
+  const told = 'only of flow: 2: select * from millrace.alerts where resolved_at is null';
   expect(await line()).toEqual([{ ok: false, detail: told }]);
 });
 
 test('an interval is told in its two largest units', async ({ engine }) => {
-  const words = (interval: string) => engine.value('select pipeline.in_words($1)', [interval]);
+  const words = (interval: string) => engine.value('select millrace.in_words($1)', [interval]);
   expect(await words('1 second')).toBe('1 second');
   expect(await words('90 seconds')).toBe('1 minute 30 seconds');
   expect(await words('2 hours')).toBe('2 hours');

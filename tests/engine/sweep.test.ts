@@ -6,7 +6,7 @@ import { completed, Worker, waiting } from '../support/worker.ts';
 
 const atOnce = { backoff: { kind: 'list', seconds: [0] } };
 
-const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select pipeline.sweep()');
+const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select millrace.sweep()');
 
 test('what one session sweeps every other reads, whatever its DateStyle', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
@@ -17,7 +17,7 @@ test('what one session sweeps every other reads, whatever its DateStyle', async 
   await engine.sql.query('reset datestyle');
   const worker = await Worker.of(engine, 'only');
   expect(await worker.claim()).toMatchObject({ status: 'working', sweep_due: false });
-  await engine.sql.query(`delete from pipeline.settings where name = 'last_sweep_at'`);
+  await engine.sql.query(`delete from millrace.settings where name = 'last_sweep_at'`);
   expect(await worker.claim()).toMatchObject({ sweep_due: true });
 });
 
@@ -56,10 +56,10 @@ test('of 50 rows that share a worker with one that kills it, only that one is ex
     await sweep(engine);
   }
   expect(deaths).toBe(3);
-  expect(await engine.rows(`select entity_id, error_code from pipeline.dead_letters`)).toEqual([
+  expect(await engine.rows(`select entity_id, error_code from millrace.dead_letters`)).toEqual([
     { entity_id: killer, error_code: 'lost_lease' },
   ]);
-  expect(await engine.value(`select count(*)::int from pipeline.runs where status = 'completed'`)).toBe(49);
+  expect(await engine.value(`select count(*)::int from millrace.runs where status = 'completed'`)).toBe(49);
 });
 
 test('a worker that renews while the sweep is under way keeps its lease', async ({ engine }) => {
@@ -71,7 +71,7 @@ test('a worker that renews while the sweep is under way keeps its lease', async 
   await worker.client.query('begin');
   await worker.renew();
   const sweeper = await engine.database.connect();
-  const sweeping = begin(sweeper.query('select pipeline.sweep()'));
+  const sweeping = begin(sweeper.query('select millrace.sweep()'));
   await Promise.race([sweeping, untilBlocked(engine, sweeper)]);
   await worker.client.query('commit');
   await sweeping;
@@ -115,8 +115,8 @@ test('two sweeps at once take each lost lease once', async ({ engine }) => {
   await (await Worker.of(engine, 'only')).take();
   await engine.advance('61 seconds');
   const [one, two] = [await openTransaction(engine), await engine.database.connect()];
-  await one.query('select pipeline.sweep()');
-  const second = await two.query('select pipeline.sweep() as swept');
+  await one.query('select millrace.sweep()');
+  const second = await two.query('select millrace.sweep() as swept');
   await one.query('commit');
   expect(second.rows[0].swept).toMatchObject({ leases: 0 });
   for (const id of ids) expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
@@ -126,9 +126,9 @@ test('an idle sweep reads no more when there are fifty times as many finished ru
   await engine.pipeline(chain(['first', 'second', 'third']), { projection: 'none' });
   const cost = async () => {
     await engine.sql.query('vacuum analyze');
-    await engine.sql.query('select pipeline.sweep()');
+    await engine.sql.query('select millrace.sweep()');
     const [row] = await engine.rows<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
-      'explain (analyze, buffers, format json) select pipeline.sweep()',
+      'explain (analyze, buffers, format json) select millrace.sweep()',
     );
     const plan = row?.['QUERY PLAN'][0].Plan ?? {};
     return Number(plan['Shared Hit Blocks']) + Number(plan['Shared Read Blocks']);
@@ -136,13 +136,13 @@ test('an idle sweep reads no more when there are fifty times as many finished ru
   const addFinished = (from: number, to: number) =>
     engine.sql.query(
       `with run as (
-         insert into pipeline.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at)
-         select p.id, p.current_version_id, n::text, 'completed', pipeline.now(), pipeline.now()
-         from pipeline.pipelines p, generate_series($1::int, $2::int) n where p.name = 'flow' returning id, version_id
+         insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at)
+         select p.id, p.current_version_id, n::text, 'completed', millrace.now(), millrace.now()
+         from millrace.pipelines p, generate_series($1::int, $2::int) n where p.name = 'flow' returning id, version_id
        )
-       insert into pipeline.attempts (run_id, stage_id, number, state, created_at, finished_at, output)
-       select r.id, vs.stage_id, 1, 'completed', pipeline.now(), pipeline.now(), '{}'
-       from run r join pipeline.version_stages vs on vs.version_id = r.version_id`,
+       insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, output)
+       select r.id, vs.stage_id, 1, 'completed', millrace.now(), millrace.now(), '{}'
+       from run r join millrace.version_stages vs on vs.version_id = r.version_id`,
       [from, to],
     );
   await addFinished(1, 100);
@@ -163,7 +163,7 @@ async function stalled(engine: Engine): Promise<string> {
 }
 
 const pipelineSweep = async (client: pg.Client) =>
-  (await client.query('select public.pipeline_sweep() as a')).rows[0].a;
+  (await client.query('select public.millrace_sweep() as a')).rows[0].a;
 
 test('when pg_cron stands still, whoever claims or reports next learns that the sweep is due, and makes up for it', async ({
   engine,
@@ -174,7 +174,7 @@ test('when pg_cron stands still, whoever claims or reports next learns that the 
   await engine.advance('1 second');
   const answer = await worker.claim();
   expect(answer).toMatchObject({ sweep_due: true });
-  expect(await engine.value(`select public.pipeline_resume('[]') -> 'sweep_due'`)).toBe(true);
+  expect(await engine.value(`select public.millrace_resume('[]') -> 'sweep_due'`)).toBe(true);
   expect(await pipelineSweep(worker.client)).toEqual({ swept: true });
   expect(await engine.attempts(lost)).toEqual(['only 1 failed', 'only 2 queued']);
   expect(await worker.complete(answer.batch.map((item) => completed(item)))).toMatchObject({ sweep_due: false });

@@ -5,12 +5,12 @@ import { completed, resume, runStage, Worker, waiting } from '../support/worker.
 
 const setStage = (engine: Engine, name: string, enabled: boolean) =>
   engine.sql.query(
-    `update pipeline.stages set enabled = $2 where name = $1
-     and pipeline_id = (select id from pipeline.pipelines where name = 'flow')`,
+    `update millrace.stages set enabled = $2 where name = $1
+     and pipeline_id = (select id from millrace.pipelines where name = 'flow')`,
     [name, enabled],
   );
 const setPipeline = (engine: Engine, enabled: boolean) =>
-  engine.sql.query(`update pipeline.pipelines set enabled = $1 where name = 'flow'`, [enabled]);
+  engine.sql.query(`update millrace.pipelines set enabled = $1 where name = 'flow'`, [enabled]);
 
 test('a stage that is switched off takes in work, and neither rings nor hands any out', async ({ engine }) => {
   await engine.configureDoorbell();
@@ -26,7 +26,7 @@ test('a stage that is switched off takes in work, and neither rings nor hands an
   });
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('1 minute');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
   expect(await rungStages(engine)).toEqual([]);
 });
 
@@ -36,7 +36,7 @@ test('a stage that is switched on again is rung by the next sweep', async ({ eng
   await setStage(engine, 'only', false);
   await engine.queued('only');
   await setStage(engine, 'only', true);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await rungStages(engine)).toEqual(['flow.only']);
   expect(await runStage(engine, 'only')).toHaveLength(1);
 });
@@ -51,7 +51,7 @@ test('a pipeline that is switched off pauses all of its stages and no other pipe
   expect(await (await Worker.of(engine, 'only')).claim()).toMatchObject({ status: 'refused' });
   expect(await (await Worker.of(engine, 'also', 'other')).claim()).toMatchObject({ status: 'working' });
   await engine.advance('1 minute');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(new Set(await rungStages(engine))).toEqual(new Set(['other.also']));
 });
 
@@ -94,30 +94,30 @@ test('a lease that expires at a stage switched off is swept all the same', async
   await (await Worker.of(engine, 'only')).takeOne();
   await setStage(engine, 'only', false);
   await engine.advance('61 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 1 });
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
 });
 
 test('unpause() says what is still paused, and doctor() lists it with the statements that help', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['first', 'second']));
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const paused = async () =>
-    (await engine.rows(`select ok, detail from pipeline.doctor() where what = 'nothing is paused'`))[0];
+    (await engine.rows(`select ok, detail from millrace.doctor() where what = 'nothing is paused'`))[0];
   const unpause = (...names: string[]) =>
-    engine.value(`select pipeline.unpause(${names.map((name) => `'${name}'`).join(', ')})`);
+    engine.value(`select millrace.unpause(${names.map((name) => `'${name}'`).join(', ')})`);
   expect(await paused()).toEqual({ ok: true, detail: 'nothing is' });
-  await engine.sql.query(`select pipeline.pause('flow'), pipeline.pause('flow', 'second')`);
+  await engine.sql.query(`select millrace.pause('flow'), millrace.pause('flow', 'second')`);
   expect(await paused()).toEqual({
     ok: false,
-    detail: `pipeline flow: select pipeline.unpause('flow'); stage second of flow: select pipeline.unpause('flow', 'second');`,
+    detail: `pipeline flow: select millrace.unpause('flow'); stage second of flow: select millrace.unpause('flow', 'second');`,
   });
   expect(await unpause('flow', 'second')).toBe(
-    `stage second of pipeline flow is no longer paused by itself, but the pipeline is still paused: select pipeline.unpause('flow');`,
+    `stage second of pipeline flow is no longer paused by itself, but the pipeline is still paused: select millrace.unpause('flow');`,
   );
-  await engine.sql.query(`select pipeline.pause('flow', 'second')`);
+  await engine.sql.query(`select millrace.pause('flow', 'second')`);
   expect(await unpause('flow')).toBe(
-    `pipeline flow goes on, but stage second is still paused: select pipeline.unpause('flow', 'second');`,
+    `pipeline flow goes on, but stage second is still paused: select millrace.unpause('flow', 'second');`,
   );
   expect(await unpause('flow', 'second')).toBe('stage second of pipeline flow goes on');
   expect(await unpause('flow')).toBe('pipeline flow goes on');

@@ -66,7 +66,7 @@ describe('a tenant', () => {
     expect(await engine.attempts(own)).toEqual(['scrape 1 cancelled superseded', 'scrape 2 queued']);
     await tenant.query('delete from public.leads');
     expect(await worker.report(completed(held))).toEqual(['stale']);
-    expect(await engine.rows('select * from pipeline.runs')).toEqual([]);
+    expect(await engine.rows('select * from millrace.runs')).toEqual([]);
     await worker.leave();
   });
 
@@ -218,9 +218,9 @@ it('lead_pipeline_status names the first stage that is not completed, with its e
   await engine.sql.query(`update public.leads set scrape_status = 'queued' where id = $1`, [own]);
   await runStage(engine, 'scrape', 'leads');
   expect(await view()).toMatchObject({ current_stage: 'intel', current_status: 'queued', completed_at: null });
-  await engine.sql.query('select pipeline.cancel($1)', [(await engine.run(own)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(own)).id]);
   expect(await view()).toMatchObject({ current_stage: 'intel', current_status: 'failed', current_error: 'cancelled' });
-  await engine.sql.query('select pipeline.retry($1)', [(await engine.run(own)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(own)).id]);
   for (const stage of ['intel', 'strategy', 'subject', 'messaging']) await runStage(engine, stage, 'leads');
   expect(await view()).toEqual({
     current_stage: 'completed',
@@ -234,7 +234,7 @@ it('a message that somebody skipped ends the lead’s way, and does not count as
   await engine.sql.query(`update public.leads set scrape_status = 'queued' where id = $1`, [own]);
   for (const stage of ['scrape', 'intel']) await runStage(engine, stage, 'leads');
   const skip = async (stage: string) =>
-    engine.sql.query('select pipeline.skip($1, $2)', [(await engine.run(own)).id, stage]);
+    engine.sql.query('select millrace.skip($1, $2)', [(await engine.run(own)).id, stage]);
   await skip('strategy');
   const view = () =>
     engine.rows(

@@ -40,22 +40,22 @@ beforeAll(async () => {
 afterAll(() => engine.database.drop());
 
 const matches = (pattern: string) =>
-  `select pipeline.schema_fault('${JSON.stringify({ pattern })}', to_jsonb($1), 'decision')`;
+  `select millrace.schema_fault('${JSON.stringify({ pattern })}', to_jsonb($1), 'decision')`;
 
 const statements: Record<string, string> = {
-  "a lane's key": `select pipeline.lane_key($1, 'value')`,
-  "a lane's host": `select pipeline.lane_key($1, 'host')`,
-  "a lane's host in a URL": `select pipeline.lane_key('https://' || $1, 'host')`,
+  "a lane's key": `select millrace.lane_key($1, 'value')`,
+  "a lane's host": `select millrace.lane_key($1, 'host')`,
+  "a lane's host in a URL": `select millrace.lane_key('https://' || $1, 'host')`,
   "a name's key": 'select public.kg_key($1)',
   "an article's name": `select public.kg_key('the ' || $1)`,
-  'a result that cannot be stored': `select pipeline.storable_item(
+  'a result that cannot be stored': `select millrace.storable_item(
     json_build_object('outcome', 'completed', 'result', to_json($1), 'more', $1)::text::json)`,
-  'a result with a NUL': `select pipeline.storable_item(
+  'a result with a NUL': `select millrace.storable_item(
     ('{"outcome": "completed", "nul": "\\u0000", "result": ' || to_json($1) || '}')::json)`,
-  'what is written as JSON': 'select pipeline.storable_item($1::json)',
-  'a value that a message shows': 'select pipeline.short_json(to_jsonb($1))',
-  "a decision's field": `select pipeline.schema_fault('{"additionalProperties": false}', jsonb_build_object($1, 1), 'd')`,
-  'a decision by its length': `select pipeline.schema_fault('{"maxLength": 10}', to_jsonb($1), 'd')`,
+  'what is written as JSON': 'select millrace.storable_item($1::json)',
+  'a value that a message shows': 'select millrace.short_json(to_jsonb($1))',
+  "a decision's field": `select millrace.schema_fault('{"additionalProperties": false}', jsonb_build_object($1, 1), 'd')`,
+  'a decision by its length': `select millrace.schema_fault('{"maxLength": 10}', to_jsonb($1), 'd')`,
   'a decision by a pattern': matches('^[A-Z][a-z]+$'),
   'a decision by repetitions within repetitions': matches('^(([a-z ])+.)+[A-Z]([a-z ])+$'),
   'a decision by anything anywhere': matches('a.*b.*c$'),

@@ -137,7 +137,7 @@ test('consecutive: keys that are no numbers are refused with the remedy', async 
   const { worker, item } = await Spawner.of(engine);
   for (const key of ['xii', '07', '1.5', -1, '1234567890']) {
     const values = [worker.id, item.attempt, item.token, JSON.stringify([{ key: 1 }, { key }])];
-    expect(await engine.refusal('select public.pipeline_spawn($1, $2, $3, $4, false)', values)).toMatchObject({
+    expect(await engine.refusal('select public.millrace_spawn($1, $2, $3, $4, false)', values)).toMatchObject({
       code: 'MR002',
       message: `an item has the key ${key}, but a threshold counts consecutive numbers`,
       hint: expect.stringContaining('count'),
@@ -188,7 +188,7 @@ test('needs and thresholds must both hold, whichever comes first', async ({ engi
   const first = await spawnAll(engine, numbers(1, 2));
   await spawnAll(engine, numbers(1, 2));
   const parent = await engine.value<string>(
-    'select r.entity_id from pipeline.fan_outs f join pipeline.runs r on r.id = f.run_id where f.id = $1',
+    'select r.entity_id from millrace.fan_outs f join millrace.runs r on r.id = f.run_id where f.id = $1',
     [first],
   );
   expect(parent).toBe(early);
@@ -244,7 +244,7 @@ test('a stage that has begun is not undone by a child that starts over, and does
   const child = await sheetRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [child.entity_id]);
   expect(await peeked(engine, atlas)).toBe('queued');
-  expect(await engine.value('select done from pipeline.fan_progress')).toBe(1);
+  expect(await engine.value('select done from millrace.fan_progress')).toBe(1);
   await runSheets(engine, 'scan');
   expect(await peeked(engine, atlas)).toBe('queued');
   expect(await stageAttempts(engine, atlas, 'peek')).toEqual(['1 queued']);
@@ -265,7 +265,7 @@ test('a child that starts over before the threshold is taken off the count', asy
 test('the first count of a stage may be a recount', async ({ engine }) => {
   const { atlas, fanOut } = await peeking(engine, 3, { consecutive: 2 }, { fan_in: { failed_children: 'ignore' } });
   await failSheets(engine, [3]);
-  await engine.sql.query('select pipeline.retry($1)', [(await sheetRun(engine, fanOut, 3)).id]);
+  await engine.sql.query('select millrace.retry($1)', [(await sheetRun(engine, fanOut, 3)).id]);
   await runSheets(engine, 'scan', [1, 2]);
   expect(await peeked(engine, atlas)).toBe('queued');
 });

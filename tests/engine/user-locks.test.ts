@@ -141,8 +141,8 @@ test('a row deleted while its stage runs makes the completion stale and leaves n
   expect(after.items.map((item) => item.verdict)).toEqual(
     batch.map((item) => (item.entity_id === gone ? 'stale' : 'duplicate')),
   );
-  expect(await engine.rows('select entity_id from pipeline.runs')).toEqual([{ entity_id: kept }]);
-  expect(await engine.value('select count(*)::int from pipeline.claims')).toBe(0);
+  expect(await engine.rows('select entity_id from millrace.runs')).toEqual([{ entity_id: kept }]);
+  expect(await engine.value('select count(*)::int from millrace.claims')).toBe(0);
 });
 
 test('two users who queue the same row one after the other end up with one live run', async ({ engine }) => {
@@ -166,7 +166,7 @@ test('a replay passes over an entity that was queued anew while it waited for it
   const user = await openTransaction(engine);
   await user.query(`update public.items set only_status = 'queued' where id = $1`, [anew]);
   const person = await engine.database.connect();
-  const replay = begin(person.query(`select pipeline.replay('flow', '{}', false) as answer`));
+  const replay = begin(person.query(`select millrace.replay('flow', '{}', false) as answer`));
   await untilBlocked(engine, person);
   await user.query('commit');
   expect((await replay).rows[0].answer).toMatchObject({ replayed: 1 });
@@ -176,8 +176,8 @@ test('a replay passes over an entity that was queued anew while it waited for it
 
 const heldBy: [string, string][] = [
   ['deletes', 'delete from public.items where id = $1'],
-  ['cancels the run of', `select pipeline.cancel(id) from pipeline.runs where entity_id = $1::text`],
-  ['starts over', `select pipeline.start('flow', $1::text, p_restart => true)`],
+  ['cancels the run of', `select millrace.cancel(id) from millrace.runs where entity_id = $1::text`],
+  ['starts over', `select millrace.start('flow', $1::text, p_restart => true)`],
 ];
 
 for (const projection of ['columns', 'none']) {
@@ -187,7 +187,7 @@ for (const projection of ['columns', 'none']) {
     }) => {
       await engine.pipeline([{ name: 'only' }], { projection });
       const ids = await engine.insert(3);
-      await engine.sql.query(`select pipeline.start('flow', id::text) from public.items order by id`);
+      await engine.sql.query(`select millrace.start('flow', id::text) from public.items order by id`);
       const worker = await Worker.of(engine, 'only');
       const batch = await worker.take();
       const user = await openTransaction(engine);
@@ -199,7 +199,7 @@ for (const projection of ['columns', 'none']) {
       await engine.advance('61 seconds');
       const sweeper = await engine.database.connect();
       await sweeper.query(`set statement_timeout = '2s'`);
-      const { rows } = await sweeper.query('select pipeline.sweep() as swept');
+      const { rows } = await sweeper.query('select millrace.sweep() as swept');
       expect(rows[0].swept).toMatchObject({ leases: 1 });
       await user.query('commit');
     });

@@ -34,7 +34,7 @@ test('a trigger that queues a cancelled stage anew gets a new run, and the cance
   const [id] = await engine.queued('one');
   const { id: run } = await engine.run(id);
   await retryByTrigger(engine);
-  await engine.sql.query('select pipeline.cancel($1)', [run]);
+  await engine.sql.query('select millrace.cancel($1)', [run]);
   await engine.expectSound();
   expect(await engine.attempts(id)).toEqual(['one 1 cancelled', 'one 1 queued']);
 });
@@ -54,7 +54,7 @@ test.for([
   ['deletes its row', 'delete from public.items where id = new.id', []],
   [
     'cancels its run',
-    `perform pipeline.cancel(r.id) from pipeline.runs r where r.entity_id = new.id::text`,
+    `perform millrace.cancel(r.id) from millrace.runs r where r.entity_id = new.id::text`,
     ['one 1 completed', 'two 1 skipped'],
   ],
   [
@@ -86,7 +86,7 @@ const meddlings = [
   ['deletes its row', 'delete from public.items where id = new.id', []],
   [
     'cancels its run',
-    `perform pipeline.cancel(r.id) from pipeline.runs r where r.entity_id = new.id::text and r.status = 'running'`,
+    `perform millrace.cancel(r.id) from millrace.runs r where r.entity_id = new.id::text and r.status = 'running'`,
     ['cancelled'],
   ],
   ['queues it again', `update public.items set one_status = 'queued' where id = new.id`, ['running']],
@@ -103,10 +103,10 @@ test.for(startings.flatMap((starting) => meddlings.map((meddling) => [...startin
     create function public.act() returns trigger language plpgsql security definer as $$ begin
       if pg_trigger_depth() = ${how === 'start' ? 1 : 2} then ${act}; end if; return null; end $$;
     create trigger act after update on public.items for each row when (new.one_status = 'queued') execute function public.act()`);
-    if (how === 'start') await engine.sql.query(`select pipeline.start('flow', $1, p_restart => true)`, [id]);
+    if (how === 'start') await engine.sql.query(`select millrace.start('flow', $1, p_restart => true)`, [id]);
     else await engine.sql.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
     await engine.expectSound();
-    const last = `select status::text from pipeline.runs where entity_id = $1 order by id desc limit 1`;
+    const last = `select status::text from millrace.runs where entity_id = $1 order by id desc limit 1`;
     expect((await engine.rows(last, [String(id)])).map((run) => run.status)).toEqual(ends);
   },
 );
@@ -118,7 +118,7 @@ test('starting a live run over shows no failure on the way, so a trigger on fail
   const [id] = await engine.queued('one');
   await (await Worker.of(engine, 'one')).takeOne();
   await retryByTrigger(engine);
-  await engine.sql.query('select pipeline.start($1, $2, p_restart => true)', ['flow', id]);
+  await engine.sql.query('select millrace.start($1, $2, p_restart => true)', ['flow', id]);
   await engine.expectSound();
   expect(await engine.attempts(id)).toEqual(['one 1 cancelled superseded', 'one 2 queued']);
 });
@@ -148,7 +148,7 @@ test('an apply that deletes its entity leaves nothing behind', async ({ engine }
   const worker = await Worker.of(engine, 'one');
   const { items } = await worker.complete([completed(await worker.takeOne(), 1)]);
   expect(items).toMatchObject([{ verdict: 'stale' }]);
-  expect(await engine.rows('select from pipeline.attempts where output is not null')).toEqual([]);
+  expect(await engine.rows('select from millrace.attempts where output is not null')).toEqual([]);
 });
 
 test('an apply function that was dropped fails the attempt by name', async ({ engine }) => {
@@ -161,7 +161,7 @@ test('an apply function that was dropped fails the attempt by name', async ({ en
     one_status: 'failed',
     one_error: 'the database refused to record this (sql_MR004) (attempt 1)',
   });
-  expect(await engine.value('select error_message from pipeline.dead_letters')).toMatch(/public\.act/);
+  expect(await engine.value('select error_message from millrace.dead_letters')).toMatch(/public\.act/);
 });
 
 test('one pipeline whose table is gone does not keep the sweep from the others', async ({ engine }) => {
@@ -175,11 +175,11 @@ test('one pipeline whose table is gone does not keep the sweep from the others',
     stages: [{ name: 'one' }],
   });
   await engine.sql.query('insert into public.others values (1)');
-  await engine.sql.query(`select pipeline.start('aside', '1')`);
+  await engine.sql.query(`select millrace.start('aside', '1')`);
   await (await Worker.of(engine, 'one', 'aside')).takeOne();
   await engine.sql.query('drop table public.others');
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.attempts(id)).toContain('one 1 failed');
 });
 
@@ -191,21 +191,21 @@ test('a row whose trigger refuses every write does not keep the sweep from the o
     create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'never'; end $$;
     create trigger refuse before update on public.items for each row when (old.id::text = '${ids[1]}') execute function public.refuse()`);
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   for (const id of ids) expect(await engine.attempts(id)).toContain('one 1 failed');
 });
 
 test('a Vault that cannot decrypt is reported and never fails a user’s write', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   await engine.sql.query(`
-    create or replace function pipeline.setting(p_name text) returns text language plpgsql stable set search_path = pg_catalog, pg_temp
+    create or replace function millrace.setting(p_name text) returns text language plpgsql stable set search_path = pg_catalog, pg_temp
     as $$ begin raise exception 'cannot decrypt'; end $$`);
   const [id] = await engine.queued('one');
   expect(await engine.item(id)).toMatchObject({ one_status: 'queued' });
-  expect(await engine.value(`select message from pipeline.log where code = 'doorbell_failed'`)).toMatch(
+  expect(await engine.value(`select message from millrace.log where code = 'doorbell_failed'`)).toMatch(
     /cannot decrypt/,
   );
-  expect(await engine.rows(`select ok from pipeline.doctor() where what = 'project_url is set'`)).toEqual([
+  expect(await engine.rows(`select ok from millrace.doctor() where what = 'project_url is set'`)).toEqual([
     { ok: false },
   ]);
 });
@@ -215,7 +215,7 @@ test('a pipeline with live runs cannot move to another table', async ({ engine }
   await engine.queued('one');
   await engine.sql.query('create table public.others (id bigint primary key)');
   const moved = { ...definition, entity: { table: 'public.others', key: 'id', projection: 'none' } };
-  expect(await engine.refusal('select pipeline.define($1)', [JSON.stringify(moved)])).toMatchObject({
+  expect(await engine.refusal('select millrace.define($1)', [JSON.stringify(moved)])).toMatchObject({
     code: 'MR001',
     message: expect.stringMatching(/1 live runs/),
   });
@@ -229,7 +229,7 @@ test('keys of a fixed length, such as char(26), are matched whole', async ({ eng
     stages: [{ name: 'one' }],
   });
   await engine.sql.query(`insert into public.others values ('01JDABCDEFGHJKMNPQRSTVWXYZ', 'first')`);
-  await engine.sql.query(`select pipeline.start('aside', '01JDABCDEFGHJKMNPQRSTVWXYZ')`);
+  await engine.sql.query(`select millrace.start('aside', '01JDABCDEFGHJKMNPQRSTVWXYZ')`);
   const worker = await Worker.of(engine, 'one', 'aside');
   const item = await worker.takeOne();
   expect(item.entity).toMatchObject({ label: 'first' });
@@ -255,7 +255,7 @@ test('a job that was submitted for another run changes nothing', async ({ engine
   const item = await (await Worker.of(engine, 'one')).takeOne();
   const end = { submission: item.submission, service: 'scraper', job_id: 'job-1', outcome: 'completed', result: 1 };
   const resume = (extra: object) =>
-    engine.value<{ items: { verdict: string }[] }>('select public.pipeline_resume($1)', [
+    engine.value<{ items: { verdict: string }[] }>('select public.millrace_resume($1)', [
       JSON.stringify([{ ...end, ...extra }]),
     ]);
   expect((await resume({ trace_id: '00000000-0000-4000-8000-000000000000' })).items).toMatchObject([

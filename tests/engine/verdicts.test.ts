@@ -18,7 +18,7 @@ async function attemptIn(engine: Engine, state: string) {
     queued: released(held),
   };
   if (reports[state]) await worker.report(reports[state]);
-  if (state === 'cancelled') await engine.sql.query('select pipeline.cancel($1)', [held.run]);
+  if (state === 'cancelled') await engine.sql.query('select millrace.cancel($1)', [held.run]);
   if (state === 'deleted') await engine.sql.query('delete from public.items');
   return { id, worker, held };
 }
@@ -42,7 +42,7 @@ test.for(
   const { id, worker, held } = await attemptIn(engine, state);
   const before = [
     await engine.attempts(id),
-    await engine.rows('select id, output, usage from pipeline.attempts order by id'),
+    await engine.rows('select id, output, usage from millrace.attempts order by id'),
   ];
   const item = {
     completed: completed(held, { late: true }),
@@ -56,7 +56,7 @@ test.for(
   if (verdict !== 'accepted') {
     expect([
       await engine.attempts(id),
-      await engine.rows('select id, output, usage from pipeline.attempts order by id'),
+      await engine.rows('select id, output, usage from millrace.attempts order by id'),
     ]).toEqual(before);
   }
 });
@@ -167,7 +167,7 @@ test('an attempt named by two submissions in one call is settled once', async ({
   const [id] = await engine.queued('one');
   const lost = await (await Worker.of(engine, 'one')).takeOne();
   await engine.advance('2 minutes');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   const worker = await Worker.of(engine, 'one');
   const held = await worker.takeOne();
   expect(held.submission).toBe(lost.attempt);

@@ -92,7 +92,7 @@ test('a worker kept by an enqueuer that never commits leaves at its third try', 
   }
   expect(left).toEqual([false, false, true]);
   await user.query('commit');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
@@ -138,7 +138,7 @@ test('a worker whose heartbeat is 15 seconds old is not live', async ({ engine }
 test('every call of a worker is a heartbeat', async ({ engine }) => {
   await idleStage(engine);
   const worker = await Worker.of(engine, 'only');
-  const live = () => engine.value<number>(`select live_workers::int from pipeline.stage_health where stage = 'only'`);
+  const live = () => engine.value<number>(`select live_workers::int from millrace.stage_health where stage = 'only'`);
   await worker.claim();
   const repeat = () => worker.claim(10, worker.seq);
   for (const call of [() => worker.claim(), () => worker.complete([]), () => worker.renew(), repeat]) {

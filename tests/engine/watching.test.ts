@@ -29,7 +29,7 @@ test('stage_health counts every state of a stage, its live workers, retries and 
 }) => {
   await oneOfEach(engine);
   const health = named(
-    await engine.rows('select *, extract(epoch from oldest_age)::int as age from pipeline.stage_health'),
+    await engine.rows('select *, extract(epoch from oldest_age)::int as age from millrace.stage_health'),
   );
   expect(health).toMatchObject({
     stage: 'only',
@@ -45,13 +45,13 @@ test('stage_health counts every state of a stage, its live workers, retries and 
     age: 15,
   });
   await engine.advance('15 seconds');
-  expect(named(await engine.rows('select * from pipeline.stage_health'))).toMatchObject({ live_workers: '0' });
+  expect(named(await engine.rows('select * from millrace.stage_health'))).toMatchObject({ live_workers: '0' });
 });
 
 test('queue_depth counts what is ready, in backoff and started, and the oldest due time', async ({ engine }) => {
   await oneOfEach(engine);
   const now = await engine.now();
-  expect(named(await engine.rows('select * from pipeline.queue_depth'))).toEqual({
+  expect(named(await engine.rows('select * from millrace.queue_depth'))).toEqual({
     pipeline: 'flow',
     stage: 'only',
     ready: '1',
@@ -63,8 +63,8 @@ test('queue_depth counts what is ready, in backoff and started, and the oldest d
 
 test('a stage without any attempt is listed with zeros', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
-  expect(named(await engine.rows('select * from pipeline.queue_depth'))).toMatchObject({ ready: '0', started: '0' });
-  expect(named(await engine.rows('select * from pipeline.stage_health'))).toMatchObject({
+  expect(named(await engine.rows('select * from millrace.queue_depth'))).toMatchObject({ ready: '0', started: '0' });
+  expect(named(await engine.rows('select * from millrace.stage_health'))).toMatchObject({
     ready: '0',
     oldest_age: null,
   });
@@ -81,15 +81,15 @@ test('dead_letters lists what failed for good or is exhausted, and no longer onc
   await engine.advance('30 seconds');
   await worker.report(failed(await worker.takeOne(), { code: 'rate_limited', message: 'too many' }));
   const letters = await engine.rows(
-    `select pipeline, stage, entity_id, error_code, error_message, retry_count from pipeline.dead_letters order by run_id`,
+    `select pipeline, stage, entity_id, error_code, error_message, retry_count from millrace.dead_letters order by run_id`,
   );
   const common = { pipeline: 'flow', stage: 'only' };
   expect(letters).toEqual([
     { ...common, entity_id: permanent, error_code: 'timeout', error_message: 'it took too long', retry_count: 0 },
     { ...common, entity_id: exhausted, error_code: 'rate_limited', error_message: 'too many', retry_count: 1 },
   ]);
-  await engine.sql.query(`select pipeline.replay('flow', '{"error_code": "rate_limited"}', false)`);
-  expect(await engine.rows('select entity_id from pipeline.dead_letters')).toEqual([{ entity_id: permanent }]);
+  await engine.sql.query(`select millrace.replay('flow', '{"error_code": "rate_limited"}', false)`);
+  expect(await engine.rows('select entity_id from millrace.dead_letters')).toEqual([{ entity_id: permanent }]);
 });
 
 test('timeline shows every attempt of a run in order, with times, parents, errors and usage', async ({ engine }) => {
@@ -105,7 +105,7 @@ test('timeline shows every attempt of a run in order, with times, parents, error
   const run = (await engine.run(id)).id;
   const rows = await engine.rows(
     `select stage, number, state, parent_id, retry_count, extract(epoch from took)::int as took,
-       extract(epoch from started_at - queued_at)::int as queued_for, error_code, usage from pipeline.timeline($1)`,
+       extract(epoch from started_at - queued_at)::int as queued_for, error_code, usage from millrace.timeline($1)`,
     [run],
   );
   expect(rows).toMatchObject([
@@ -138,14 +138,14 @@ test('prune deletes finished runs older than the retention with all that hangs o
     ...(await worker.take()).filter((item) => item.entity_id === old[0]).map((item) => completed(item)),
   );
   await engine.advance('41 days');
-  expect(await engine.value('select pipeline.prune()')).toMatchObject({ runs: 2 });
-  const left = await engine.rows('select entity_id, status from pipeline.runs order by id');
+  expect(await engine.value('select millrace.prune()')).toMatchObject({ runs: 2 });
+  const left = await engine.rows('select entity_id, status from millrace.runs order by id');
   expect(left).toEqual([
     { entity_id: waitingLong[0], status: 'running' },
     { entity_id: old[0], status: 'completed' },
   ]);
-  expect(await engine.value('select count(*)::int from pipeline.attempts')).toBe(2);
-  expect(await engine.value('select count(output)::int from pipeline.attempts')).toBe(1);
+  expect(await engine.value('select count(*)::int from millrace.attempts')).toBe(2);
+  expect(await engine.value('select count(output)::int from millrace.attempts')).toBe(1);
 });
 
 test('prune goes on until it is done: pg_cron calls it again while there is more than one call may take', async ({
@@ -163,28 +163,28 @@ test('prune goes on until it is done: pg_cron calls it again while there is more
   await engine.advance('91 days');
   const more = () => engine.rows(`select schedule, command from cron.job where jobname = 'millrace-prune-more'`);
   // Each look at the clock takes a second, so that the third is over the two seconds of one call.
-  await engine.sql.query(`create or replace function pipeline.now() returns timestamptz
+  await engine.sql.query(`create or replace function millrace.now() returns timestamptz
     language plpgsql volatile set search_path = pg_catalog, pg_temp
     as $$ declare v_at timestamptz; begin update public.test_clock set at = at + interval '1 second' returning at into v_at; return v_at; end $$`);
-  expect(await engine.value('select pipeline.prune()')).toEqual({ runs: 2000, more: true });
-  expect(await more()).toEqual([{ schedule: '5 seconds', command: 'select pipeline.prune()' }]);
-  expect(await engine.value('select pipeline.prune()')).toEqual({ runs: 600, more: false });
+  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 2000, more: true });
+  expect(await more()).toEqual([{ schedule: '5 seconds', command: 'select millrace.prune()' }]);
+  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 600, more: false });
   expect(await more()).toEqual([]);
-  expect(await engine.value('select count(*)::int from pipeline.runs')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
 });
 
 test("prune deletes old log lines and the engine's own rows of pg_cron's history alone", async ({ engine }) => {
-  await engine.sql.query(`select pipeline.report('error', 'old', 'an old line')`);
+  await engine.sql.query(`select millrace.report('error', 'old', 'an old line')`);
   await engine.advance('91 days');
-  await engine.sql.query(`select pipeline.report('error', 'new', 'a new line')`);
+  await engine.sql.query(`select millrace.report('error', 'new', 'a new line')`);
   await engine.sql.query(`select cron.schedule('mine', '* * * * *', 'select 1')`);
   const owner = await engine.database.connect('supabase_admin');
   await owner.query(
     `insert into cron.job_run_details (jobid, command, end_time)
-     select jobid, command, pipeline.now() - interval '2 days' from cron.job`,
+     select jobid, command, millrace.now() - interval '2 days' from cron.job`,
   );
-  await engine.sql.query('select pipeline.prune()');
-  expect(await engine.rows('select code from pipeline.log')).toEqual([{ code: 'new' }]);
+  await engine.sql.query('select millrace.prune()');
+  expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'new' }]);
   expect(await engine.rows('select j.jobname from cron.job_run_details d join cron.job j using (jobid)')).toEqual([
     { jobname: 'mine' },
   ]);

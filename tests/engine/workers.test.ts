@@ -20,7 +20,7 @@ test('a worker above the maximum is sent home without being signed on', async ({
     reason: "2 workers are live, which is the stage's maximum",
     batch: [],
   });
-  expect(await engine.value('select count(*)::int from pipeline.workers')).toBe(2);
+  expect(await engine.value('select count(*)::int from millrace.workers')).toBe(2);
 });
 
 test('of two workers that sign on at once, only one becomes the last that the maximum allows', async ({ engine }) => {
@@ -86,7 +86,7 @@ async function lostLease(engine: Engine, count: number): Promise<void> {
   await engine.queued('only', count);
   await (await Worker.of(engine, 'only')).take(count);
   await engine.advance('61 seconds');
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
 }
 
 test('an attempt that follows a lost lease is claimed alone, and its worker takes nothing beside it', async ({
@@ -116,7 +116,7 @@ test('what must be alone waits until its host is idle, and a claim on another ho
   await engine.advance('61 seconds');
   await engine.queued('only', 1);
   const batch = await busy.take(1);
-  await engine.sql.query('select pipeline.sweep()');
+  await engine.sql.query('select millrace.sweep()');
   expect(await beside.take(10)).toEqual([]);
   expect(await beside.leave()).toMatchObject({ left: true });
   await busy.complete(batch.map((item) => completed(item)));

@@ -8,7 +8,7 @@ let seen: Call[];
 beforeAll(async () => {
   leads = await LeadsStack.start({ detours: true });
   // Otherwise the poller could be first.
-  await leads.rows(`update pipeline.stages set poll_every = '1 minute'`);
+  await leads.rows(`update millrace.stages set poll_every = '1 minute'`);
 });
 beforeEach(() => {
   seen = [];
@@ -68,7 +68,7 @@ test('of callbacks that come all at once, one is recorded', async () => {
 test('a callback that comes after the poller is a duplicate', async () => {
   const { id, callback } = await withCallbackKept();
   await leads.advance('1 minute');
-  await leads.rows('select pipeline.ring_polls()');
+  await leads.rows('select millrace.ring_polls()');
   await leads.finished([id]);
   await leads.expectCompleted([id]);
   const before = await leads.lead(id);
@@ -121,7 +121,7 @@ test('a callback whose signature does not fit is refused with 401 and changes no
 
 test('a callback after the run was cancelled changes nothing and learns why', async () => {
   const { id, callback } = await withCallbackKept();
-  await leads.rows('select pipeline.cancel($1)', [(await leads.run(id)).id]);
+  await leads.rows('select millrace.cancel($1)', [(await leads.run(id)).id]);
   expect(await deliver(callback)).toEqual({
     status: 200,
     answer: { verdict: 'stale', reason: 'the attempt was cancelled' },
@@ -138,7 +138,7 @@ test('a callback about a lead that was deleted changes nothing and is thanked fo
   const { id, callback } = await withCallbackKept();
   await leads.rows('delete from public.leads where id = $1', [id]);
   expect(await deliver(callback)).toMatchObject({ status: 200, answer: { verdict: 'stale' } });
-  expect(await leads.rows('select from pipeline.runs where entity_id = $1', [id])).toEqual([]);
+  expect(await leads.rows('select from millrace.runs where entity_id = $1', [id])).toEqual([]);
 });
 
 test('a callback of a job from before the stage was queued again does not complete the new attempt', async () => {

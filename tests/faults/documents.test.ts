@@ -18,7 +18,7 @@ beforeAll(async () => {
   await documents.takeClock();
   user = await documents.user();
 });
-beforeEach(() => documents.rows(`select pipeline.set_cut_over('documents', 'on')`));
+beforeEach(() => documents.rows(`select millrace.set_cut_over('documents', 'on')`));
 afterEach(async () => {
   documents.detour.decide = () => 'pass';
   await documents.expectSound();
@@ -46,7 +46,7 @@ function holdFirst(matches: (path: string, body: string) => boolean) {
 }
 
 const completion = (of: string) => (path: string, body: string) =>
-  path.endsWith('/rpc/pipeline_complete') && body.includes('"completed"') && body.includes(of);
+  path.endsWith('/rpc/millrace_complete') && body.includes('"completed"') && body.includes(of);
 
 test.each([
   ['extraction', 'documents-extraction', 'text_location'],
@@ -92,16 +92,16 @@ test.each([
   held.open();
   const next = await submitDocument(user, { name: 'lights.md', bytes: text });
   expect(await documents.settled(next, () => documents.sweep())).toBe('completed');
-  expect(await documents.value('select count(*) from pipeline.runs where entity_id = $1', [id])).toBe('0');
+  expect(await documents.value('select count(*) from millrace.runs where entity_id = $1', [id])).toBe('0');
   expect(await documents.value('select count(*) from public.chunk where document_id = $1', [id])).toBe('0');
 });
 
 test('while the flag is turned, what is under way ends the way it began', async () => {
-  await documents.rows(`select pipeline.set_cut_over('documents', 'off')`);
+  await documents.rows(`select millrace.set_cut_over('documents', 'off')`);
   const held = holdFirst(completion('facts'));
   const old = await submitDocument(user, { name: 'lights.md', bytes: text });
   await held.arrived;
-  await documents.rows(`select pipeline.set_cut_over('documents', 'on')`);
+  await documents.rows(`select millrace.set_cut_over('documents', 'on')`);
   const fresh = await submitDocument(user, { name: 'lights.md', bytes: text });
   expect(await documents.settled(fresh)).toBe('completed');
   held.open();
@@ -112,7 +112,7 @@ test('while the flag is turned, what is under way ends the way it began', async 
   const texts = (graph: typeof one) => (graph.chunks as { text: string }[]).map((chunk) => chunk.text);
   expect(texts(one)).toEqual(texts(other));
   const report = await documents.rows(
-    `select way, completed from pipeline.cut_over_report where pipeline = 'documents' order by way`,
+    `select way, completed from millrace.cut_over_report where pipeline = 'documents' order by way`,
   );
   expect(report.map(({ way }) => way)).toEqual(['new', 'old']);
   await queueDocument(user, old);

@@ -57,7 +57,7 @@ async function oneBatch(count: number, bad: string[]): Promise<string[]> {
      select b, 'someone@example.com', $2, $3 from unnest($1::uuid[]) b`,
     [bad, url, account],
   );
-  await leads.rows(`update pipeline.stages set max_workers = 1, enabled = name <> 'messaging'`);
+  await leads.rows(`update millrace.stages set max_workers = 1, enabled = name <> 'messaging'`);
   const all = [...good, ...bad];
   await leads.queue(all);
   await leads.until(
@@ -68,7 +68,7 @@ async function oneBatch(count: number, bad: string[]): Promise<string[]> {
 }
 
 async function switchOn(): Promise<void> {
-  await leads.rows('update pipeline.stages set enabled = true');
+  await leads.rows('update millrace.stages set enabled = true');
   await leads.sweep();
 }
 

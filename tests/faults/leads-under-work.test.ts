@@ -45,14 +45,14 @@ test('a lead deleted while its stage runs leaves nothing behind, and the lead be
   answer();
   await leads.finished([other]);
   await leads.expectCompleted([other]);
-  expect(await leads.rows('select from pipeline.runs where entity_id = $1', [deleted])).toEqual([]);
+  expect(await leads.rows('select from millrace.runs where entity_id = $1', [deleted])).toEqual([]);
   await untilToldOff('intel', /deleted/);
 });
 
 test('a run cancelled while its stage runs stays cancelled, and the lead beside it goes on', async () => {
   const { ids, answer } = await underWork('strategy');
   const [cancelled, other] = ids;
-  await leads.rows('select pipeline.cancel($1)', [(await leads.run(cancelled)).id]);
+  await leads.rows('select millrace.cancel($1)', [(await leads.run(cancelled)).id]);
   answer();
   await leads.finished([other]);
   await leads.expectCompleted([other]);

@@ -22,7 +22,7 @@ class TestWorker {
   #seq = 0;
 
   async claim(stage: StageName): Promise<Claimed> {
-    const answer = await this.#call<ClaimAnswer>('pipeline_claim', {
+    const answer = await this.#call<ClaimAnswer>('millrace_claim', {
       p_pipeline: 'leads',
       p_stage: stage,
       p_worker: this.#id,
@@ -38,7 +38,7 @@ class TestWorker {
   async complete(item: Claimed, result: unknown): Promise<CompleteAnswer['items'][number] | undefined> {
     const items = [completed(item, result)];
     const call = { p_worker: this.#id, p_seq: ++this.#seq, p_items: items, p_limit: 0 };
-    return (await this.#call<CompleteAnswer>('pipeline_complete', call)).items[0];
+    return (await this.#call<CompleteAnswer>('millrace_complete', call)).items[0];
   }
 
   async #call<T>(name: string, args: object): Promise<T> {

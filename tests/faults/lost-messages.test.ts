@@ -43,7 +43,7 @@ test('rings between functions that fail are left to the database', async () => {
   expect(leads.stack.functions.logs('leads-intel').join('\n')).toMatch(/the database rings instead/);
 });
 
-test.each(['pipeline_claim', 'pipeline_complete', 'pipeline_leave', 'pipeline_resume'])(
+test.each(['millrace_claim', 'millrace_complete', 'millrace_leave', 'millrace_resume'])(
   'when the answer of %s is lost, the call is repeated and counts once',
   async (name) => {
     const calls: string[] = [];

@@ -20,8 +20,8 @@ async function expectPublished(run: string, size: number, attempts: string[]): P
   expect(
     await stack.leads.rows(
       `select count(*)::int, count(distinct r.item_key)::int as keys, count(distinct r.fan_out_id)::int as fan_outs, sum(o.results)::int as results
-       from pipeline.fan_outs f join pipeline.runs r on r.fan_out_id = f.id and r.status = 'completed'
-       cross join lateral (select count(a.output) as results from pipeline.attempts a where a.run_id = r.id) o
+       from millrace.fan_outs f join millrace.runs r on r.fan_out_id = f.id and r.status = 'completed'
+       cross join lateral (select count(a.output) as results from millrace.attempts a where a.run_id = r.id) o
        where f.run_id = $1`,
       [run],
     ),
@@ -34,10 +34,10 @@ test.each(['before', 'after'] as const)(
     const run = await stack.kill(
       'album-split',
       when,
-      ({ name, args }) => name === 'pipeline_spawn' && keyOf(args) === 3,
+      ({ name, args }) => name === 'millrace_spawn' && keyOf(args) === 3,
       () => stack.begin('album', { size: 5 }),
     );
-    expect(await stack.leads.value('select spawned from pipeline.fan_outs where run_id = $1', [run])).toBe(
+    expect(await stack.leads.value('select spawned from millrace.fan_outs where run_id = $1', [run])).toBe(
       when === 'before' ? 2 : 4,
     );
     await stack.recover();
@@ -50,7 +50,7 @@ test('a map that is killed when all is spawned and done, before it says that it 
   const run = await stack.kill(
     'album-split',
     'before',
-    (call) => call.name === 'pipeline_complete' && outcomesOf(call).includes('waiting'),
+    (call) => call.name === 'millrace_complete' && outcomesOf(call).includes('waiting'),
     () => stack.begin('album', { size: 4 }),
     async (run) => (await stack.children([run], 'completed')) === 4,
   );
@@ -64,7 +64,7 @@ test('the reports of a worker that is killed after its commit and before its fol
   const run = await stack.kill(
     'tracks-left',
     'before',
-    ({ name }) => name === 'pipeline_fold',
+    ({ name }) => name === 'millrace_fold',
     () => stack.begin('album', { size: 1 }),
     async (run) =>
       (await stack.attempts(run))[0] === 'split 1 waiting' && (await stack.children([run], 'completed')) === 1,
@@ -79,7 +79,7 @@ test.each([{ status: 503, json: {} }, 'lose answer'] as const)(
   async (fate) => {
     let lost = 0;
     stack.intercept(({ name }) => {
-      if (name !== 'pipeline_fold') return 'pass';
+      if (name !== 'millrace_fold') return 'pass';
       lost += 1;
       return fate;
     });
@@ -103,8 +103,8 @@ async function endingAtOnce(albums: number): Promise<{ runs: string[]; open: () 
   await stack.until('all tracks are in work', async () => stack.told.length === 2 * albums);
   await stack.until('all albums wait', async () => (await waitingAlbums(runs)) === albums);
   stack.intercept(async (call): Promise<Fate> => {
-    if (call.name === 'pipeline_fold') await folds.passed;
-    if (call.name === 'pipeline_complete' && outcomesOf(call).includes('completed')) {
+    if (call.name === 'millrace_fold') await folds.passed;
+    if (call.name === 'millrace_complete' && outcomesOf(call).includes('completed')) {
       workers.add(call.args.p_worker);
       if (workers.size === 2) ends.open();
       await ends.passed;
@@ -141,7 +141,7 @@ test('a parent cancelled while its children are in work takes them along, and th
   stack.hear = () => handlers.passed;
   const run = await stack.begin('album', { size: 4 });
   await stack.until('all tracks are in work', async () => stack.told.length === 4);
-  await stack.leads.rows('select pipeline.cancel($1)', [run]);
+  await stack.leads.rows('select millrace.cancel($1)', [run]);
   await stack.leads.sweep();
   expect(await stack.children([run], 'cancelled')).toBe(4);
   handlers.open();
@@ -152,7 +152,7 @@ test('a parent cancelled while its children are in work takes them along, and th
         .some((line) => /outcome was not taken.*cancelled|leases were lost/.test(line)),
     );
   }
-  expect(await stack.leads.value('select count(*)::int from pipeline.fan_outs where run_id = $1', [run])).toBe(1);
+  expect(await stack.leads.value('select count(*)::int from millrace.fan_outs where run_id = $1', [run])).toBe(1);
   expect((await stack.attempts(run))[0]).toMatch(/^split 1 cancelled/);
   expect(stack.told).toHaveLength(4);
 });
@@ -163,9 +163,9 @@ test('a parent cancelled between two chunks spawns no more, and what it spawned 
   stack.hear = () => handlers.passed;
   let run = '';
   stack.intercept(async ({ name, args }): Promise<Fate> => {
-    if (name === 'pipeline_spawn' && keyOf(args) === 3) {
+    if (name === 'millrace_spawn' && keyOf(args) === 3) {
       await stack.until('the first children are in work', async () => stack.told.length === 2);
-      await stack.leads.rows('select pipeline.cancel($1)', [run]);
+      await stack.leads.rows('select millrace.cancel($1)', [run]);
       cancelled += 1;
     }
     return 'pass';
@@ -176,8 +176,8 @@ test('a parent cancelled between two chunks spawns no more, and what it spawned 
   handlers.open();
   await stack.until('the map has left', async () =>
     stack.leads.value(
-      `select not exists (select from pipeline.workers w join pipeline.stages s on s.id = w.stage_id
-       where s.name = 'split' and w.left_at is null and w.heartbeat_at > pipeline.now() - interval '15 seconds')`,
+      `select not exists (select from millrace.workers w join millrace.stages s on s.id = w.stage_id
+       where s.name = 'split' and w.left_at is null and w.heartbeat_at > millrace.now() - interval '15 seconds')`,
     ),
   );
   expect(await stack.children([run], 'cancelled')).toBe(2);
@@ -190,12 +190,12 @@ test('when Postgres is killed with -9 while children end, and started again, eac
   const dying = gate();
   stack.hear = (what) => (/left|right/.test(what) && stack.told.length > 2 ? handlers.passed : Promise.resolve());
   // What the first children have reported is not added up before the crash.
-  stack.intercept(({ name }) => (name === 'pipeline_fold' ? { status: 503, json: {} } : 'pass'));
+  stack.intercept(({ name }) => (name === 'millrace_fold' ? { status: 503, json: {} } : 'pass'));
   const run = await stack.begin('album', { size: 12 });
   await stack.until('some are done', async () => (await stack.children([run], 'completed')) === 2);
   await stack.until('all are in work', async () => stack.told.length === 12);
   stack.intercept(({ name }) => {
-    if (name === 'pipeline_complete') dying.open();
+    if (name === 'millrace_complete') dying.open();
     return 'pass';
   });
   handlers.open();
@@ -213,7 +213,7 @@ function keyOf(args: Record<string, unknown>): number | undefined {
 
 async function waitingAlbums(runs: string[]): Promise<number> {
   return stack.leads.value(
-    `select count(*)::int from pipeline.attempts a where a.run_id = any ($1) and a.state = 'waiting'`,
+    `select count(*)::int from millrace.attempts a where a.run_id = any ($1) and a.state = 'waiting'`,
     [runs],
   );
 }

@@ -29,8 +29,8 @@ function scriptModel(): string[] {
 }
 
 const isTurn = (seq: number) => (call: EngineCall) =>
-  call.name === 'pipeline_checkpoint' && (call.args.p_turns as { seq: number }[])[0]?.seq === seq;
-const isEnd = (call: EngineCall) => call.name === 'pipeline_complete' && outcomesOf(call).includes('completed');
+  call.name === 'millrace_checkpoint' && (call.args.p_turns as { seq: number }[])[0]?.seq === seq;
+const isEnd = (call: EngineCall) => call.name === 'millrace_complete' && outcomesOf(call).includes('completed');
 
 test.each([
   { moment: 'between two turns', when: 'after', at: isTurn(1), tools: ['left', 'right'], asked: 3 },
@@ -63,7 +63,7 @@ test.each([
     expect(new Set(stack.told.map(({ what, key }) => `${what} ${key}`)).size).toBe(2);
     expect(new Set(stack.told.map(({ key }) => key)).size).toBe(2);
     expect(modelKeys).toHaveLength(asked);
-    expect(await stack.leads.value('select count(*)::int from pipeline.turns')).toBe(0);
+    expect(await stack.leads.value('select count(*)::int from millrace.turns')).toBe(0);
   },
 );
 
@@ -74,7 +74,7 @@ test('a child run whose function is killed at work is tried again, while its par
 });
 
 test('a child run whose function is killed after its commit and before its fold is joined by the sweep', async () => {
-  const isFold = ({ name }: EngineCall) => name === 'pipeline_fold';
+  const isFold = ({ name }: EngineCall) => name === 'millrace_fold';
   const run = await stack.kill('mastering-mix', 'before', isFold, () => stack.begin('release'));
   expect(await stack.attempts(run)).toEqual(['master 1 waiting']);
   await stack.recover();
@@ -85,7 +85,7 @@ async function expectReleased(run: string, childAttempts: string[]): Promise<voi
   expect(await stack.attempts(run)).toEqual(['master 1 completed', 'announce 1 completed']);
   const children = await stack.leads.rows<{ id: string; status: string; done: number; same_trace: boolean }>(
     `select c.id, c.status, c.entity_id::int as done, c.trace_id = p.trace_id as same_trace
-     from pipeline.runs p join pipeline.fan_outs f on f.run_id = p.id join pipeline.runs c on c.fan_out_id = f.id where p.id = $1`,
+     from millrace.runs p join millrace.fan_outs f on f.run_id = p.id join millrace.runs c on c.fan_out_id = f.id where p.id = $1`,
     [run],
   );
   expect(children).toMatchObject([{ status: 'completed', same_trace: true }]);
@@ -108,7 +108,7 @@ test('callbacks of children’s jobs while their parent is reset, and after, cha
   await stack.until('the parent waits', async () => (await stack.attempts(run))[0] === 'send 1 waiting');
   const [first, second] = kept as [Call, Call];
   leads.detours.callbacks.decide = () => 'pass';
-  const [, meanwhile] = await Promise.all([leads.rows('select pipeline.reset($1)', [run]), deliver(first)]);
+  const [, meanwhile] = await Promise.all([leads.rows('select millrace.reset($1)', [run]), deliver(first)]);
   expect(['accepted', 'stale', 'busy']).toContain(meanwhile);
   await stack.settled(() => leads.sweep());
   expect(await deliver(second)).toBe('stale');
@@ -118,7 +118,7 @@ test('callbacks of children’s jobs while their parent is reset, and after, cha
   expect(await stack.result(run, 'send')).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
   expect(
     await leads.rows(
-      `select r.entity_id, array_agg(r.status::text order by r.id) as statuses from pipeline.runs r
+      `select r.entity_id, array_agg(r.status::text order by r.id) as statuses from millrace.runs r
        where r.entity_id = any ($1) group by 1 order by 1`,
       [ids],
     ),

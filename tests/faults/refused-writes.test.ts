@@ -10,7 +10,7 @@ beforeAll(async () => {
   await leads.finished(ids);
   await leads.expectCompleted(ids);
   // One worker at a time, so that it takes the batch whole.
-  await leads.rows('update pipeline.stages set max_workers = 1');
+  await leads.rows('update millrace.stages set max_workers = 1');
 });
 afterEach(async () => {
   leads.detours.toModel.decide = () => 'pass';
@@ -33,12 +33,12 @@ test('of a batch of 50 with one item that Postgres refuses, 49 are recorded and 
     messaging_result: null,
   });
   expect(await leads.attempts(refused, 'messaging')).toEqual(['messaging 1 failed sql_23514']);
-  expect(await leads.value(`select error_message from pipeline.dead_letters where entity_id = '${refused}'`)).toMatch(
+  expect(await leads.value(`select error_message from millrace.dead_letters where entity_id = '${refused}'`)).toMatch(
     /violates check constraint "leads_unfinished"/,
   );
   const tokens = await leads.value<string>(
-    `select count(distinct a.token) from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-     where s.name = 'messaging' and a.run_id in (select max(r.id) from pipeline.runs r group by r.entity_id)`,
+    `select count(distinct a.token) from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+     where s.name = 'messaging' and a.run_id in (select max(r.id) from millrace.runs r group by r.entity_id)`,
   );
   expect(tokens).toBe('1');
 });

@@ -32,7 +32,7 @@ test('a turn is sent again unchanged until the engine has taken it', async () =>
   const { checkpoints, calls } = answered([lost, busy, busy, { status: 'duplicate', next_seq: 2 }]);
   await checkpoints.append(turn);
   const args = { p_worker: 'w', p_attempt: 7, p_token: item.token, p_turns: [turn] };
-  expect(calls).toEqual(Array.from({ length: 4 }, () => ({ name: 'pipeline_checkpoint', args })));
+  expect(calls).toEqual(Array.from({ length: 4 }, () => ({ name: 'millrace_checkpoint', args })));
 });
 
 test('the wait for a busy row ends when the agent is stopped', async () => {

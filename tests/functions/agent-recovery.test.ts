@@ -78,18 +78,18 @@ async function prepare(engine: Engine, agent: Row = {}) {
 
 async function loseLease(engine: Engine) {
   await engine.advance('61 seconds');
-  expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 1 });
 }
 
 test.for([
   // The model’s answer is bought twice, under one key; the tool has not run yet.
-  { death: { when: 'before', name: 'pipeline_checkpoint', seq: 1 }, asked: 3, keys: 2, looked: 1 },
-  { death: { when: 'after', name: 'pipeline_checkpoint', seq: 1 }, asked: 2, keys: 2, looked: 1 },
+  { death: { when: 'before', name: 'millrace_checkpoint', seq: 1 }, asked: 3, keys: 2, looked: 1 },
+  { death: { when: 'after', name: 'millrace_checkpoint', seq: 1 }, asked: 2, keys: 2, looked: 1 },
   // The only case in which a tool runs twice: its output was not recorded.
-  { death: { when: 'before', name: 'pipeline_checkpoint', seq: 2 }, asked: 2, keys: 2, looked: 2 },
-  { death: { when: 'after', name: 'pipeline_checkpoint', seq: 2 }, asked: 2, keys: 2, looked: 1 },
-  { death: { when: 'after', name: 'pipeline_checkpoint', seq: 3 }, asked: 2, keys: 2, looked: 1 },
-  { death: { when: 'before', name: 'pipeline_complete' }, asked: 2, keys: 2, looked: 1 },
+  { death: { when: 'before', name: 'millrace_checkpoint', seq: 2 }, asked: 2, keys: 2, looked: 2 },
+  { death: { when: 'after', name: 'millrace_checkpoint', seq: 2 }, asked: 2, keys: 2, looked: 1 },
+  { death: { when: 'after', name: 'millrace_checkpoint', seq: 3 }, asked: 2, keys: 2, looked: 1 },
+  { death: { when: 'before', name: 'millrace_complete' }, asked: 2, keys: 2, looked: 1 },
 ] as { death: Death; asked: number; keys: number; looked: number }[])(
   'after a crash $death.when $death.name $death.seq it goes on behind the last recorded turn',
   async ({ death, ...expected }, { engine }) => {
@@ -104,7 +104,7 @@ test.for([
     // The same conversation makes the same request, or a service that knows the key would refuse it.
     const requests = new Map(asked().map((request, place) => [keys()[place], JSON.stringify(request)]));
     for (const [place, request] of asked().entries()) expect(requests.get(keys()[place])).toBe(JSON.stringify(request));
-    expect(await engine.value('select count(*)::int from pipeline.turns')).toBe(0);
+    expect(await engine.value('select count(*)::int from millrace.turns')).toBe(0);
   },
 );
 
@@ -113,7 +113,7 @@ test('a tool that runs twice gets the same idempotency key, a later call of it a
   const keys: string[] = [];
   const { tool } = lookTool();
   const seen = { ...tool, run: (_: unknown, context: { idempotencyKey: string }) => keys.push(context.idempotencyKey) };
-  const death: Death = { when: 'before', name: 'pipeline_checkpoint', seq: 2 };
+  const death: Death = { when: 'before', name: 'millrace_checkpoint', seq: 2 };
   await invoke(engine, env, seen, death);
   await loseLease(engine);
   await invoke(engine, env, seen, death);
@@ -128,11 +128,11 @@ test('a tool that runs twice gets the same idempotency key, a later call of it a
 test('an attempt reports what it used itself, and what its passage did', async ({ engine }) => {
   const { id, env } = await prepare(engine, { debug: true });
   const { tool } = lookTool();
-  await invoke(engine, env, tool, { when: 'after', name: 'pipeline_checkpoint', seq: 2 });
+  await invoke(engine, env, tool, { when: 'after', name: 'millrace_checkpoint', seq: 2 });
   await loseLease(engine);
   await invoke(engine, env, tool);
   const run = (await engine.run(id)).id;
-  expect(await engine.rows('select state, usage from pipeline.timeline($1)', [run])).toEqual([
+  expect(await engine.rows('select state, usage from millrace.timeline($1)', [run])).toEqual([
     { state: 'failed', usage: null },
     {
       state: 'completed',
@@ -140,7 +140,7 @@ test('an attempt reports what it used itself, and what its passage did', async (
     },
   ]);
   expect(
-    await engine.rows('select seq, kind, what, tool, arguments, output, tokens::int, asked from pipeline.agent_log'),
+    await engine.rows('select seq, kind, what, tool, arguments, output, tokens::int, asked from millrace.agent_log'),
   ).toEqual([
     {
       seq: 1,
@@ -188,20 +188,20 @@ test('an attempt that is handed back between two turns is claimed again and goes
   onTestFinished(() => void vi.restoreAllMocks());
   const { end, calls } = await invoke(engine, env, tool);
   expect(end).toBe('empty');
-  expect(calls.filter((name) => name === 'pipeline_turns')).toHaveLength(2);
+  expect(calls.filter((name) => name === 'millrace_turns')).toHaveLength(2);
   expect(await engine.attempts(id)).toEqual(['think 1 completed']);
   expect({ asked: asked().length, looked }).toEqual({ asked: 2, looked: [3] });
-  const [{ usage } = {}] = await engine.rows('select usage from pipeline.timeline($1)', [(await engine.run(id)).id]);
+  const [{ usage } = {}] = await engine.rows('select usage from millrace.timeline($1)', [(await engine.run(id)).id]);
   expect(usage).toMatchObject({ turns: 2, input_tokens: 2_000 });
 });
 
 test('an attempt that is cancelled between two turns ends at once and quietly', async ({ engine }) => {
   const { id, env, asked } = await prepare(engine);
   const run = (await engine.run(id)).id;
-  const { tool } = lookTool(() => engine.sql.query('select pipeline.cancel($1)', [run]).then(() => 'cancelled'));
+  const { tool } = lookTool(() => engine.sql.query('select millrace.cancel($1)', [run]).then(() => 'cancelled'));
   const { end, calls, log } = await invoke(engine, env, tool);
   expect(end).toBe('empty');
-  expect(calls).not.toContain('pipeline_renew');
+  expect(calls).not.toContain('millrace_renew');
   expect(log.lines.filter((line) => !line.startsWith('drained'))).toEqual([]);
   expect(asked()).toHaveLength(1);
   expect(await engine.attempts(id)).toEqual(['think 1 cancelled']);
@@ -212,8 +212,8 @@ test('a limit lowered while the agent is at work holds for its next attempt, and
 }) => {
   const { id, env } = await prepare(engine);
   const { tool } = lookTool();
-  await invoke(engine, env, tool, { when: 'after', name: 'pipeline_checkpoint', seq: 2 });
-  await engine.sql.query(`update pipeline.stages set agent = '{"max_turns": 1}'`);
+  await invoke(engine, env, tool, { when: 'after', name: 'millrace_checkpoint', seq: 2 });
+  await engine.sql.query(`update millrace.stages set agent = '{"max_turns": 1}'`);
   await loseLease(engine);
   await invoke(engine, env, tool);
   expect(await engine.attempts(id)).toEqual(['think 1 failed', 'think 2 failed']);
@@ -221,17 +221,17 @@ test('a limit lowered while the agent is at work holds for its next attempt, and
     think_status: 'failed',
     think_error: expect.stringContaining('limit of 1 turns (agent.max_turns)'),
   });
-  expect(await engine.value('select count(*)::int from pipeline.turns')).toBe(2);
+  expect(await engine.value('select count(*)::int from millrace.turns')).toBe(2);
 });
 
 test('a stage of another kind keeps no conversation, and the error names the remedy', async ({ engine }) => {
   const { id, env } = await prepare(engine);
-  await engine.sql.query(`update pipeline.stages set kind = 'function'`);
+  await engine.sql.query(`update millrace.stages set kind = 'function'`);
   const { tool } = lookTool();
   await invoke(engine, env, tool);
   expect(await engine.item(id)).toMatchObject({
     think_error: expect.stringMatching(/^Something went wrong that nobody foresaw .*\(attempt \d+\)$/),
   });
-  const detail = await engine.value<string>(`select error ->> 'detail' from pipeline.attempts where error is not null`);
+  const detail = await engine.value<string>(`select error ->> 'detail' from millrace.attempts where error is not null`);
   expect(detail).toMatch(/of kind function.*Set its kind to agent/);
 });

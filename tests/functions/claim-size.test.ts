@@ -25,7 +25,7 @@ const limitsOf = (fake: FakeEngine) =>
 test('a claim that timed out is repeated for half as many items, down to one', async () => {
   const fake = slowEngine(2, () => 1);
   expect(await makeDrain(fake, done, { batchSize: 8 }).drain.run()).toBe('empty');
-  const claims = fake.callsOf('pipeline_claim');
+  const claims = fake.callsOf('millrace_claim');
   expect(claims.slice(0, 4).map((call) => [call.p_seq, call.p_limit])).toEqual([
     [1, 8],
     [1, 4],
@@ -57,9 +57,9 @@ test('a completion that timed out is repeated without its claim, which is then s
   let slow = 1;
   const { before } = fake;
   fake.before = (name, args) =>
-    name === 'pipeline_complete' && Number(args.p_limit) > 0 && slow-- > 0 ? cancelled : before(name, args);
+    name === 'millrace_complete' && Number(args.p_limit) > 0 && slow-- > 0 ? cancelled : before(name, args);
   expect(await makeDrain(fake, done, { batchSize: 8 }).drain.run()).toBe('empty');
-  const [first, again] = fake.callsOf('pipeline_complete');
+  const [first, again] = fake.callsOf('millrace_complete');
   expect(again).toEqual({ ...first, p_limit: 0 });
   expect(limitsOf(fake).slice(0, 4)).toEqual([8, 8, 0, 4]);
   expect(fake.saved.size).toBe(16);
@@ -69,7 +69,7 @@ test('a completion that times out without a claim as well is halved, down to wha
   const fake = slowEngine(16, () => 8);
   const { before } = fake;
   const itemsOf = (args: Record<string, unknown>) => (args.p_items as unknown[]).length;
-  fake.before = (name, args) => (name === 'pipeline_complete' && itemsOf(args) > 2 ? cancelled : before(name, args));
+  fake.before = (name, args) => (name === 'millrace_complete' && itemsOf(args) > 2 ? cancelled : before(name, args));
   expect(await makeDrain(fake, done, { batchSize: 8 }).drain.run()).toBe('empty');
   expect(fake.saved.size).toBe(16);
 });
@@ -79,7 +79,7 @@ test('any other lost answer is asked for again as it was', async () => {
   let lost = 1;
   fake.after = () => (lost-- > 0 ? { data: null, error: { message: 'connection reset' }, status: 0 } : null);
   expect(await makeDrain(fake, done, { batchSize: 8 }).drain.run()).toBe('empty');
-  const [first, again] = fake.callsOf('pipeline_claim');
+  const [first, again] = fake.callsOf('millrace_claim');
   expect(again).toEqual(first);
   expect(fake.saved.size).toBe(3);
 });
@@ -88,7 +88,7 @@ test('a worker whose batch had all its bytes takes one item for each that it has
   const fake = new FakeEngine();
   fake.queue = [1, 2, 3, 4].map((id) => makeItem(id));
   fake.after = (name, args) => {
-    if (name !== 'pipeline_claim' || args.p_seq !== 1) return null;
+    if (name !== 'millrace_claim' || args.p_seq !== 1) return null;
     const batch = [makeItem(11), makeItem(12)];
     const answer = { status: 'working', lease_ms: 60_000, stage: fake.limits, batch, ring: [], cut: true };
     return { data: answer, error: null, status: 200 };

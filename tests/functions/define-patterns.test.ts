@@ -178,7 +178,7 @@ engineTest(
     expect(await engine.define(define(everything).toJson())).toBe(1);
     const stages = await engine.rows(
       `select s.name, s.kind, s.function_name, s.on_failure, v.otherwise, jsonb_array_length(v.after) as thresholds, v.child_pipeline_id is not null as children, extract(epoch from s.sla)::int as bound
-     from pipeline.stages s join pipeline.version_stages v on v.stage_id = s.id join pipeline.pipelines p on p.id = s.pipeline_id
+     from millrace.stages s join millrace.version_stages v on v.stage_id = s.id join millrace.pipelines p on p.id = s.pipeline_id
      where p.name = 'book' order by s.id`,
     );
     const common = {

@@ -9,7 +9,7 @@ function limited(waits: (number | null)[], items = 1): FakeEngine {
   const fake = new FakeEngine();
   fake.queue = Array.from({ length: items }, (_, number) => makeItem(number + 1));
   fake.before = (name) => {
-    const wait = name === 'pipeline_claim' ? waits.shift() : undefined;
+    const wait = name === 'millrace_claim' ? waits.shift() : undefined;
     if (wait === undefined) return null;
     const stage = fake.limits;
     const data = { status: 'empty', reason: null, lease_ms: 60_000, stage, batch: [], ring: [], wait_ms: wait };
@@ -25,9 +25,9 @@ test('a worker of a stage at its limits asks again when it is told to, without l
   expect(Date.now() - startedAt).toBeGreaterThanOrEqual(60);
   expect(fake.saved.size).toBe(1);
   expect(fake.calls.map((call) => call.name).slice(0, 3)).toEqual([
-    'pipeline_claim',
-    'pipeline_claim',
-    'pipeline_claim',
+    'millrace_claim',
+    'millrace_claim',
+    'millrace_claim',
   ]);
 });
 
@@ -36,7 +36,7 @@ test('it leaves at once where waiting is no use, or takes too long', async () =>
     const fake = limited([wait]);
     fake.leaveAnswers = [true];
     expect(await makeDrain(fake, done).drain.run()).toBe('empty');
-    expect(fake.calls.map((call) => call.name)).toEqual(['pipeline_claim', 'pipeline_leave']);
+    expect(fake.calls.map((call) => call.name)).toEqual(['millrace_claim', 'millrace_leave']);
   }
 });
 
@@ -44,7 +44,7 @@ test('its budget ends the waiting, and it hands over', async () => {
   const fake = limited(Array.from({ length: 100 }, () => 30));
   const budget = budgetOf(10_000, 0, () => fake.calls.length < 4);
   expect(await makeDrain(fake, done, { budget }).drain.run()).toBe('handed_over');
-  expect(fake.callsOf('pipeline_leave')).toMatchObject([{ p_hand_over: true }]);
+  expect(fake.callsOf('millrace_leave')).toMatchObject([{ p_hand_over: true }]);
 });
 
 test('an unloaded worker stops waiting', async () => {

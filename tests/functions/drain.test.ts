@@ -25,7 +25,7 @@ describe('a drain', () => {
     expect(await drain.run()).toBe('empty');
     expect([...fake.saved.keys()].sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(fake.saved.get(5)).toMatchObject({ outcome: 'completed', result: { done: 5 } });
-    expect(fake.calls.at(-1)?.name).toBe('pipeline_leave');
+    expect(fake.calls.at(-1)?.name).toBe('millrace_leave');
     expect(rung).toEqual([]);
   });
 
@@ -77,7 +77,7 @@ describe('a drain', () => {
     const fake = fakeWith(1);
     fake.refuse = 'the stage is switched off';
     expect(await makeDrain(fake, done).drain.run()).toBe('refused');
-    expect(fake.calls.map((call) => call.name)).toEqual(['pipeline_claim', 'pipeline_leave']);
+    expect(fake.calls.map((call) => call.name)).toEqual(['millrace_claim', 'millrace_leave']);
     expect(fake.queue).toHaveLength(1);
   });
 
@@ -85,7 +85,7 @@ describe('a drain', () => {
     const fake = fakeWith(0);
     fake.leaveAnswers = [false];
     fake.before = (name) => {
-      if (name === 'pipeline_leave' && fake.leaveAnswers.length === 1) fake.queue = [makeItem(9)];
+      if (name === 'millrace_leave' && fake.leaveAnswers.length === 1) fake.queue = [makeItem(9)];
       return null;
     };
     expect(await makeDrain(fake, done).drain.run()).toBe('empty');
@@ -135,7 +135,7 @@ describe('saving', () => {
     fake.verdictFor = () => (busy-- > 0 ? 'busy' : 'accepted');
     const handler = vi.fn(done);
     expect(await makeDrain(fake, handler).drain.run()).toBe('empty');
-    expect(fake.callsOf('pipeline_complete')).toHaveLength(4);
+    expect(fake.callsOf('millrace_complete')).toHaveLength(4);
     expect(fake.saved.get(1)).toMatchObject({ outcome: 'completed' });
     expect(handler).toHaveBeenCalledTimes(1);
   });
@@ -147,7 +147,7 @@ describe('saving', () => {
     await drain.run();
     expect(fake.saved.size).toBe(0);
     expect(log.lines.some((line) => line.includes('was not saved') && line.includes('"attempt":1'))).toBe(true);
-    const sent = fake.callsOf('pipeline_complete').flatMap((args) => args.p_items as { outcome: string }[]);
+    const sent = fake.callsOf('millrace_complete').flatMap((args) => args.p_items as { outcome: string }[]);
     expect(new Set(sent.map((item) => item.outcome))).toEqual(new Set(['completed']));
     // 25, 50, 100 … 1,000 ms apart.
     expect(sent.length).toBeLessThan(12);
@@ -161,7 +161,7 @@ describe('saving', () => {
     const budget = budgetOf(2_300, 5_000);
     const freedAt = budget.endsAt + 100;
     fake.before = (name) => {
-      if (name === 'pipeline_leave' && fake.callsOf('pipeline_leave').length === 1) fake.queue = [makeItem(2)];
+      if (name === 'millrace_leave' && fake.callsOf('millrace_leave').length === 1) fake.queue = [makeItem(2)];
       return null;
     };
     const { drain, log, rung } = makeDrain(fake, done, { budget });
@@ -174,10 +174,10 @@ describe('saving', () => {
     expect(fake.saved.get(1)).toMatchObject({ outcome: 'completed' });
     expect(log.lines.join()).not.toContain('was not saved');
     const after = fake.calls.slice(before);
-    expect(after.filter((call) => call.name === 'pipeline_renew').length).toBeGreaterThan(3);
+    expect(after.filter((call) => call.name === 'millrace_renew').length).toBeGreaterThan(3);
     expect(after.filter((call) => Number(call.args.p_limit) > 0)).toEqual([]);
     expect(fake.queue).toHaveLength(1);
-    expect(after.at(-1)?.name).toBe('pipeline_leave');
+    expect(after.at(-1)?.name).toBe('millrace_leave');
   });
 
   test('sends an outcome the engine refused once more, as a permanent failure with the reason', async () => {
@@ -196,23 +196,23 @@ describe('saving', () => {
     const fake = fakeWith(1);
     fake.verdictFor = () => 'rejected';
     expect(await makeDrain(fake, done).drain.run()).toBe('empty');
-    expect(fake.callsOf('pipeline_complete')).toHaveLength(2);
+    expect(fake.callsOf('millrace_complete')).toHaveLength(2);
   });
 
   test('accepts that the engine had made a refused outcome a failure', async () => {
     const fake = fakeWith(1);
     fake.verdictFor = (item) => (item.outcome === 'completed' ? 'rejected' : 'duplicate');
     expect(await makeDrain(fake, done).drain.run()).toBe('empty');
-    expect(fake.callsOf('pipeline_complete')).toHaveLength(2);
+    expect(fake.callsOf('millrace_complete')).toHaveLength(2);
   });
 
   test('repeats a completion whose answer was lost with the same number and items', async () => {
     const fake = fakeWith(4);
     let lose = 2;
-    fake.after = (name) => (name === 'pipeline_complete' && lose-- > 0 ? failedAnswer(0, 'socket closed') : null);
+    fake.after = (name) => (name === 'millrace_complete' && lose-- > 0 ? failedAnswer(0, 'socket closed') : null);
     const handler = vi.fn(done);
     expect(await makeDrain(fake, handler).drain.run()).toBe('empty');
-    const [first, second, third] = fake.callsOf('pipeline_complete');
+    const [first, second, third] = fake.callsOf('millrace_complete');
     expect(second).toEqual(first);
     expect(third).toEqual(first);
     expect(handler).toHaveBeenCalledTimes(4);
@@ -221,10 +221,10 @@ describe('saving', () => {
 
   test('a failure to save is never turned into a failure of the handler', async () => {
     const fake = fakeWith(2);
-    fake.before = (name) => (name === 'pipeline_complete' ? failedAnswer(503) : null);
+    fake.before = (name) => (name === 'millrace_complete' ? failedAnswer(503) : null);
     const { drain } = makeDrain(fake, done, { budget: budgetOf(2_100) });
     expect(await drain.run()).toBe('failed');
-    const sent = fake.callsOf('pipeline_complete').flatMap((args) => args.p_items as { outcome: string }[]);
+    const sent = fake.callsOf('millrace_complete').flatMap((args) => args.p_items as { outcome: string }[]);
     expect(sent.length).toBeGreaterThan(2);
     expect(sent.every((item) => item.outcome === 'completed')).toBe(true);
   });
@@ -233,7 +233,7 @@ describe('saving', () => {
     const fake = fakeWith(3);
     fake.before = (name, args) => {
       const items = (args.p_items ?? []) as { attempt: number }[];
-      return name === 'pipeline_complete' && items.some((i) => i.attempt === 2) ? failedAnswer(400, 'no jsonb') : null;
+      return name === 'millrace_complete' && items.some((i) => i.attempt === 2) ? failedAnswer(400, 'no jsonb') : null;
     };
     const { drain, log } = makeDrain(fake, done);
     expect(await drain.run()).toBe('empty');
@@ -245,7 +245,7 @@ describe('saving', () => {
     const fake = fakeWith(1);
     fake.verdictFor = () => 'stale';
     expect(await makeDrain(fake, done).drain.run()).toBe('empty');
-    expect(fake.callsOf('pipeline_complete')).toHaveLength(1);
+    expect(fake.callsOf('millrace_complete')).toHaveLength(1);
   });
 });
 
@@ -263,7 +263,7 @@ describe('leases', () => {
     expect(await drain.run()).toBe('empty');
     await aborted.opened;
     expect([...fake.saved.keys()]).toEqual([2]);
-    const sent = fake.callsOf('pipeline_complete').flatMap((args) => args.p_items as { attempt: number }[]);
+    const sent = fake.callsOf('millrace_complete').flatMap((args) => args.p_items as { attempt: number }[]);
     expect(sent.map((item) => item.attempt)).toEqual([2]);
   });
 
@@ -272,13 +272,13 @@ describe('leases', () => {
     fake.leaseMs = 30;
     const slow = gate();
     let failures = 1;
-    fake.before = (name) => (name === 'pipeline_renew' && failures-- > 0 ? failedAnswer(500) : null);
+    fake.before = (name) => (name === 'millrace_renew' && failures-- > 0 ? failedAnswer(500) : null);
     const { drain } = makeDrain(fake, async (entity) => {
       await slow.opened;
       return done(entity);
     });
     const end = drain.run();
-    await vi.waitFor(() => expect(fake.callsOf('pipeline_renew').length).toBeGreaterThan(3));
+    await vi.waitFor(() => expect(fake.callsOf('millrace_renew').length).toBeGreaterThan(3));
     slow.open();
     await end;
     expect(fake.saved.has(1)).toBe(true);
@@ -292,7 +292,7 @@ describe('an item that must be alone', () => {
     const events: string[] = [];
     const first = fake.rpc;
     const rpc: typeof first = async (name, args, signal) => {
-      if (name === 'pipeline_complete')
+      if (name === 'millrace_complete')
         events.push(`save ${(args.p_items as { attempt: number }[]).map((i) => i.attempt)}`);
       return first(name, args, signal);
     };
@@ -308,7 +308,7 @@ describe('an item that must be alone', () => {
     expect(events.slice(at('start 3'), at('save 3'))).toEqual(['start 3', 'end 3']);
     expect(at('start 4')).toBeGreaterThan(at('save 3'));
     // The call that saves it claims what comes next.
-    expect(fake.callsOf('pipeline_complete').map((args) => args.p_limit)).toEqual([0, 3, 3]);
+    expect(fake.callsOf('millrace_complete').map((args) => args.p_limit)).toEqual([0, 3, 3]);
     expect(fake.saved.size).toBe(4);
   });
 
@@ -344,7 +344,7 @@ describe('the budget', () => {
     expect(fake.saved.size + fake.queue.length).toBe(9);
     expect(fake.queue.length).toBeGreaterThan(0);
     expect(rung).toEqual([{ pipeline: 'test', stage: 'work', function: 'test-work' }]);
-    expect(fake.calls.at(-1)).toMatchObject({ name: 'pipeline_leave', args: { p_hand_over: true } });
+    expect(fake.calls.at(-1)).toMatchObject({ name: 'millrace_leave', args: { p_hand_over: true } });
   });
 
   test('a first claim is made whatever was used up before, so that every invocation gets something done', async () => {
@@ -396,7 +396,7 @@ describe('beforeunload', () => {
     const handler = vi.fn(done);
     const { drain } = makeDrain(fake, handler, { batchSize: 1 });
     fake.after = (name) => {
-      if (name === 'pipeline_claim') drain.unload('memory');
+      if (name === 'millrace_claim') drain.unload('memory');
       return null;
     };
     expect(await drain.run()).toBe('unloaded');

@@ -29,7 +29,7 @@ test('a call without an answer, or answered 5xx, is repeated unchanged', async (
   expect(await engine.leave('w', false)).toEqual({ left: true, ring: [] });
   expect(rpc).toHaveBeenCalledTimes(4);
   for (const call of rpc.mock.calls) {
-    expect(call.slice(0, 2)).toEqual(['pipeline_leave', { p_worker: 'w', p_hand_over: false }]);
+    expect(call.slice(0, 2)).toEqual(['millrace_leave', { p_worker: 'w', p_hand_over: false }]);
   }
 });
 
@@ -40,7 +40,7 @@ test('a call the engine refuses is not repeated, and its hint is passed on', asy
   const error = await engine.poll(5).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(EngineRefusal);
   expect(error).toMatchObject({ code: 'MR003' });
-  expect((error as Error).message).toMatch(/pipeline_poll: 400 there is no stage x — Known: a\.b\./);
+  expect((error as Error).message).toMatch(/millrace_poll: 400 there is no stage x — Known: a\.b\./);
   expect(rpc).toHaveBeenCalledTimes(1);
 });
 
@@ -58,7 +58,7 @@ test('a renewal and a fold are tried once: a timer and the sweep repeat them', a
 
 test('an answer of another form is refused with the place named', async () => {
   const { engine } = engineThatAnswers([ok({ left: 'yes', ring: [] })]);
-  await expect(engine.leave('w', true)).rejects.toThrow(/pipeline_leave .* at left: .* same version/);
+  await expect(engine.leave('w', true)).rejects.toThrow(/millrace_leave .* at left: .* same version/);
 });
 
 test('the interval between polls is sent only where it is set', async () => {
@@ -76,11 +76,11 @@ describe('an answer that says that the sweep is late', () => {
     const sweeping = new Promise<RpcAnswer>((resolve) => {
       endSweep = resolve;
     });
-    const rpc = vi.fn(async (name: string) => (name === 'pipeline_sweep' ? sweeping : ok(late)));
+    const rpc = vi.fn(async (name: string) => (name === 'millrace_sweep' ? sweeping : ok(late)));
     const engine = createEngine({ rpc, retryUntil: () => Date.now() + 5_000, log: keepLog() });
     await engine.resume([]);
     await engine.resume([]);
-    const sweeps = () => rpc.mock.calls.filter(([name]) => name === 'pipeline_sweep').length;
+    const sweeps = () => rpc.mock.calls.filter(([name]) => name === 'millrace_sweep').length;
     expect(sweeps()).toBe(1);
     endSweep(ok({ swept: true }));
     await vi.waitFor(async () => {
@@ -91,7 +91,7 @@ describe('an answer that says that the sweep is late', () => {
 
   test('fails no call when the sweep fails, which is told', async () => {
     const log = keepLog();
-    const rpc = async (name: string) => (name === 'pipeline_sweep' ? failedAnswer(503) : ok(late));
+    const rpc = async (name: string) => (name === 'millrace_sweep' ? failedAnswer(503) : ok(late));
     const engine = createEngine({ rpc, retryUntil: () => Date.now() + 5_000, log });
     await engine.resume([]);
     await vi.waitFor(() => expect(log.lines.join()).toContain('the sweep is late'));

@@ -132,12 +132,12 @@ describe('a drain', () => {
     const folded = gate();
     const { rpc } = fake;
     const slow: typeof rpc = async (name, args, signal) => {
-      if (name === 'pipeline_fold') await folded.opened;
+      if (name === 'millrace_fold') await folded.opened;
       return rpc(name, args, signal);
     };
     Object.assign(fake, { rpc: slow });
     fake.before = (name) => {
-      if (name === 'pipeline_complete') fake.folds = [4];
+      if (name === 'millrace_complete') fake.folds = [4];
       return null;
     };
     let ended = false;
@@ -146,23 +146,23 @@ describe('a drain', () => {
       .finally(() => {
         ended = true;
       });
-    await vi.waitFor(() => expect(fake.callsOf('pipeline_leave')).toHaveLength(1));
+    await vi.waitFor(() => expect(fake.callsOf('millrace_leave')).toHaveLength(1));
     expect(fake.saved.size).toBe(9);
     expect(ended).toBe(false);
     folded.open();
     expect(await end).toBe('empty');
     // The first call was under way when the others were asked for.
-    expect(fake.callsOf('pipeline_fold')).toEqual([{ p_fan_outs: [4] }, { p_fan_outs: [4] }]);
+    expect(fake.callsOf('millrace_fold')).toEqual([{ p_fan_outs: [4] }, { p_fan_outs: [4] }]);
   });
 
   test('does not repeat a fold that fails, and ends as if nothing had happened', async () => {
     const fake = new FakeEngine();
     fake.queue = [makeItem(1)];
     fake.folds = [4];
-    fake.before = (name) => (name === 'pipeline_fold' ? failedAnswer(503) : null);
+    fake.before = (name) => (name === 'millrace_fold' ? failedAnswer(503) : null);
     const { drain, log } = makeDrain(fake, done);
     expect(await drain.run()).toBe('empty');
-    expect(fake.callsOf('pipeline_fold')).toHaveLength(1);
+    expect(fake.callsOf('millrace_fold')).toHaveLength(1);
     expect(log.lines.join()).toContain('children were not added up, the sweep will do it');
   });
 });

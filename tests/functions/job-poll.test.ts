@@ -169,12 +169,12 @@ test('COMPLETION_POLL_INTERVAL is passed on to the engine', async () => {
 
 test('its doorbell is answered at once, to callers with the ring secret or the secret key only', async () => {
   const { rpc } = jobEngine();
-  expect(await ring(rpc, { apikey: 'sb_secret_b' }, { PIPELINE_RING_SECRET: 'r' })).toEqual({
+  expect(await ring(rpc, { apikey: 'sb_secret_b' }, { MILLRACE_RING_SECRET: 'r' })).toEqual({
     status: 401,
     started: 0,
   });
   expect(await ring(rpc, { apikey: 'k' })).toEqual({ status: 202, started: 1 });
-  const rung = (shown: string) => ring(rpc, { 'x-pipeline-ring-secret': shown }, { PIPELINE_RING_SECRET: 'r' });
+  const rung = (shown: string) => ring(rpc, { 'x-millrace-ring-secret': shown }, { MILLRACE_RING_SECRET: 'r' });
   expect(await rung('s')).toEqual({ status: 401, started: 0 });
   expect(await rung('r')).toEqual({ status: 202, started: 1 });
 });

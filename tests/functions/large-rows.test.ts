@@ -67,7 +67,7 @@ test('a row of a hundred megabytes, and ten of fifteen to thirty, fail alone', {
     { tenant: 'other', status: 'completed', count: 20, longest: 1049 },
   ]);
   // All of them were in one batch, which none of the large rows was fetched for.
-  expect(calls.filter(({ name }) => name === 'pipeline_complete')).toHaveLength(1);
+  expect(calls.filter(({ name }) => name === 'millrace_complete')).toHaveLength(1);
   const [error] = await engine.rows(`select distinct left(read_error, 60) as said from public.large where id = 1`);
   expect(error?.said).toMatch(/^the row and the results that stage read needs have 10485\d+/);
   await engine.sql.query(`update public.large set body = 'short', read_status = 'queued' where id = 1`);
@@ -83,7 +83,7 @@ test('rows of a megabyte pass through a stage, and so do results', { timeout: 60
     const { end, calls } = await invoke(engine, read);
     expect(end).toBe('empty');
     const saved = calls
-      .filter(({ name }) => name === 'pipeline_complete')
+      .filter(({ name }) => name === 'millrace_complete')
       .map(({ args }) => JSON.stringify(args).length);
     expect(Math.max(...saved)).toBeLessThan(4_100_000);
   }

@@ -81,23 +81,23 @@ async function startTome(engine: Engine, pipeline = tome): Promise<string> {
   await engine.define(pipeline.toJson());
   return engine.value(`
     with tome as (insert into public.tomes default values returning id)
-    select pipeline.start('tome', id::text) from tome`);
+    select millrace.start('tome', id::text) from tome`);
 }
 
 const states = (engine: Engine) =>
   engine.rows(
     `select p.name || '.' || s.name as stage, a.state::text, count(*)::int as count
-     from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id join pipeline.pipelines p on p.id = s.pipeline_id
+     from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id
      group by 1, 2 order by 1, 2`,
   );
 const outputOf = (engine: Engine, stage: string) =>
   engine.value(
-    `select a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    `select a.output from millrace.attempts a join millrace.stages s on s.id = a.stage_id
      where s.name = $1 and a.output is not null and not a.superseded order by a.id desc`,
     [stage],
   );
 const runStatus = (engine: Engine, run: string) =>
-  engine.value('select status::text from pipeline.runs where id = $1', [run]);
+  engine.value('select status::text from millrace.runs where id = $1', [run]);
 
 test('a map spawns its children in chunks and waits; who reads the last of them folds and rings what follows', async ({
   engine,
@@ -105,14 +105,14 @@ test('a map spawns its children in chunks and waits; who reads the last of them 
   const run = await startTome(engine);
   const spawning = await invoke(engine, split);
   expect(spawning.end).toBe('empty');
-  expect(spawning.calls.filter(({ name }) => name === 'pipeline_spawn')).toHaveLength(3);
+  expect(spawning.calls.filter(({ name }) => name === 'millrace_spawn')).toHaveLength(3);
   expect(spawning.rung).toContainEqual({ pipeline: 'leaves', stage: 'read', function: 'leaves-read' });
-  expect(await engine.rows(`select service, job_id from pipeline.attempts where state = 'waiting'`)).toEqual([
-    { service: 'children', job_id: await engine.value('select id::text from pipeline.fan_outs') },
+  expect(await engine.rows(`select service, job_id from millrace.attempts where state = 'waiting'`)).toEqual([
+    { service: 'children', job_id: await engine.value('select id::text from millrace.fan_outs') },
   ]);
 
   const reading = await invoke(engine, read);
-  expect(reading.calls.map(({ name }) => name)).toContain('pipeline_fold');
+  expect(reading.calls.map(({ name }) => name)).toContain('millrace_fold');
   expect(reading.rung.map(({ stage }) => stage).sort()).toEqual(['bind', 'preview']);
   expect(await outputOf(engine, 'split')).toEqual({ total: 7, completed: 7, failed: 0, cancelled: 0 });
 
@@ -125,12 +125,12 @@ test('a map spawns its children in chunks and waits; who reads the last of them 
 test('a threshold is passed while other children still run', async ({ engine }) => {
   await startTome(engine);
   await invoke(engine, split);
-  await engine.sql.query(`update pipeline.stages set batch_size = 2 where name = 'read'`);
+  await engine.sql.query(`update millrace.stages set batch_size = 2 where name = 'read'`);
   let folded = 0;
   const few = { ...read, definition: { ...read.definition, batchSize: 2 } };
   const { rung } = await invoke(engine, few, (name, _, answer) => {
-    if (name === 'pipeline_fold' && answer) folded++;
-    return folded > 0 && name === 'pipeline_complete' && !answer;
+    if (name === 'millrace_fold' && answer) folded++;
+    return folded > 0 && name === 'millrace_complete' && !answer;
   });
   expect(rung).toContainEqual({ pipeline: 'tome', stage: 'preview', function: 'tome-preview' });
   expect(await states(engine)).toContainEqual({ stage: 'tome.split', state: 'waiting', count: 1 });
@@ -149,7 +149,7 @@ test.for([1, 2, 3])(
     await startTome(engine);
     let sent = 0;
     const { end } = await invoke(engine, split, (name, _, answer) => {
-      if (name === 'pipeline_spawn' && answer) sent++;
+      if (name === 'millrace_spawn' && answer) sent++;
       return sent === chunk;
     });
     expect(end).toBe('dead');
@@ -157,7 +157,7 @@ test.for([1, 2, 3])(
     await invoke(engine, read);
     expect(await states(engine)).not.toContainEqual(expect.objectContaining({ stage: 'tome.bind' }));
     await engine.advance('61 seconds');
-    expect(await engine.value('select pipeline.sweep()')).toMatchObject({ leases: 1 });
+    expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 1 });
     expect((await invoke(engine, split)).end).toBe('empty');
     await invoke(engine, read);
     expect(await engine.value('select count(*)::int from public.leaves')).toBe(7);
@@ -170,12 +170,12 @@ test('a run that is cancelled between two chunks ends its map quietly', async ({
   const run = await startTome(engine);
   let sent = 0;
   const { end, calls, log } = await invoke(engine, split, async (name, _, answer) => {
-    if (name === 'pipeline_spawn' && answer && ++sent === 1) {
-      await engine.sql.query('select pipeline.cancel($1)', [run]);
+    if (name === 'millrace_spawn' && answer && ++sent === 1) {
+      await engine.sql.query('select millrace.cancel($1)', [run]);
     }
   });
   expect(end).toBe('empty');
-  expect(calls.filter(({ name }) => name === 'pipeline_spawn')).toHaveLength(2);
+  expect(calls.filter(({ name }) => name === 'millrace_spawn')).toHaveLength(2);
   expect(log.lines.filter((line) => !line.startsWith('drained'))).toEqual([]);
   expect(await runStatus(engine, run)).toBe('cancelled');
 });
@@ -190,9 +190,9 @@ test('items without an insert function are rows that exist; one that somebody ho
   await user.query('begin');
   await user.query('select from public.leaves where id = 2 for update');
   const { calls } = await invoke(engine, splitInto([1, 2, 3], pipeline), async (name, _, answer) => {
-    if (name === 'pipeline_spawn' && answer) await user.query('commit');
+    if (name === 'millrace_spawn' && answer) await user.query('commit');
   });
-  const sent = calls.filter(({ name }) => name === 'pipeline_spawn').map(({ args }) => args.p_items);
+  const sent = calls.filter(({ name }) => name === 'millrace_spawn').map(({ args }) => args.p_items);
   expect(sent).toEqual([[{ key: 1 }, { key: 2 }, { key: 3 }], [{ key: 2 }]]);
   await invoke(engine, read);
   expect(await outputOf(engine, 'split')).toMatchObject({ total: 3, completed: 3 });
@@ -202,7 +202,7 @@ test('a row that does not exist fails the map for good, with the row’s name an
   const pipeline = tomeOf({ child: { pipeline: 'leaves' } });
   const run = await startTome(engine, pipeline);
   await invoke(engine, splitInto([77], pipeline));
-  expect(await engine.value('select error from pipeline.attempts')).toMatchObject({
+  expect(await engine.value('select error from millrace.attempts')).toMatchObject({
     code: 'children_refused',
     message: expect.stringMatching(/no row 77 .*Insert the rows first/),
   });
@@ -222,9 +222,9 @@ test('a parent that a user holds while its last child ends is folded as soon as 
   await user.query('begin');
   await user.query('select from public.tomes for update');
   const { calls, log } = await invoke(engine, read, async (name, _, answer) => {
-    if (name === 'pipeline_fold' && (answer as { busy: number[] } | undefined)?.busy.length) await user.query('commit');
+    if (name === 'millrace_fold' && (answer as { busy: number[] } | undefined)?.busy.length) await user.query('commit');
   });
-  expect(calls.filter(({ name }) => name === 'pipeline_fold').length).toBeGreaterThan(1);
+  expect(calls.filter(({ name }) => name === 'millrace_fold').length).toBeGreaterThan(1);
   expect(log.lines.filter((line) => !line.startsWith('drained'))).toEqual([]);
   expect(await outputOf(engine, 'split')).toMatchObject({ completed: 7 });
 });

@@ -169,7 +169,7 @@ describe('spawning', () => {
     const calls: Record<string, unknown>[] = [];
     const rung: unknown[] = [];
     const rpc = async (name: string, args: Record<string, unknown>): Promise<RpcAnswer> => {
-      expect(name).toBe('pipeline_spawn');
+      expect(name).toBe('millrace_spawn');
       calls.push(args);
       const next = answers.shift() ?? expect.fail('called too often');
       return 'error' in next ? (next as RpcAnswer) : { data: next, error: null, status: 200 };
@@ -220,7 +220,7 @@ describe('spawning', () => {
     const { children } = answered([{ data: null, error: { message, code, hint }, status: 400 }]);
     expect(await failureOf(children.spawn(numbered(1), false))).toEqual({
       code: 'children_refused',
-      message: `pipeline_spawn: 400 ${message} — ${hint}`,
+      message: `millrace_spawn: 400 ${message} — ${hint}`,
       permanent: true,
     });
   });

@@ -17,7 +17,7 @@ test('a ring carries the ring secret, and the secret key only where there is non
   const withSecret = makeRinger(server.url, 'ring');
   withSecret.ringer.ring([next]);
   await withSecret.ringer.settled();
-  expect(server.received[0]?.headers['x-pipeline-ring-secret']).toBe('ring');
+  expect(server.received[0]?.headers['x-millrace-ring-secret']).toBe('ring');
   expect(JSON.stringify(server.received[0])).not.toContain('sb_secret_x');
   const without = makeRinger(server.url);
   without.ringer.ring([next]);

@@ -49,8 +49,8 @@ describe('a doorbell', () => {
   });
 
   test('rung with the ring secret is answered, and that secret opens nothing else', async () => {
-    const { drains, call } = makeFunction({ ...platform, PIPELINE_RING_SECRET: 'ring' });
-    const headers = { 'x-pipeline-ring-secret': 'ring' };
+    const { drains, call } = makeFunction({ ...platform, MILLRACE_RING_SECRET: 'ring' });
+    const headers = { 'x-millrace-ring-secret': 'ring' };
     expect((await call({ headers })).status).toBe(202);
     expect((await call({ method: 'GET', headers }, '?health')).status).toBe(401);
     expect((await call({ headers }, '?health')).status).toBe(401);
@@ -61,14 +61,14 @@ describe('a doorbell', () => {
     expect(await Promise.all(drains)).toHaveLength(2);
   });
 
-  test.each([{}, { PIPELINE_RING_SECRET: '' }, { PIPELINE_RING_SECRET: 'ring' }])(
+  test.each([{}, { MILLRACE_RING_SECRET: '' }, { MILLRACE_RING_SECRET: 'ring' }])(
     'rung with a wrong ring secret is refused with the remedy: %j',
     async (env) => {
       const { drains, call } = makeFunction({ ...platform, ...env });
       for (const shown of ['', 'rin', 'ringring', 'sb_secret_a', 'undefined']) {
-        const answer = await call({ headers: { 'x-pipeline-ring-secret': shown } });
+        const answer = await call({ headers: { 'x-millrace-ring-secret': shown } });
         expect(answer.status).toBe(401);
-        expect((await answer.json()).error.message).toContain('set the function secret PIPELINE_RING_SECRET');
+        expect((await answer.json()).error.message).toContain('set the function secret MILLRACE_RING_SECRET');
       }
       expect(drains).toHaveLength(0);
     },
@@ -136,7 +136,7 @@ describe('a doorbell', () => {
     await call();
     await call();
     await Promise.all(drains);
-    const claims = fake.callsOf('pipeline_claim').filter((args) => args.p_seq === 1);
+    const claims = fake.callsOf('millrace_claim').filter((args) => args.p_seq === 1);
     expect(new Set(claims.map((args) => args.p_worker)).size).toBe(2);
     expect(new Set(claims.map((args) => args.p_host)).size).toBe(1);
   });

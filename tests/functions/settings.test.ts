@@ -119,7 +119,7 @@ describe('the platform’s keys', () => {
 
   test('the ring secret is read beside them, and an empty one is none', () => {
     const ringSecretOf = (value: string) =>
-      readPlatform({ SUPABASE_URL: 'http://api', SUPABASE_SECRET_KEY: 'k', PIPELINE_RING_SECRET: value }).ringSecret;
+      readPlatform({ SUPABASE_URL: 'http://api', SUPABASE_SECRET_KEY: 'k', MILLRACE_RING_SECRET: value }).ringSecret;
     expect(ringSecretOf(' ring ')).toBe('ring');
     expect(ringSecretOf(' ')).toBeUndefined();
   });

@@ -94,7 +94,7 @@ async function startTalk(engine: Engine, open: boolean) {
   await engine.sql.query('create table public.talks (id bigint primary key)');
   await engine.define(talks.toJson());
   const run = await engine.value<string>(`
-    with talk as (insert into public.talks values (41) returning id) select pipeline.start('talks', id::text) from talk`);
+    with talk as (insert into public.talks values (41) returning id) select millrace.start('talks', id::text) from talk`);
 
   /** Sends the first callback again, as the service would. */
   const deliver = async (changes: Partial<Callback> = {}) => {
@@ -108,7 +108,7 @@ async function startTalk(engine: Engine, open: boolean) {
 }
 
 const attempts = (engine: Engine) =>
-  engine.rows('select a.state::text, a.service, a.job_id, a.usage, a.output from pipeline.attempts a order by a.id');
+  engine.rows('select a.state::text, a.service, a.job_id, a.usage, a.output from millrace.attempts a order by a.id');
 const heard = { entity: '41', text: 'The ferry leaves at seven.' };
 const usage = expect.objectContaining({ model: 'embedded-transcript', audio_seconds: 2, cost_usd: 0.02 });
 
@@ -124,7 +124,7 @@ test('a transcription that is called back completes the attempt, with what it co
   expect(await deliver()).toEqual({ status: 200, answer: { verdict: 'accepted', reason: null } });
   const completed = [{ state: 'completed', service: 'transcription', job_id: jobId, usage, output: heard }];
   expect(await attempts(engine)).toEqual(completed);
-  expect(await engine.value('select status::text from pipeline.runs where id = $1', [run])).toBe('completed');
+  expect(await engine.value('select status::text from millrace.runs where id = $1', [run])).toBe('completed');
   expect(await deliver()).toEqual({ status: 200, answer: { verdict: 'duplicate', reason: null } });
   expect(await attempts(engine)).toEqual(completed);
 });
@@ -134,7 +134,7 @@ test('a callback that overtakes the answer to its submission completes the attem
 }) => {
   const { stage, received } = await startTalk(engine, true);
   const untilCalledBack: Interruption = async (name, _, answer) => {
-    if (name === 'pipeline_complete' && answer === undefined) await until(() => received.length > 0);
+    if (name === 'millrace_complete' && answer === undefined) await until(() => received.length > 0);
   };
   const { end, calls } = await invoke(engine, stage, untilCalledBack);
   expect(end).toBe('empty');
@@ -147,7 +147,7 @@ test('a callback after the run was cancelled changes nothing and learns why', as
   const { stage, run, received, deliver } = await startTalk(engine, false);
   await invoke(engine, stage);
   await until(() => received.length > 0);
-  await engine.value('select pipeline.cancel($1)', [run]);
+  await engine.value('select millrace.cancel($1)', [run]);
   const reason = 'the attempt was cancelled';
   expect(await deliver()).toEqual({ status: 200, answer: { verdict: 'stale', reason } });
   expect(await attempts(engine)).toMatchObject([{ state: 'cancelled', output: null }]);
@@ -160,7 +160,7 @@ test('a callback after the deadline completes the retry, whose own transcription
   await invoke(engine, stage);
   await until(() => received.length > 0);
   await engine.advance('11 minutes');
-  await engine.value('select pipeline.sweep()');
+  await engine.value('select millrace.sweep()');
   await invoke(engine, stage);
   await until(() => received.length > 1);
   expect(await deliver()).toMatchObject({ status: 200, answer: { verdict: 'accepted' } });

@@ -129,7 +129,7 @@ describe('the stages of a longer book', () => {
     ]);
     expect(when(contents, 'outline')).toMatchObject({ state: 'completed' });
     const [turns] = await books.rows(
-      `select count(*) filter (where t.kind = 'tool')::int as calls from pipeline.turns t join pipeline.runs r on r.id = t.run_id where r.entity_id = $1`,
+      `select count(*) filter (where t.kind = 'tool')::int as calls from millrace.turns t join millrace.runs r on r.id = t.run_id where r.entity_id = $1`,
       [long],
     );
     expect(turns?.calls).toBeGreaterThan(0);
@@ -148,17 +148,17 @@ describe('the stages of a longer book', () => {
 describe('a book whose outline is uncertain', () => {
   test('waits for a person of its own account, and goes on as that person says', async () => {
     expect(await books.settled(unsure)).toBe('waiting for a person');
-    const mine = await alice.rows.from('pipeline_decisions').select('attempt_id, stage').eq('entity_id', unsure);
+    const mine = await alice.rows.from('millrace_decisions').select('attempt_id, stage').eq('entity_id', unsure);
     expect(mine.data).toHaveLength(1);
     const attempt = mine.data?.[0]?.attempt_id;
-    const asked = await bob.rows.from('pipeline_decisions').select('attempt_id');
+    const asked = await bob.rows.from('millrace_decisions').select('attempt_id');
     expect(asked.data).toEqual([]);
-    const strange = await bob.rows.rpc('pipeline_decide', { p_attempt: attempt, p_decision: { keep: 'all' } });
+    const strange = await bob.rows.rpc('millrace_decide', { p_attempt: attempt, p_decision: { keep: 'all' } });
     expect(strange.error?.code).toBe('MR003');
-    const wrong = await alice.rows.rpc('pipeline_decide', { p_attempt: attempt, p_decision: { keep: 'most' } });
+    const wrong = await alice.rows.rpc('millrace_decide', { p_attempt: attempt, p_decision: { keep: 'most' } });
     expect(wrong.error?.message).toContain('decision.keep');
     const decision = { keep: 'headings', note: 'they are right' };
-    const decided = await alice.rows.rpc('pipeline_decide', { p_attempt: attempt, p_decision: decision });
+    const decided = await alice.rows.rpc('millrace_decide', { p_attempt: attempt, p_decision: decision });
     expect(decided.error).toBeNull();
     expect(await books.settled(unsure)).toBe('completed');
     expect(await documentOf(unsure)).toMatchObject({ outline_reviewed: true });

@@ -42,7 +42,7 @@ async function services(id: string | undefined): Promise<(string | null)[]> {
 
 /** From now on no job is polled. */
 async function stopPolls(): Promise<void> {
-  await leads.rows('update pipeline.stages set poll_every = null');
+  await leads.rows('update millrace.stages set poll_every = null');
 }
 
 describe('a model that answers in the call', () => {
@@ -88,7 +88,7 @@ describe('a model that answers in the call', () => {
       const later = (after[`${stage}_completed_at`] as Date) > (before[`${stage}_completed_at`] as Date);
       expect(later, stage).toBe(again.includes(stage));
     }
-    expect(await leads.rows('select status from pipeline.runs where entity_id = $1 order by id', [id])).toEqual([
+    expect(await leads.rows('select status from millrace.runs where entity_id = $1 order by id', [id])).toEqual([
       { status: 'completed' },
       { status: 'completed' },
     ]);
@@ -114,7 +114,7 @@ describe('a model that works in the background', () => {
 
   test('where no callback arrives, the poller finishes every stage of every sample site', async () => {
     leads = await LeadsStack.start({ env, functionsDir: withoutCallbacks.path });
-    await leads.rows(`update pipeline.stages set poll_every = '1 second'; select pipeline.schedule_polls()`);
+    await leads.rows(`update millrace.stages set poll_every = '1 second'; select millrace.schedule_polls()`);
     const [id] = await runSampleSites();
     expect(await services(id)).toEqual(['scraper', 'llm', 'llm', 'llm', 'llm']);
     expect((await leads.timeline(id)).slice(1).every(({ usage }) => Number(usage?.cost_usd) > 0)).toBe(true);

@@ -65,7 +65,7 @@ test('what cannot succeed fails at once, with the reason and the remedy on the r
   }
   expect(
     await leads.value(
-      'select count(*)::int from pipeline.dead_letters where run_id in (select r.id from pipeline.runs r where r.entity_id = any ($1))',
+      'select count(*)::int from millrace.dead_letters where run_id in (select r.id from millrace.runs r where r.entity_id = any ($1))',
       [ids],
     ),
   ).toBe(hopeless.length);
@@ -89,8 +89,8 @@ test('too many requests: the stage waits as long as the site asked for, shows it
     scrape_error: expect.stringMatching(/status 429/),
   });
   const pause = await leads.value<number>(
-    `select extract(epoch from max(a.queue_at) - max(a.created_at))::float8 from pipeline.attempts a
-     join pipeline.runs r on r.id = a.run_id where r.entity_id = $1 and a.state = 'queued'`,
+    `select extract(epoch from max(a.queue_at) - max(a.created_at))::float8 from millrace.attempts a
+     join millrace.runs r on r.id = a.run_id where r.entity_id = $1 and a.state = 'queued'`,
     [id],
   );
   expect(pause).toBeGreaterThanOrEqual(119.9);
@@ -123,7 +123,7 @@ test('what stays wrong is given up after four attempts, and replayed when somebo
   expect(await leads.attempts(id)).toEqual([1, 2, 3, 4].map((number) => `scrape ${number} failed server_error`));
   expect(await leads.lead(id)).toMatchObject({ scrape_status: 'failed', scrape_retry_count: 3 });
   isDown = false;
-  await leads.rows('select pipeline.retry($1)', [(await leads.run(id)).id]);
+  await leads.rows('select millrace.retry($1)', [(await leads.run(id)).id]);
   await leads.finished([id]);
   await leads.expectCompleted([id]);
 });

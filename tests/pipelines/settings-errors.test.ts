@@ -15,15 +15,15 @@ afterEach(async () => {
   }
 });
 
-const amiss = () => leads.rows('select what, detail from pipeline.doctor() where not ok');
+const amiss = () => leads.rows('select what, detail from millrace.doctor() where not ok');
 
 describe('in the database', () => {
   test('a missing secret holds up no write: it is told in the log and by doctor, and once set all goes on', async () => {
     leads = await LeadsStack.start();
-    await leads.rows(`delete from vault.secrets where name = 'pipeline_ring_secret'`);
+    await leads.rows(`delete from vault.secrets where name = 'millrace_ring_secret'`);
     const ids = await leads.queued(leads.site.add(['Hats of felt']));
     expect(await leads.statuses(ids[0])).toEqual(['queued', 'pending', 'pending', 'pending', 'pending']);
-    expect(await leads.rows('select level, code, message from pipeline.log')).toEqual([
+    expect(await leads.rows('select level, code, message from millrace.log')).toEqual([
       { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/ring_secret is not set/) },
     ]);
     expect(await amiss()).toContainEqual({
@@ -31,7 +31,7 @@ describe('in the database', () => {
       detail: expect.stringMatching(/vault\.create_secret/),
     });
     // The secret key rings where there is no ring secret.
-    await leads.rows(`select vault.create_secret($1, 'pipeline_secret_key')`, [leads.stack.secretKey]);
+    await leads.rows(`select vault.create_secret($1, 'millrace_secret_key')`, [leads.stack.secretKey]);
     await leads.advance('10 seconds');
     await leads.sweep();
     await leads.finished(ids);
@@ -41,7 +41,7 @@ describe('in the database', () => {
   test('a wrong ring secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
     leads = await LeadsStack.start();
     const change = (key: string) =>
-      leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'pipeline_ring_secret'`, [
+      leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_ring_secret'`, [
         key,
       ]);
     await change('ring secret of another project');
@@ -50,7 +50,7 @@ describe('in the database', () => {
       'the ring is answered',
       async () => (await leads.rows('select from net._http_response where status_code = 401')).length > 0,
     );
-    const detail = expect.stringMatching(/^401: .*PIPELINE_RING_SECRET/);
+    const detail = expect.stringMatching(/^401: .*MILLRACE_RING_SECRET/);
     expect(await amiss()).toContainEqual({ what: 'the functions answered the last rings', detail });
     expect((await leads.statuses(ids[0]))[0]).toBe('queued');
     await change(leads.stack.ringSecret);

@@ -119,10 +119,10 @@ test('a status other than queued and pending is refused with the remedy', async 
 
 test('users and strangers can call nothing of the engine', async () => {
   const calls: [string, object][] = [
-    ['pipeline_ring', { p_stages: [] }],
-    ['pipeline_resume', { p_items: [] }],
-    ['pipeline_poll', { p_limit: 1 }],
-    ['pipeline_leave', { p_worker: alice.account }],
+    ['millrace_ring', { p_stages: [] }],
+    ['millrace_resume', { p_items: [] }],
+    ['millrace_poll', { p_limit: 1 }],
+    ['millrace_leave', { p_worker: alice.account }],
   ];
   for (const [name, args] of calls) {
     expect((await alice.ask('POST', `rpc/${name}`, args)).error.code, name).toBe('42501');

@@ -81,7 +81,7 @@ export class Campaign {
   /** A run of a pipeline that users start, live or over, if there is any. */
   async run(step: Step, where: string): Promise<{ id: string; pipeline: string; entity: string } | undefined> {
     const runs = await this.chaos.asAdmin<{ id: string; pipeline: string; entity: string }>(
-      `select r.id, p.name as pipeline, r.entity_id as entity from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+      `select r.id, p.name as pipeline, r.entity_id as entity from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
        where p.name in ('leads', 'documents', 'books', 'document_monolith') and ${where} order by r.id`,
     );
     return new Choices(step).oneOf(runs);

@@ -14,19 +14,19 @@ const lookMs = 60;
 const stillMs = { first: 1_000, mostOfFunctions: 16_000, mostOfServices: 4_000 };
 
 /** Runs and what hangs on them that are not over. */
-const open = `(select count(*) from pipeline.runs where status = 'running')
-  + (select count(*) from pipeline.fan_outs where state in ('open', 'abandoned')) + (select count(*) from pipeline.tallies)`;
+const open = `(select count(*) from millrace.runs where status = 'running')
+  + (select count(*) from millrace.fan_outs where state in ('open', 'abandoned')) + (select count(*) from millrace.tallies)`;
 
 /** Where all stands, as one text: while it changes, somebody is at work. */
 const state = `select md5(coalesce(string_agg(a.id || a.state::text || a.poll_at::text || coalesce(a.job_id, ''), ' ' order by a.id), '')
-  || (select count(*) from pipeline.turns)::text || (select count(*) from pipeline.tallies)::text || (select count(*) from pipeline.fan_outs where state in ('open', 'abandoned'))::text)
-  from pipeline.attempts a where a.state in ('queued', 'started', 'waiting')`;
+  || (select count(*) from millrace.turns)::text || (select count(*) from millrace.tallies)::text || (select count(*) from millrace.fan_outs where state in ('open', 'abandoned'))::text)
+  from millrace.attempts a where a.state in ('queued', 'started', 'waiting')`;
 
 /** Moves the clock on to the next retry, where that is all that anybody waits for. Answers whether it did. */
 const skipBackoff = `
-  with live as (select a.state, a.queue_at from pipeline.attempts a where a.state in ('queued', 'started', 'waiting') and coalesce(a.service, '') <> 'children')
-  update pipeline.test_clock set ahead = ahead + (select min(l.queue_at) - pipeline.now() from live l)
-  where exists (select from live l) and not exists (select from live l where l.state <> 'queued' or l.queue_at <= pipeline.now())
+  with live as (select a.state, a.queue_at from millrace.attempts a where a.state in ('queued', 'started', 'waiting') and coalesce(a.service, '') <> 'children')
+  update pipeline.test_clock set ahead = ahead + (select min(l.queue_at) - millrace.now() from live l)
+  where exists (select from live l) and not exists (select from live l where l.state <> 'queued' or l.queue_at <= millrace.now())
   returning ahead`;
 
 /** Brings every run to its end, moving the clock on where nothing else would happen. Throws when some never end. */
@@ -41,7 +41,7 @@ async function finishAll({ chaos }: Campaign): Promise<void> {
     const now = await chaos.value<string>(state);
     if (now !== last) [last, since] = [now, Date.now()];
     const isWorking = await chaos.value<boolean>(
-      `select exists (select from pipeline.attempts where state = 'started')`,
+      `select exists (select from millrace.attempts where state = 'started')`,
     );
     if (Date.now() - since > Math.min(patience, isWorking ? stillMs.mostOfFunctions : stillMs.mostOfServices)) {
       // Past a lease first, or a poll; then, where nobody holds anything, past the deadline of a job that is lost for good.
@@ -57,28 +57,28 @@ async function finishAll({ chaos }: Campaign): Promise<void> {
 
 async function look(chaos: ChaosStack): Promise<void> {
   await chaos.sweep();
-  await chaos.rows('select pipeline.ring_polls()');
+  await chaos.rows('select millrace.ring_polls()');
 }
 
 async function decideAll(chaos: ChaosStack): Promise<void> {
   await chaos.rows(
-    `select public.pipeline_decide(d.attempt_id, '{"keep": "all"}') from public.pipeline_decisions d
-     join pipeline.attempts a on a.id = d.attempt_id and a.state = 'waiting' where d.closed_at is null`,
+    `select public.millrace_decide(d.attempt_id, '{"keep": "all"}') from public.millrace_decisions d
+     join millrace.attempts a on a.id = d.attempt_id and a.state = 'waiting' where d.closed_at is null`,
   );
 }
 
 async function whatIsOpen(chaos: ChaosStack): Promise<string> {
   const lines = [
     ...(await chaos.rows(
-      `select p.name, r.entity_id, s.name as stage, a.id, a.state, a.number, a.queue_at - pipeline.now() as due_in, a.deadline_at - pipeline.now() as deadline_in, a.service, a.job_id, a.token
-       from pipeline.attempts a join pipeline.runs r on r.id = a.run_id join pipeline.pipelines p on p.id = r.pipeline_id
-       join pipeline.stages s on s.id = a.stage_id where a.state in ('queued', 'started', 'waiting') order by a.id limit 30`,
+      `select p.name, r.entity_id, s.name as stage, a.id, a.state, a.number, a.queue_at - millrace.now() as due_in, a.deadline_at - millrace.now() as deadline_in, a.service, a.job_id, a.token
+       from millrace.attempts a join millrace.runs r on r.id = a.run_id join millrace.pipelines p on p.id = r.pipeline_id
+       join millrace.stages s on s.id = a.stage_id where a.state in ('queued', 'started', 'waiting') order by a.id limit 30`,
     )),
     ...(await chaos.rows(
-      `select 'fan-out' as what, f.* from pipeline.fan_outs f where state in ('open', 'abandoned')`,
+      `select 'fan-out' as what, f.* from millrace.fan_outs f where state in ('open', 'abandoned')`,
     )),
-    ...(await chaos.rows('select * from pipeline.check_invariants()')),
-    ...(await chaos.rows('select at, level, code, message from pipeline.log order by id desc limit 15')),
+    ...(await chaos.rows('select * from millrace.check_invariants()')),
+    ...(await chaos.rows('select at, level, code, message from millrace.log order by id desc limit 15')),
   ];
   return lines.map((line) => JSON.stringify(line)).join('\n');
 }
@@ -86,12 +86,12 @@ async function whatIsOpen(chaos: ChaosStack): Promise<string> {
 /** The newest runs of rows that users start, which ended neither well nor by somebody's word. */
 const unfinished = (pipelines: readonly string[]) => `
   select distinct on (r.entity_id) r.id, r.status::text as status, p.name as pipeline, r.entity_id as entity,
-    (select min(s.name || ' ' || (a.error ->> 'code')) from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+    (select min(s.name || ' ' || (a.error ->> 'code')) from millrace.attempts a join millrace.stages s on s.id = a.stage_id
      where a.run_id = r.id and a.state = 'failed' and not a.superseded and not exists (
-       select from pipeline.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)) as cause,
-    (select string_agg(s.name || ' ' || (a.error ->> 'code') || ': ' || left(a.error ->> 'message', 200), '; ') from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+       select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)) as cause,
+    (select string_agg(s.name || ' ' || (a.error ->> 'code') || ': ' || left(a.error ->> 'message', 200), '; ') from millrace.attempts a join millrace.stages s on s.id = a.stage_id
      where a.run_id = r.id and a.state = 'failed' and not a.superseded) as why
-  from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+  from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
   where p.name in (${pipelines.map((name) => `'${name}'`).join(', ')})
   order by r.entity_id, r.id desc`;
 
@@ -113,14 +113,14 @@ async function completeAll(campaign: Campaign): Promise<void> {
   const replayed = await failed();
   for (const { id, cause } of replayed) {
     campaign.count(`retried at the end (${cause})`);
-    await chaos.rows('select pipeline.retry($1)', [id]);
+    await chaos.rows('select millrace.retry($1)', [id]);
   }
   if (replayed.length > 0) await finishAll(campaign);
   const again = await failed();
   for (const { pipeline, entity, cause } of again) {
     campaign.count(`started anew at the end (${cause})`);
     const name = pipeline === 'document_monolith' ? 'documents' : pipeline;
-    await chaos.rows('select pipeline.start($1, $2, p_restart => true)', [name, entity]);
+    await chaos.rows('select millrace.start($1, $2, p_restart => true)', [name, entity]);
   }
   if (again.length > 0) await finishAll(campaign);
   campaign.troubles.push(
@@ -133,25 +133,25 @@ async function completeAll(campaign: Campaign): Promise<void> {
 
 /** Statements that find nothing where all is well, by what they would have found. */
 const wrongs: Record<string, string> = {
-  'a broken invariant': 'select * from pipeline.check_invariants()',
-  'a result recorded twice': `select a.run_id, a.stage_id, count(*) from pipeline.attempts a
+  'a broken invariant': 'select * from millrace.check_invariants()',
+  'a result recorded twice': `select a.run_id, a.stage_id, count(*) from millrace.attempts a
     where a.state = 'completed' and not a.superseded group by 1, 2 having count(*) > 1`,
-  'a stage of a completed run without its result': `select r.id, s.name from pipeline.runs r
-    join pipeline.version_stages vs on vs.version_id = r.version_id join pipeline.stages s on s.id = vs.stage_id
-    where r.status = 'completed' and (select count(*) from pipeline.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded) <> 1`,
-  'a live attempt': `select id, state from pipeline.attempts where state in ('queued', 'started', 'waiting')`,
-  'an open question': 'select * from public.pipeline_decisions where closed_at is null',
-  'an open alert': 'select message from pipeline.alerts where resolved_at is null',
-  'a fan-out left over': `select * from pipeline.fan_outs where state in ('open', 'abandoned')`,
-  'a tally left over': 'select * from pipeline.tallies',
-  'something in flight': 'select * from pipeline.in_flight',
-  'a claim left over': 'select * from pipeline.claims',
-  'a worker left over': 'select * from pipeline.workers where left_at is null',
-  'a ring left over': 'select * from pipeline.rings',
+  'a stage of a completed run without its result': `select r.id, s.name from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id join millrace.stages s on s.id = vs.stage_id
+    where r.status = 'completed' and (select count(*) from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded) <> 1`,
+  'a live attempt': `select id, state from millrace.attempts where state in ('queued', 'started', 'waiting')`,
+  'an open question': 'select * from public.millrace_decisions where closed_at is null',
+  'an open alert': 'select message from millrace.alerts where resolved_at is null',
+  'a fan-out left over': `select * from millrace.fan_outs where state in ('open', 'abandoned')`,
+  'a tally left over': 'select * from millrace.tallies',
+  'something in flight': 'select * from millrace.in_flight',
+  'a claim left over': 'select * from millrace.claims',
+  'a worker left over': 'select * from millrace.workers where left_at is null',
+  'a ring left over': 'select * from millrace.rings',
   'a document without its chunks': `select d.id, d.chunking_result -> 'chunks' as said, count(c.id) from public.document d
     left join public.chunk c on c.document_id = d.id where d.chunking_status = 'completed' group by d.id having count(c.id) <> (d.chunking_result ->> 'chunks')::int`,
   'a completed document with a chunk that has no facts': `select d.id, c.id from public.document d join public.chunk c on c.document_id = d.id
-    where d.kg_ingest_status = 'completed' and not exists (select from pipeline.runs r where r.entity_id = c.id::text and r.status = 'completed')`,
+    where d.kg_ingest_status = 'completed' and not exists (select from millrace.runs r where r.entity_id = c.id::text and r.status = 'completed')`,
   'a completed book without its document': `select b.id, b.assemble_result ->> 'path' from public.books b where b.assemble_status = 'completed'
     and not exists (select from storage.objects o where o.bucket_id = 'books' and o.name = b.assemble_result ->> 'path')`,
   'a page of a completed book whose run goes on': `select g.id from public.pages g join public.books b on b.id = g.book_id
@@ -187,7 +187,7 @@ async function findLost(campaign: Campaign): Promise<void> {
   for (const { table } of Object.values(roots)) {
     const ids = [...campaign.promised].filter((row) => row.startsWith(`${table} `)).map((row) => row.split(' ')[1]);
     const lost = await campaign.chaos.rows(
-      `select e.id from public.${table} e where e.id = any ($1) and not exists (select from pipeline.runs r where r.entity_id = e.id::text)`,
+      `select e.id from public.${table} e where e.id = any ($1) and not exists (select from millrace.runs r where r.entity_id = e.id::text)`,
       [ids],
     );
     campaign.troubles.push(...lost.map((row) => `a lost row: ${table} ${row.id}`));
@@ -205,12 +205,12 @@ function findBoughtTwice({ chaos, troubles }: Campaign): void {
 
 async function countAll(campaign: Campaign): Promise<void> {
   const [counted] = await campaign.chaos.asAdmin<Record<string, number>>(
-    `select (select count(*) from pipeline.runs)::int as runs, (select count(*) from pipeline.attempts)::int as attempts,
-       (select count(*) from pipeline.attempts where state = 'completed')::int as completed`,
+    `select (select count(*) from millrace.runs)::int as runs, (select count(*) from millrace.attempts)::int as attempts,
+       (select count(*) from millrace.attempts where state = 'completed')::int as completed`,
   );
   for (const [what, number] of Object.entries(counted ?? {})) campaign.count(what, number);
   const failed = await campaign.chaos.asAdmin<{ code: string; number: number }>(
-    `select error ->> 'code' as code, count(*)::int as number from pipeline.attempts where state = 'failed' group by 1`,
+    `select error ->> 'code' as code, count(*)::int as number from millrace.attempts where state = 'failed' group by 1`,
   );
   for (const { code, number } of failed) campaign.count(`failed as ${code}`, number);
 }
@@ -239,7 +239,7 @@ export async function endCampaign(campaign: Campaign): Promise<void> {
 /** A function that was idle when the clock was moved on looks at its queue once more before it leaves. */
 async function settleDown(chaos: ChaosStack): Promise<void> {
   const patient = Date.now() + stillMs.mostOfFunctions;
-  while (Date.now() < patient && (await chaos.rows('select from pipeline.workers where left_at is null')).length > 0) {
+  while (Date.now() < patient && (await chaos.rows('select from millrace.workers where left_at is null')).length > 0) {
     await pause(lookMs);
   }
 }
@@ -251,7 +251,7 @@ async function settleDown(chaos: ChaosStack): Promise<void> {
 async function clear(campaign: Campaign): Promise<void> {
   const { chaos } = campaign;
   for (const { table } of Object.values(roots)) await chaos.rows(`delete from public.${table}`);
-  await chaos.rows(`select pipeline.set_cut_over('documents', 'default')`);
+  await chaos.rows(`select millrace.set_cut_over('documents', 'default')`);
   for (let n = 0; n < 2; n += 1) await chaos.sweep();
   const theirs = ['runs', 'attempts', 'fan_outs', 'fan_progress', 'tallies', 'turns', 'in_flight'];
   for (const table of [...theirs, 'run_metadata', 'dropped_metadata']) {

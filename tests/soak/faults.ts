@@ -33,8 +33,8 @@ export async function strike(campaign: Campaign, step: Step<FaultKind>): Promise
 /** The functions that hold work at this moment, or, where none does, all of them that run. */
 async function functionsAtWork({ chaos }: Campaign): Promise<string[]> {
   const rows = await chaos.asAdmin<{ name: string; busy: boolean }>(
-    `select s.function_name as name, bool_or(a.id is not null) as busy from pipeline.stages s
-     left join pipeline.attempts a on a.stage_id = s.id and a.state = 'started'
+    `select s.function_name as name, bool_or(a.id is not null) as busy from millrace.stages s
+     left join millrace.attempts a on a.stage_id = s.id and a.state = 'started'
      where s.function_name is not null group by 1 order by 1`,
   );
   const alive = rows.filter(({ name }) => chaos.stack.functions.pids(name).length > 0);
@@ -168,13 +168,13 @@ async function forgeCallback(campaign: Campaign, choices: Choices): Promise<unde
 /** A function with work in hand or before it hears its doorbell three times more. */
 async function ringTwice({ chaos }: Campaign, choices: Choices): Promise<undefined> {
   const stages = await chaos.asAdmin<{ function: string; pipeline: string; stage: string }>(
-    `select s.function_name as function, p.name as pipeline, s.name as stage from pipeline.stages s
-     join pipeline.pipelines p on p.id = s.pipeline_id
-     where exists (select from pipeline.attempts a where a.stage_id = s.id and a.state in ('queued', 'started')) and s.function_name is not null
+    `select s.function_name as function, p.name as pipeline, s.name as stage from millrace.stages s
+     join millrace.pipelines p on p.id = s.pipeline_id
+     where exists (select from millrace.attempts a where a.stage_id = s.id and a.state in ('queued', 'started')) and s.function_name is not null
      order by s.id`,
   );
   const rung = choices.oneOf(stages);
   if (!rung) return;
   const body = { pipeline: rung.pipeline, stage: rung.stage };
-  await chaos.rows('select pipeline.post($1, $2) from generate_series(1, 3)', [rung.function, JSON.stringify(body)]);
+  await chaos.rows('select millrace.post($1, $2) from generate_series(1, 3)', [rung.function, JSON.stringify(body)]);
 }

@@ -25,31 +25,31 @@ const plays: Record<OperationKind, Play> = {
   'queue a book': (campaign, choices) => queueOne(campaign, choices, 'books'),
   'start anew': startAnew,
   cancel: (campaign, _, step) =>
-    verb(campaign, step, `r.status = 'running'`, 'select pipeline.cancel($1)', 'cancelled'),
+    verb(campaign, step, `r.status = 'running'`, 'select millrace.cancel($1)', 'cancelled'),
   delete: deleteRow,
-  reset: (campaign, _, step) => verb(campaign, step, 'true', 'select pipeline.reset($1)'),
+  reset: (campaign, _, step) => verb(campaign, step, 'true', 'select millrace.reset($1)'),
   skip: skipStage,
-  retry: (campaign, _, step) => verb(campaign, step, `r.status <> 'running'`, 'select pipeline.retry($1)'),
+  retry: (campaign, _, step) => verb(campaign, step, `r.status <> 'running'`, 'select millrace.retry($1)'),
   replay: async ({ chaos }, choices) => {
     const pipeline = choices.oneOf([...Object.keys(roots), 'document_monolith', 'chunks', 'pages', 'toc']);
-    await chaos.rows(`select pipeline.replay($1, '{}', false)`, [pipeline]);
+    await chaos.rows(`select millrace.replay($1, '{}', false)`, [pipeline]);
   },
   decide,
   'turn the cut-over': async ({ chaos }, choices) => {
     const mode = choices.oneOf(['on', 'off', 'share', 'default']);
-    await chaos.rows(`select pipeline.set_cut_over('documents', $1, $2)`, [mode, mode === 'share' ? 0.5 : null]);
+    await chaos.rows(`select millrace.set_cut_over('documents', $1, $2)`, [mode, mode === 'share' ? 0.5 : null]);
   },
   pause: async ({ chaos }, choices) => {
     const pipeline = choices.oneOf(Object.keys(roots) as RootName[]) as RootName;
     const stage = choices.oneOf([null, ...roots[pipeline].stages]);
-    await chaos.rows('select pipeline.pause($1, $2)', [pipeline, stage]);
+    await chaos.rows('select millrace.pause($1, $2)', [pipeline, stage]);
   },
   'go on': ({ chaos }) => unpauseAll(chaos),
   'hold a row': holdRow,
   'time passes': async ({ chaos }, choices) => chaos.advance(`${choices.oneOf([2, 5, 15, 40, 90, 200])} seconds`),
   sweep: async ({ chaos }) => {
-    await chaos.rows(`select pipeline.sweep()`);
-    await chaos.rows('select pipeline.ring_polls()');
+    await chaos.rows(`select millrace.sweep()`);
+    await chaos.rows('select millrace.ring_polls()');
   },
 };
 
@@ -62,9 +62,9 @@ export async function playOperation(campaign: Campaign, step: Step<OperationKind
 /** Lets everything go on that was paused. */
 export async function unpauseAll(chaos: Campaign['chaos']): Promise<void> {
   const paused = await chaos.rows<{ pipeline: string; stage: string | null }>(
-    'select pipeline, stage from pipeline.paused',
+    'select pipeline, stage from millrace.paused',
   );
-  for (const { pipeline, stage } of paused) await chaos.rows('select pipeline.unpause($1, $2)', [pipeline, stage]);
+  for (const { pipeline, stage } of paused) await chaos.rows('select millrace.unpause($1, $2)', [pipeline, stage]);
 }
 
 async function insertLeads(campaign: Campaign, choices: Choices): Promise<void> {
@@ -154,7 +154,7 @@ async function queueOne(campaign: Campaign, choices: Choices, pipeline: RootName
 async function startAnew(campaign: Campaign, choices: Choices): Promise<void> {
   const found = await campaign.row(choices);
   if (!found) return;
-  await campaign.chaos.rows('select pipeline.start($1, $2, p_restart => true)', [found.pipeline, found.id]);
+  await campaign.chaos.rows('select millrace.start($1, $2, p_restart => true)', [found.pipeline, found.id]);
 }
 
 async function verb(campaign: Campaign, step: Step, where: string, statement: string, mark?: 'cancelled') {
@@ -170,7 +170,7 @@ async function skipStage(campaign: Campaign, choices: Choices, step: Step): Prom
   const stage = choices.oneOf(stages);
   if (!run || !stage) return;
   campaign.cancelled.add(run.entity);
-  await campaign.chaos.rows('select pipeline.skip($1, $2)', [run.id, stage]);
+  await campaign.chaos.rows('select millrace.skip($1, $2)', [run.id, stage]);
 }
 
 async function deleteRow(campaign: Campaign, choices: Choices): Promise<void> {
@@ -180,12 +180,12 @@ async function deleteRow(campaign: Campaign, choices: Choices): Promise<void> {
 
 async function decide(campaign: Campaign, choices: Choices): Promise<void> {
   const open = await campaign.chaos.asAdmin<{ attempt_id: string }>(
-    'select attempt_id from public.pipeline_decisions where closed_at is null order by attempt_id',
+    'select attempt_id from public.millrace_decisions where closed_at is null order by attempt_id',
   );
   const asked = choices.oneOf(open);
   const p_decision = { keep: choices.oneOf(['all', 'contents', 'headings']) };
   if (!asked) return;
-  orThrow(await campaign.tenant.rows.rpc('pipeline_decide', { p_attempt: asked.attempt_id, p_decision }));
+  orThrow(await campaign.tenant.rows.rpc('millrace_decide', { p_attempt: asked.attempt_id, p_decision }));
 }
 
 /** A transaction of a user's that holds a row for a while, and has nothing else to do with the engine. */

@@ -21,13 +21,13 @@ async function rightsIn(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ text: string }>(`
     with acls as (
       select c.oid::regclass::text as object, coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner)) as acl
-      from pg_class c where c.relkind in ('r', 'v', 'S') and c.relnamespace in ('public'::regnamespace, 'pipeline'::regnamespace)
+      from pg_class c where c.relkind in ('r', 'v', 'S') and c.relnamespace in ('public'::regnamespace, 'millrace'::regnamespace)
       union all
       select a.attrelid::regclass || '.' || a.attname, a.attacl from pg_attribute a join pg_class c on c.oid = a.attrelid
       where c.relnamespace = 'public'::regnamespace
       union all
       select p.oid::regprocedure::text, coalesce(p.proacl, acldefault('f', p.proowner))
-      from pg_proc p where p.pronamespace in ('public'::regnamespace, 'pipeline'::regnamespace, 'evidence'::regnamespace)
+      from pg_proc p where p.pronamespace in ('public'::regnamespace, 'millrace'::regnamespace, 'evidence'::regnamespace)
     )
     select format('%s: %s to %s', s.object, a.privilege_type, case a.grantee when 0 then 'public' else a.grantee::regrole::text end) as text
     from acls s, aclexplode(s.acl) a

@@ -102,8 +102,8 @@ describe('what the database knows of the project', () => {
     const headers = { apikey: stack.secretKey };
     const answer = await fetch(`${stack.apiUrl}/rest/v1/rpc/project_secrets`, { method: 'POST', headers });
     expect(await answer.json()).toEqual({
-      pipeline_project_url: stack.apiUrl,
-      pipeline_ring_secret: stack.ringSecret,
+      millrace_project_url: stack.apiUrl,
+      millrace_ring_secret: stack.ringSecret,
     });
   });
 });

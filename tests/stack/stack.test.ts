@@ -74,7 +74,7 @@ describe('startStack', () => {
     };
     const kept = async (env?: Record<string, string>) => {
       const stack = await startStack({ ...options, ...(env && { env }) });
-      const statement = `select decrypted_secret as value from vault.decrypted_secrets where name = 'pipeline_use_new_pipeline'`;
+      const statement = `select decrypted_secret as value from vault.decrypted_secrets where name = 'millrace_use_new_pipeline'`;
       const { rows } = await query(stack.superDbUrl, statement);
       await stack.stop();
       return rows;

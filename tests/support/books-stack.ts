@@ -45,7 +45,7 @@ export class BooksStack extends ProjectStack {
   async attempts(id: string, pipeline: 'books' | 'toc' | 'pages'): Promise<Attempt[]> {
     return this.rows<Attempt>(
       `select s.name as stage, g.number, a.state::text, a.created_at, a.started_at, a.finished_at, a.error ->> 'code' as error_code, a.error ->> 'message' as error_message
-       from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id join pipeline.attempts a on a.run_id = r.id join pipeline.stages s on s.id = a.stage_id
+       from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id join millrace.attempts a on a.run_id = r.id join millrace.stages s on s.id = a.stage_id
        left join public.pages g on g.id::text = r.entity_id
        where p.name = $2 and (r.entity_id = $1 or g.book_id::text = $1) order by a.id`,
       [id, pipeline],

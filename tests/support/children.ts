@@ -66,7 +66,7 @@ export async function defineFamily(engine: Engine, family: Family = {}): Promise
 export async function startAtlases(engine: Engine, count = 1): Promise<string[]> {
   const statement = `insert into public.atlases (label) select 'atlas ' || n from generate_series(1, $1) n returning id`;
   const ids = (await engine.rows<{ id: string }>(statement, [count])).map((row) => row.id);
-  for (const id of ids) await engine.sql.query(`select pipeline.start('atlas', $1)`, [id]);
+  for (const id of ids) await engine.sql.query(`select millrace.start('atlas', $1)`, [id]);
   return ids;
 }
 
@@ -91,7 +91,7 @@ export class Spawner {
   async spawn(items: unknown, last = false, token = this.item.token): Promise<SpawnAnswer> {
     const values = [this.worker.id, this.item.attempt, token, JSON.stringify(items), last];
     const { rows } = await this.worker.client.query(
-      'select public.pipeline_spawn($1, $2, $3, $4, $5) as answer',
+      'select public.millrace_spawn($1, $2, $3, $4, $5) as answer',
       values,
     );
     this.fanOut = rows[0].answer.fan_out ?? this.fanOut;
@@ -135,10 +135,10 @@ export async function fold(engine: Engine, fanOuts?: number[], client?: pg.Clien
   const session = client ?? (await engine.database.connect('service_role'));
   const ids =
     fanOuts ??
-    (await engine.rows<{ id: string }>('select distinct fan_out_id as id from pipeline.tallies')).map((row) =>
+    (await engine.rows<{ id: string }>('select distinct fan_out_id as id from millrace.tallies')).map((row) =>
       Number(row.id),
     );
-  const { rows } = await session.query('select public.pipeline_fold($1) as answer', [ids]);
+  const { rows } = await session.query('select public.millrace_fold($1) as answer', [ids]);
   if (!client) engine.database.giveBack(session);
   return rows[0].answer;
 }
@@ -160,14 +160,14 @@ export async function runSheets(engine: Engine, stage: string, keys?: (number | 
   );
   // Handing back costs an attempt the third time, which these tests do not mean.
   await worker.complete(rest.map((item) => ({ attempt: item.attempt, token: item.token, outcome: 'released' })));
-  await engine.sql.query('update pipeline.attempts set releases = 0 where releases > 0');
+  await engine.sql.query('update millrace.attempts set releases = 0 where releases > 0');
   await worker.leave(true);
   engine.database.giveBack(worker.client);
 }
 
 async function sheetNumbers(engine: Engine, runs: number[]): Promise<Map<number, string>> {
   const rows = await engine.rows<{ id: string; item_key: string }>(
-    'select id, item_key from pipeline.runs where id = any ($1)',
+    'select id, item_key from millrace.runs where id = any ($1)',
     [runs],
   );
   return new Map(rows.map((row) => [Number(row.id), row.item_key]));
@@ -194,7 +194,7 @@ export async function atlasStatuses(engine: Engine, atlas: string): Promise<Reco
 /** The newest run of an atlas. */
 export async function atlasRun(engine: Engine, atlas: string): Promise<{ id: string; status: string }> {
   const [run] = await engine.rows<{ id: string; status: string }>(
-    `select r.id, r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    `select r.id, r.status from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
      where p.name = 'atlas' and r.entity_id = $1 order by r.id desc limit 1`,
     [atlas],
   );
@@ -209,7 +209,7 @@ export async function sheetRun(
   key: number | string,
 ): Promise<{ id: string; status: string; entity_id: string }> {
   const [run] = await engine.rows<{ id: string; status: string; entity_id: string }>(
-    'select id, status, entity_id from pipeline.runs where fan_out_id = $1 and item_key = $2',
+    'select id, status, entity_id from millrace.runs where fan_out_id = $1 and item_key = $2',
     [fanOut, String(key)],
   );
   if (!run) throw new Error(`fan-out ${fanOut} has no child ${key}`);
@@ -219,7 +219,7 @@ export async function sheetRun(
 /** How many children of a fan-out are in which status. */
 export async function childStatuses(engine: Engine, fanOut: number): Promise<Record<string, number>> {
   const rows = await engine.rows<{ status: string; count: number }>(
-    'select status, count(*)::int from pipeline.runs where fan_out_id = $1 group by status order by status',
+    'select status, count(*)::int from millrace.runs where fan_out_id = $1 group by status order by status',
     [fanOut],
   );
   return Object.fromEntries(rows.map((row) => [row.status, row.count]));
@@ -234,8 +234,8 @@ export async function stageAttempts(
 ): Promise<string[]> {
   const rows = await engine.rows<{ text: string }>(
     `select number || ' ' || state || case when superseded then ' superseded' else '' end as text
-     from pipeline.timeline((
-       select max(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = $1 and r.entity_id = $2))
+     from millrace.timeline((
+       select max(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = $1 and r.entity_id = $2))
      where stage = $3`,
     [pipeline, entity, stage],
   );
@@ -244,5 +244,5 @@ export async function stageAttempts(
 
 /** Sweeps; resolves to what the sweep reports. */
 export async function sweep(engine: Engine): Promise<Row> {
-  return engine.value('select pipeline.sweep()');
+  return engine.value('select millrace.sweep()');
 }

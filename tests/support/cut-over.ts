@@ -3,7 +3,7 @@ import { chain, type Definition, type Engine, type Row } from './engine.ts';
 
 const external = { kind: 'external', completion: { callback: true } };
 
-/** The two pipelines as pipeline.define() takes them. */
+/** The two pipelines as millrace.define() takes them. */
 export interface CutOver {
   monolith: Definition;
   phases: Definition & { replaces: Row };
@@ -31,13 +31,13 @@ export async function turn(
   mode: string,
   more: { share?: number; groups?: string[] } = {},
 ): Promise<void> {
-  await engine.sql.query(`select pipeline.set_cut_over('phases', $1, $2, $3)`, [mode, more.share, more.groups]);
+  await engine.sql.query(`select millrace.set_cut_over('phases', $1, $2, $3)`, [mode, more.share, more.groups]);
 }
 
 /** The runs of an item in order, as `pipeline status`. */
 export async function runs(engine: Engine, id: string | undefined): Promise<string[]> {
   const rows = await engine.rows<{ text: string }>(
-    `select p.name || ' ' || r.status as text from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    `select p.name || ' ' || r.status as text from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
      where r.entity_id = $1 order by r.id`,
     [id],
   );

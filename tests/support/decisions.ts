@@ -25,20 +25,20 @@ export async function toReview(
     projection,
   });
   const ids = await engine.insert(count);
-  for (const id of ids) await engine.sql.query(`select pipeline.start('flow', $1)`, [id]);
+  for (const id of ids) await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
   await runStage(engine, 'draft');
   return ids;
 }
 
 /** The newest attempt that asked about an item. */
 export async function asked(engine: Engine, id: string | undefined): Promise<string> {
-  const statement = 'select max(attempt_id) from public.pipeline_decisions where entity_id = $1';
+  const statement = 'select max(attempt_id) from public.millrace_decisions where entity_id = $1';
   return engine.value<string>(statement, [id]);
 }
 
 /** Decides as the session's user; resolves to the verdict. */
 export async function decide(client: pg.Client, attempt: string, decision: unknown = accept): Promise<string> {
-  const { rows } = await client.query('select public.pipeline_decide($1, $2) as answer', [
+  const { rows } = await client.query('select public.millrace_decide($1, $2) as answer', [
     attempt,
     JSON.stringify(decision),
   ]);

@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export type Row = Record<string, unknown>;
 
-/** One stage as pipeline.define() takes it. */
+/** One stage as millrace.define() takes it. */
 export type StageDefinition = { name: string; needs?: string[] } & Row;
 
 export interface Definition {
@@ -68,7 +68,7 @@ export class Engine {
   }
 
   async now(): Promise<Date> {
-    return this.value<Date>('select pipeline.now()');
+    return this.value<Date>('select millrace.now()');
   }
 
   /** Why a statement is refused; fails the test when it is not. */
@@ -110,12 +110,12 @@ export class Engine {
   }
 
   async addColumns(stage: string, table = 'public.items'): Promise<void> {
-    await this.sql.query(await this.value<string>('select pipeline.stage_columns_ddl($1, $2)', [table, stage]));
+    await this.sql.query(await this.value<string>('select millrace.stage_columns_ddl($1, $2)', [table, stage]));
   }
 
-  /** Calls pipeline.define(); returns the version's number. */
+  /** Calls millrace.define(); returns the version's number. */
   async define(definition: unknown): Promise<number> {
-    return this.value('select pipeline.define($1)', [JSON.stringify(definition)]);
+    return this.value('select millrace.define($1)', [JSON.stringify(definition)]);
   }
 
   /** Inserts entities into public.items; returns their ids. */
@@ -157,7 +157,7 @@ export class Engine {
   /** The newest run of an entity. */
   async run(id: string | undefined): Promise<{ id: string; status: string; version_id: number }> {
     const [run] = await this.rows<{ id: string; status: string; version_id: number }>(
-      'select id, status, version_id from pipeline.runs where entity_id = $1 order by id desc limit 1',
+      'select id, status, version_id from millrace.runs where entity_id = $1 order by id desc limit 1',
       [id],
     );
     if (!run) throw new Error(`entity ${id} has no run`);
@@ -168,7 +168,7 @@ export class Engine {
   async attempts(id: string | undefined): Promise<string[]> {
     const rows = await this.rows<{ text: string }>(
       `select s.name || ' ' || a.number || ' ' || a.state || case when a.superseded then ' superseded' else '' end as text
-       from pipeline.attempts a join pipeline.runs r on r.id = a.run_id join pipeline.stages s on s.id = a.stage_id
+       from millrace.attempts a join millrace.runs r on r.id = a.run_id join millrace.stages s on s.id = a.stage_id
        where r.entity_id = $1 order by a.id`,
       [id],
     );
@@ -177,8 +177,8 @@ export class Engine {
 
   /** Sets the secrets that the doorbell needs. */
   async configureDoorbell(url = 'http://project.test', secret = 'ring_secret_test'): Promise<void> {
-    await this.sql.query(`select vault.create_secret($1, 'pipeline_project_url')`, [url]);
-    await this.sql.query(`select vault.create_secret($1, 'pipeline_ring_secret')`, [secret]);
+    await this.sql.query(`select vault.create_secret($1, 'millrace_project_url')`, [url]);
+    await this.sql.query(`select vault.create_secret($1, 'millrace_ring_secret')`, [secret]);
   }
 
   /** What pg_net has been asked to send so far. */
@@ -190,7 +190,7 @@ export class Engine {
 
   /** Fails the test when an invariant is violated. */
   async expectSound(): Promise<void> {
-    expect(await this.rows('select * from pipeline.check_invariants()')).toEqual([]);
+    expect(await this.rows('select * from millrace.check_invariants()')).toEqual([]);
   }
 }
 
@@ -201,7 +201,7 @@ export async function createEngine(): Promise<Engine> {
   await sql.query(`
     create table public.test_clock (at timestamptz not null);
     insert into public.test_clock values ('2026-11-02 09:00:00+00');
-    create or replace function pipeline.now() returns timestamptz
+    create or replace function millrace.now() returns timestamptz
     language sql volatile set search_path = '' as 'select c.at from public.test_clock c'`);
   return new Engine(database, sql);
 }

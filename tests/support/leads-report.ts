@@ -29,16 +29,16 @@ export async function diagnose(leads: {
   rows<T extends Row>(statement: string): Promise<T[]>;
 }): Promise<string> {
   const attempts = await leads.rows<Attempt & { entity_id: string }>(
-    `select r.entity_id, t.* from pipeline.runs r, pipeline.timeline(r.id) t
+    `select r.entity_id, t.* from millrace.runs r, millrace.timeline(r.id) t
      where r.status <> 'completed' order by r.id desc, t.attempt_id limit 60`,
   );
   const table = (title: string, rows: Row[]) => [`${title}:`, ...rows.map((row) => `  ${JSON.stringify(row)}`)];
   return [
     'attempts of runs that are not completed:',
     ...attempts.map((a) => `  ${a.entity_id.slice(0, 8)} ${describeAttempt(a)} ${a.error_message ?? ''}`),
-    ...table('pipeline.log', await leads.rows('select at, level, code, message from pipeline.log order by id')),
-    ...table('violated', await leads.rows('select * from pipeline.check_invariants()')),
-    ...table('health', await leads.rows('select * from pipeline.stage_health')),
+    ...table('millrace.log', await leads.rows('select at, level, code, message from millrace.log order by id')),
+    ...table('violated', await leads.rows('select * from millrace.check_invariants()')),
+    ...table('health', await leads.rows('select * from millrace.stage_health')),
     ...table('unsent', await leads.rows('select id, url from net.http_request_queue order by id')),
     ...table(
       'answers to rings',

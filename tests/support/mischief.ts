@@ -19,8 +19,8 @@ export function randomNumbers(seed: number): (bound: number) => number {
 
 /** What a poller reports of all jobs under way. */
 const noteJobs = `
-  select public.pipeline_note_jobs(jsonb_agg(to_jsonb(w) || jsonb_build_object('state', $1::text)))
-  from (select a.id as attempt, a.service, a.job_id from pipeline.attempts a where a.state = 'waiting') w
+  select public.millrace_note_jobs(jsonb_agg(to_jsonb(w) || jsonb_build_object('state', $1::text)))
+  from (select a.id as attempt, a.service, a.job_id from millrace.attempts a where a.state = 'waiting') w
   having count(*) > 0`;
 
 export class Mischief {
@@ -75,15 +75,15 @@ export class Mischief {
     if (roll < 68) return this.#replaceEntity(user);
     if (roll < 72) return this.#holdEntities(user);
     const calls: [string, unknown[]][] = [
-      [`select pipeline.start('bare', $1, p_restart => $2)`, [this.#entity(), this.#random(2) === 0]],
+      [`select millrace.start('bare', $1, p_restart => $2)`, [this.#entity(), this.#random(2) === 0]],
       [
-        `select pipeline.cancel(id) from pipeline.runs where status = 'running' and entity_id = $1 limit 1`,
+        `select millrace.cancel(id) from millrace.runs where status = 'running' and entity_id = $1 limit 1`,
         [this.#entity()],
       ],
-      [`select pipeline.retry(run_id) from pipeline.dead_letters where entity_id = $1 limit 1`, [this.#entity()]],
-      [`select pipeline.replay($1, '{"limit": 3}', false)`, [this.#stage()[0]]],
-      ['select pipeline.sweep()', []],
-      ['select public.pipeline_poll(5)', []],
+      [`select millrace.retry(run_id) from millrace.dead_letters where entity_id = $1 limit 1`, [this.#entity()]],
+      [`select millrace.replay($1, '{"limit": 3}', false)`, [this.#stage()[0]]],
+      ['select millrace.sweep()', []],
+      ['select public.millrace_poll(5)', []],
       [noteJobs, [this.#pick(['queued', 'running'])]],
       [`update public.test_clock set at = at + $1 * interval '1 second'`, [this.#random(25)]],
     ];
@@ -115,7 +115,7 @@ export class Mischief {
 
   async #endJobs(owner: pg.Client): Promise<void> {
     const { rows } = await owner.query(
-      `select coalesce(submission_id, id)::int as submission, service, job_id from pipeline.attempts
+      `select coalesce(submission_id, id)::int as submission, service, job_id from millrace.attempts
        where state = 'waiting' or state = 'failed' and error ->> 'code' = 'deadline' order by md5(id::text || $1) limit $2`,
       [String(this.#random(1000)), 1 + this.#random(6)],
     );
@@ -124,7 +124,7 @@ export class Mischief {
         ? { ...row, outcome: 'completed', result: { job: row.job_id } }
         : { ...row, outcome: 'failed', error: { code: 'http_500', message: 'no', permanent: this.#random(3) === 0 } },
     );
-    await owner.query('select public.pipeline_resume($1)', [JSON.stringify(ends)]);
+    await owner.query('select public.millrace_resume($1)', [JSON.stringify(ends)]);
   }
 
   /** One statement of a user over some rows, held in key order as any two users who want no deadlock of their own do. */

@@ -1,29 +1,29 @@
-// What tests of operations share: a stage as pipeline.operations shows it, the verbs, and a map over rows that exist.
+// What tests of operations share: a stage as millrace.operations shows it, the verbs, and a map over rows that exist.
 import { spawnAll, stageAttempts } from './children.ts';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 
 /** The number of an entity's newest run of `flow`. */
 export async function flowRun(engine: Engine, id: string | undefined): Promise<string> {
   return engine.value<string>(
-    `select max(r.id) from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id where p.name = 'flow' and r.entity_id = $1`,
+    `select max(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'flow' and r.entity_id = $1`,
     [id],
   );
 }
 
 /** The status of an entity's newest run of `flow`. */
 export async function flowStatus(engine: Engine, id: string | undefined): Promise<string> {
-  return engine.value<string>('select status from pipeline.runs where id = $1', [await flowRun(engine, id)]);
+  return engine.value<string>('select status from millrace.runs where id = $1', [await flowRun(engine, id)]);
 }
 
 /** The attempts of a stage in an entity's newest run of `flow`, oldest first, as `number state`. */
 export const flowAttempts = (engine: Engine, id: string | undefined, stage: string): Promise<string[]> =>
   stageAttempts(engine, id, stage, 'flow');
 
-/** What pipeline.operations tells of a stage of an entity's newest run of `flow`. */
+/** What millrace.operations tells of a stage of an entity's newest run of `flow`. */
 export async function operation(engine: Engine, id: string | undefined, stage: string): Promise<Row> {
   const [row] = await engine.rows(
     `select state, operation, can_start, is_started, is_done, failures, fails_after, error
-     from pipeline.operations where run_id = $1 and stage = $2`,
+     from millrace.operations where run_id = $1 and stage = $2`,
     [await flowRun(engine, id), stage],
   );
   if (!row) throw new Error(`run of ${id} has no stage ${stage}`);
@@ -70,7 +70,7 @@ export async function insertParts(engine: Engine, count: number): Promise<string
 /** The statuses of a row's runs of `parts`, oldest first. */
 export async function partRuns(engine: Engine, part: string | undefined): Promise<string[]> {
   const rows = await engine.rows<{ status: string }>(
-    `select r.status from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+    `select r.status from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
      where p.name = 'parts' and r.entity_id = $1 order by r.id`,
     [part],
   );

@@ -25,7 +25,7 @@ export function engineCall({ path: url, body }: Call): EngineCall | null {
   return name === undefined ? null : { name, args: JSON.parse(body) };
 }
 
-/** The outcomes that a call of pipeline_complete reports. */
+/** The outcomes that a call of millrace_complete reports. */
 export function outcomesOf({ args }: EngineCall): string[] {
   return (args.p_items as { outcome: string }[]).map(({ outcome }) => outcome);
 }
@@ -87,10 +87,10 @@ export class PatternsStack {
       const definition = pipeline.toJson() as { entity: { table: string } };
       for (const stage of Object.keys(pipeline.stages)) {
         await leads.rows(
-          await leads.value('select pipeline.stage_columns_ddl($1, $2)', [definition.entity.table, stage]),
+          await leads.value('select millrace.stage_columns_ddl($1, $2)', [definition.entity.table, stage]),
         );
       }
-      await leads.rows('select pipeline.define($1)', [JSON.stringify(definition)]);
+      await leads.rows('select millrace.define($1)', [JSON.stringify(definition)]);
     }
   }
 
@@ -105,14 +105,14 @@ export class PatternsStack {
     const { leads } = this;
     const [columns, given] = [Object.keys(values), Object.values(values)];
     const into = columns.length > 0 ? `(${columns}) values (${columns.map((_, n) => `$${n + 1}`)})` : 'default values';
-    const table = await leads.value('select entity_table from pipeline.pipelines where name = $1', [pipeline]);
+    const table = await leads.value('select entity_table from millrace.pipelines where name = $1', [pipeline]);
     const id = await leads.value(`insert into ${table} ${into} returning id::text`, given);
-    return leads.value('select pipeline.start($1, $2)', [pipeline, id]);
+    return leads.value('select millrace.start($1, $2)', [pipeline, id]);
   }
 
   /** The attempts of a run, as `stage number state` with the code of a failure. */
   async attempts(run: string): Promise<string[]> {
-    return (await this.leads.rows('select * from pipeline.timeline($1)', [run])).map((row) =>
+    return (await this.leads.rows('select * from millrace.timeline($1)', [run])).map((row) =>
       describeAttempt(row as Parameters<typeof describeAttempt>[0]),
     );
   }
@@ -120,7 +120,7 @@ export class PatternsStack {
   /** The result of a stage of a run. */
   async result(run: string, stage: string): Promise<unknown> {
     return this.leads.value(
-      `select a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+      `select a.output from millrace.attempts a join millrace.stages s on s.id = a.stage_id
        where a.run_id = $1 and s.name = $2 and a.state = 'completed' and not a.superseded`,
       [run, stage],
     );
@@ -129,8 +129,8 @@ export class PatternsStack {
   /** How many children of these runs have this status. */
   async children(runs: string[], status: string): Promise<number> {
     return this.leads.value(
-      `select count(*)::int from pipeline.runs r join pipeline.fan_outs f on f.id = r.fan_out_id
-       where f.run_id = any ($1) and r.status = $2::pipeline.run_status`,
+      `select count(*)::int from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id
+       where f.run_id = any ($1) and r.status = $2::millrace.run_status`,
       [runs, status],
     );
   }
@@ -186,7 +186,7 @@ export class PatternsStack {
   async settled(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
     await this.until('no run is under way', async () => {
       await meanwhile();
-      return this.leads.value(`select not exists (select from pipeline.runs where status = 'running')`);
+      return this.leads.value(`select not exists (select from millrace.runs where status = 'running')`);
     });
   }
 
@@ -211,17 +211,17 @@ export class PatternsStack {
     await leads.expectSound();
     // What was cancelled last is counted by the next sweep.
     await leads.sweep();
-    expect(await leads.rows(`select * from pipeline.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
-    expect(await leads.rows('select fan_out_id from pipeline.tallies')).toEqual([]);
+    expect(await leads.rows(`select * from millrace.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
+    expect(await leads.rows('select fan_out_id from millrace.tallies')).toEqual([]);
     expect(
       await leads.rows(
-        `select a.run_id, s.name from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+        `select a.run_id, s.name from millrace.attempts a join millrace.stages s on s.id = a.stage_id
          where a.state = 'completed' and not a.superseded group by a.run_id, s.id having count(*) > 1`,
       ),
     ).toEqual([]);
     expect(
       await leads.rows(
-        'select fan_out_id, entity_id from pipeline.runs where fan_out_id is not null group by 1, 2 having count(*) > 1',
+        'select fan_out_id, entity_id from millrace.runs where fan_out_id is not null group by 1, 2 having count(*) > 1',
       ),
     ).toEqual([]);
   }

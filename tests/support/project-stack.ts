@@ -59,7 +59,7 @@ export class ProjectStack {
     await this.rows(`
       create table if not exists pipeline.test_clock (ahead interval not null);
       insert into pipeline.test_clock select '0' where not exists (select from pipeline.test_clock);
-      create or replace function pipeline.now() returns timestamptz
+      create or replace function millrace.now() returns timestamptz
       language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from pipeline.test_clock c'`);
   }
 
@@ -69,7 +69,7 @@ export class ProjectStack {
   }
 
   async sweep(): Promise<void> {
-    await this.rows('select pipeline.sweep()');
+    await this.rows('select millrace.sweep()');
   }
 
   /** Waits until it holds; fails with what it is called, what `told` has to tell, and the engine's log. */
@@ -82,7 +82,7 @@ export class ProjectStack {
     await until(holds, patienceMs, 100).catch(async () => {
       const lines = [
         ...((await told?.()) ?? []),
-        ...(await this.rows('select * from pipeline.log order by id desc limit 10')),
+        ...(await this.rows('select * from millrace.log order by id desc limit 10')),
       ];
       throw new Error(
         `Not within ${patienceMs} ms: ${what}\n\n${lines.map((line) => JSON.stringify(line)).join('\n')}`,
@@ -102,7 +102,7 @@ export class ProjectStack {
 
   /** Fails the test when the engine's own rules are broken. */
   async expectSound(): Promise<void> {
-    expect(await this.rows('select * from pipeline.check_invariants()')).toEqual([]);
+    expect(await this.rows('select * from millrace.check_invariants()')).toEqual([]);
   }
 }
 

@@ -32,26 +32,26 @@ async function drain(service: pg.Client, pipeline: string, stage: string, kind: 
 async function answerAll(engine: Engine): Promise<void> {
   const jobs = await engine.rows(
     `select coalesce(submission_id, id)::int as submission, service, job_id, 'completed' as outcome, '{"ok": true}'::jsonb as result
-     from pipeline.attempts where state = 'waiting' and service = 'scraper'`,
+     from millrace.attempts where state = 'waiting' and service = 'scraper'`,
   );
-  await engine.sql.query('select public.pipeline_resume($1)', [JSON.stringify(jobs)]);
-  const asked = await engine.rows(`select id from pipeline.attempts where state = 'waiting' and service = 'decision'`);
-  for (const { id } of asked) await engine.sql.query(`select public.pipeline_decide($1, '{"ok": true}')`, [id]);
+  await engine.sql.query('select public.millrace_resume($1)', [JSON.stringify(jobs)]);
+  const asked = await engine.rows(`select id from millrace.attempts where state = 'waiting' and service = 'decision'`);
+  for (const { id } of asked) await engine.sql.query(`select public.millrace_decide($1, '{"ok": true}')`, [id]);
 }
 
 /** Brings every live run to its end. Throws when some never end. */
 export async function finishAll(engine: Engine): Promise<void> {
   const service = await engine.database.connect('service_role');
-  await engine.sql.query('update pipeline.stages set enabled = true');
-  await engine.sql.query('update pipeline.pipelines set enabled = true');
-  const open = `(select count(*) from pipeline.runs where status = 'running')
-    + (select count(*) from pipeline.fan_outs where state = 'abandoned') + (select count(*) from pipeline.tallies)`;
+  await engine.sql.query('update millrace.stages set enabled = true');
+  await engine.sql.query('update millrace.pipelines set enabled = true');
+  const open = `(select count(*) from millrace.runs where status = 'running')
+    + (select count(*) from millrace.fan_outs where state = 'abandoned') + (select count(*) from millrace.tallies)`;
   for (let round = 0; round < 60; round++) {
     await engine.advance('31 seconds');
-    await engine.sql.query('select pipeline.sweep()');
+    await engine.sql.query('select millrace.sweep()');
     const work = await engine.rows<{ pipeline: string; stage: string; kind: string }>(
-      `select distinct p.name as pipeline, s.name as stage, s.kind from pipeline.attempts a
-       join pipeline.stages s on s.id = a.stage_id join pipeline.pipelines p on p.id = s.pipeline_id where a.state = 'queued'`,
+      `select distinct p.name as pipeline, s.name as stage, s.kind from millrace.attempts a
+       join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id where a.state = 'queued'`,
     );
     for (const { pipeline, stage, kind } of work) await drain(service, pipeline, stage, kind);
     await answerAll(engine);
@@ -60,7 +60,7 @@ export async function finishAll(engine: Engine): Promise<void> {
   throw new Error(
     `some runs never end: ${JSON.stringify(
       await engine.rows(`
-    select o.run_id, o.pipeline, o.stage, o.state from pipeline.operations o join pipeline.runs r on r.id = o.run_id where r.status = 'running' order by 1`),
+    select o.run_id, o.pipeline, o.stage, o.state from millrace.operations o join millrace.runs r on r.id = o.run_id where r.status = 'running' order by 1`),
     )}`,
   );
 }
@@ -68,13 +68,13 @@ export async function finishAll(engine: Engine): Promise<void> {
 /** Nothing is live any more, no alert is left open, and what was accepted is what is recorded. */
 export async function expectOver(engine: Engine, accepted: Map<number, unknown>): Promise<void> {
   await engine.expectSound();
-  await engine.sql.query('select pipeline.sweep()');
-  expect(await engine.rows('select message from pipeline.alerts where resolved_at is null')).toEqual([]);
-  const live = `select a.id, a.state from pipeline.attempts a where a.state in ('queued', 'started', 'waiting')`;
+  await engine.sql.query('select millrace.sweep()');
+  expect(await engine.rows('select message from millrace.alerts where resolved_at is null')).toEqual([]);
+  const live = `select a.id, a.state from millrace.attempts a where a.state in ('queued', 'started', 'waiting')`;
   expect(await engine.rows(live)).toEqual([]);
-  expect(await engine.rows(`select id, state from pipeline.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
+  expect(await engine.rows(`select id, state from millrace.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
   const recorded = await engine.rows<{ id: number; state: string; output: unknown }>(
-    `select a.id::int as id, a.state, a.output from pipeline.attempts a where a.id = any ($1)`,
+    `select a.id::int as id, a.state, a.output from millrace.attempts a where a.id = any ($1)`,
     [[...accepted.keys()]],
   );
   expect(recorded).toEqual(recorded.map(({ id }) => ({ id, state: 'completed', output: accepted.get(id) })));
@@ -86,11 +86,11 @@ export async function expectOver(engine: Engine, accepted: Map<number, unknown>)
  */
 export const unlike = (pipeline: string, table: string, stage: string) => `
   select i.id, '${stage}' as stage, i.${stage}_status as shown, a.state, a.error from public.${table} i
-  join lateral (select r.id from pipeline.runs r join pipeline.pipelines p on p.id = r.pipeline_id
+  join lateral (select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
     where p.name = '${pipeline}' and r.entity_id = i.id::text and not exists (
-      select from pipeline.runs l where l.entity_id = r.entity_id and l.id > r.id and l.pipeline_id <> p.id and l.pipeline_id = any (pipeline.ways_of(p.id)))
+      select from millrace.runs l where l.entity_id = r.entity_id and l.id > r.id and l.pipeline_id <> p.id and l.pipeline_id = any (millrace.ways_of(p.id)))
     order by r.id desc limit 1) r on true
-  left join lateral (select a.state, a.error ->> 'code' as error, a.output from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
+  left join lateral (select a.state, a.error ->> 'code' as error, a.output from millrace.attempts a join millrace.stages s on s.id = a.stage_id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
   where (a.state is not null or i.${stage}_status in ('queued', 'started'))
     and (i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' else a.state::text end
@@ -100,8 +100,8 @@ export const unlike = (pipeline: string, table: string, stage: string) => `
 export const forsaken = (pipeline: string, other: string, stage: string, table = 'items') => `
   select i.id, '${stage}' as stage, i.${stage}_status as shown, i.${stage}_result as result from public.${table} i
   where (i.${stage}_status <> 'pending' or i.${stage}_result is not null) and exists (
-    select from pipeline.runs o join pipeline.pipelines p on p.id = o.pipeline_id where o.entity_id = i.id::text and p.name = '${other}' and not exists (
-      select from pipeline.runs r join pipeline.pipelines q on q.id = r.pipeline_id where r.entity_id = i.id::text and q.name = '${pipeline}' and r.id > o.id))`;
+    select from millrace.runs o join millrace.pipelines p on p.id = o.pipeline_id where o.entity_id = i.id::text and p.name = '${other}' and not exists (
+      select from millrace.runs r join millrace.pipelines q on q.id = r.pipeline_id where r.entity_id = i.id::text and q.name = '${pipeline}' and r.id > o.id))`;
 
 /** The columns of each row show what its newest runs came to, and of a cut-over one way alone. */
 export async function expectShown(engine: Engine, graph: Graph): Promise<void> {

@@ -83,7 +83,7 @@ export async function spawn(
 ): Promise<{ status: string; fan_out: number }> {
   const items = JSON.stringify(keys.map((key) => ({ key })));
   const values = [worker.id, item.attempt, item.token, items, last];
-  const { rows } = await worker.client.query('select public.pipeline_spawn($1, $2, $3, $4, $5) as answer', values);
+  const { rows } = await worker.client.query('select public.millrace_spawn($1, $2, $3, $4, $5) as answer', values);
   return rows[0].answer;
 }
 
@@ -164,15 +164,15 @@ export class Player {
         return this.#callback();
       case 'decide':
         return this.#onOne(
-          'public.pipeline_decisions',
+          'public.millrace_decisions',
           'attempt_id',
           'closed_at is null',
-          `public.pipeline_decide(?, '{"ok": true}')`,
+          `public.millrace_decide(?, '{"ok": true}')`,
         );
       case 'fold':
-        return this.#service.query('select public.pipeline_fold($1)', [await this.#tallied()]);
+        return this.#service.query('select public.millrace_fold($1)', [await this.#tallied()]);
       case 'sweep':
-        return this.#owner.query('select pipeline.sweep()');
+        return this.#owner.query('select millrace.sweep()');
       case 'clock':
         return this.#owner.query(`update public.test_clock set at = at + $1 * interval '1 second'`, [
           this.#pick([1, 11, 61, 210]),
@@ -189,7 +189,7 @@ export class Player {
   }
 
   async #tallied(): Promise<unknown> {
-    const { rows } = await this.#owner.query('select array(select distinct fan_out_id from pipeline.tallies) as ids');
+    const { rows } = await this.#owner.query('select array(select distinct fan_out_id from millrace.tallies) as ids');
     return rows[0].ids;
   }
 
@@ -255,7 +255,7 @@ export class Player {
 
   async #callback(): Promise<void> {
     const { rows } = await this.#owner.query(
-      `select coalesce(submission_id, id)::int as submission, service, job_id from pipeline.attempts
+      `select coalesce(submission_id, id)::int as submission, service, job_id from millrace.attempts
        where service = 'scraper' and (state = 'waiting' or state = 'failed' and error ->> 'code' = 'deadline') order by id`,
     );
     const job = this.#pick(rows);
@@ -266,7 +266,7 @@ export class Player {
         : { outcome: 'failed', error: { code: 'http_500', message: 'no' } };
     const items = JSON.stringify([{ ...job, ...end }]);
     for (let times = 1 + this.#draw(2); times > 0; times--) {
-      await this.#service.query('select public.pipeline_resume($1)', [items]);
+      await this.#service.query('select public.millrace_resume($1)', [items]);
     }
   }
 
@@ -283,9 +283,9 @@ export class Player {
     const table = pipeline === 'parts' ? 'parts' : 'items';
     const onRun = (call: string, condition = 'true') =>
       this.#onOne(
-        'pipeline.runs',
+        'millrace.runs',
         'id',
-        `${condition} and pipeline_id = (select id from pipeline.pipelines where name = '${pipeline}')`,
+        `${condition} and pipeline_id = (select id from millrace.pipelines where name = '${pipeline}')`,
         call,
       );
     const onRow = async (statement: string) => {
@@ -296,11 +296,11 @@ export class Player {
     switch (what) {
       case 'queue':
         if (this.#graph.projection === 'none') {
-          return onRow(`select pipeline.start('${pipeline}', $1, '${stage}', p_restart => true)`);
+          return onRow(`select millrace.start('${pipeline}', $1, '${stage}', p_restart => true)`);
         }
         return onRow(`update public.${table} set ${stage}_status = 'queued' where id = $1`);
       case 'start':
-        return onRow(`select pipeline.start('${pipeline}', $1)`);
+        return onRow(`select millrace.start('${pipeline}', $1)`);
       case 'label':
         return onRow(`update public.${table} set label = case label when 'yes' then 'no' else 'yes' end where id = $1`);
       case 'metadata':
@@ -312,17 +312,17 @@ export class Player {
         await onRow(`delete from public.${table} where id = $1`);
         return this.#owner.query(`insert into public.items (label) values ('yes')`);
       case 'cancel':
-        return onRun('pipeline.cancel(?)', `status = 'running'`);
+        return onRun('millrace.cancel(?)', `status = 'running'`);
       case 'retry':
-        return onRun('pipeline.retry(?)', `status in ('failed', 'cancelled')`);
+        return onRun('millrace.retry(?)', `status in ('failed', 'cancelled')`);
       case 'reset':
-        return onRun(this.#draw(4) === 0 ? 'pipeline.reset(?)' : `pipeline.reset(?, '${stage}')`);
+        return onRun(this.#draw(4) === 0 ? 'millrace.reset(?)' : `millrace.reset(?, '${stage}')`);
       case 'complete_stage':
-        return onRun(`pipeline.complete_stage(?, '${stage}', '{"ok": true}')`, `status = 'running'`);
+        return onRun(`millrace.complete_stage(?, '${stage}', '{"ok": true}')`, `status = 'running'`);
       case 'fail_stage':
-        return onRun(`pipeline.fail_stage(?, '${stage}', 'no', ${this.#draw(2) === 0})`, `status = 'running'`);
+        return onRun(`millrace.fail_stage(?, '${stage}', 'no', ${this.#draw(2) === 0})`, `status = 'running'`);
       case 'prioritise':
-        return onRun(`pipeline.prioritise(?, ${this.#draw(10)})`, `status = 'running'`);
+        return onRun(`millrace.prioritise(?, ${this.#draw(10)})`, `status = 'running'`);
       case 'pause':
       case 'unpause':
         return this.#owner.query(
@@ -343,7 +343,7 @@ export class Player {
       `'share', p_share => 0.${this.#draw(10)}`,
       `'groups', p_groups => array['a']`,
     ]);
-    return this.#owner.query(`select pipeline.set_cut_over('flow', ${flag})`);
+    return this.#owner.query(`select millrace.set_cut_over('flow', ${flag})`);
   }
 
   /** A user's transaction that holds one row, until it lets go. */

@@ -82,7 +82,7 @@ export class LeadsStack {
     await this.rows(`
       create table if not exists pipeline.test_clock (ahead interval not null);
       insert into pipeline.test_clock select '0' where not exists (select from pipeline.test_clock);
-      create or replace function pipeline.now() returns timestamptz
+      create or replace function millrace.now() returns timestamptz
       language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from pipeline.test_clock c'`);
   }
 
@@ -157,7 +157,7 @@ export class LeadsStack {
   /** The newest run of a lead. */
   async run(id: string | undefined): Promise<{ id: string; status: string }> {
     const [run] = await this.rows<{ id: string; status: string }>(
-      'select id, status from pipeline.runs where entity_id = $1 order by id desc limit 1',
+      'select id, status from millrace.runs where entity_id = $1 order by id desc limit 1',
       [id],
     );
     if (!run) throw new Error(`lead ${id} has no run`);
@@ -166,7 +166,7 @@ export class LeadsStack {
 
   /** The attempts of a lead's newest run, in order, of the stages that these tests know: others may have been added since. */
   async timeline(id: string | undefined): Promise<Attempt[]> {
-    const attempts = await this.rows<Attempt>('select * from pipeline.timeline($1)', [(await this.run(id)).id]);
+    const attempts = await this.rows<Attempt>('select * from millrace.timeline($1)', [(await this.run(id)).id]);
     return attempts.filter(({ stage }) => stages.includes(stage));
   }
 
@@ -182,7 +182,7 @@ export class LeadsStack {
   }
 
   async sweep(): Promise<void> {
-    await this.rows('select pipeline.sweep()');
+    await this.rows('select millrace.sweep()');
   }
 
   /** Waits for a condition on the database; when it is not met, tells all there is to know about the leads. */
@@ -197,8 +197,8 @@ export class LeadsStack {
   /** How many attempts of a stage are in a state. */
   async count(stage: StageName, state: string): Promise<number> {
     return this.value<number>(
-      `select count(*)::int from pipeline.attempts a join pipeline.stages s on s.id = a.stage_id
-       where s.name = $1 and a.state = $2::pipeline.attempt_state`,
+      `select count(*)::int from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+       where s.name = $1 and a.state = $2::millrace.attempt_state`,
       [stage, state],
     );
   }
@@ -212,7 +212,7 @@ export class LeadsStack {
       await this.#skipBackoff();
       await meanwhile();
       return this.value<boolean>(
-        `select not exists (select from pipeline.runs r where r.entity_id = any ($1) and r.status = 'running')`,
+        `select not exists (select from millrace.runs r where r.entity_id = any ($1) and r.status = 'running')`,
         [ids],
       );
     });
@@ -220,10 +220,10 @@ export class LeadsStack {
 
   async #skipBackoff(): Promise<void> {
     const moved = await this.rows(
-      `with live as (select a.state, a.queue_at from pipeline.attempts a where a.state in ('queued', 'started', 'waiting'))
-       update pipeline.test_clock set ahead = ahead + (select max(l.queue_at) - pipeline.now() from live l)
+      `with live as (select a.state, a.queue_at from millrace.attempts a where a.state in ('queued', 'started', 'waiting'))
+       update pipeline.test_clock set ahead = ahead + (select max(l.queue_at) - millrace.now() from live l)
        where exists (select from live l)
-         and not exists (select from live l where l.state <> 'queued' or l.queue_at <= pipeline.now())
+         and not exists (select from live l where l.state <> 'queued' or l.queue_at <= millrace.now())
        returning ahead`,
     );
     if (moved.length > 0) await this.sweep();
@@ -242,15 +242,15 @@ export class LeadsStack {
 
   /** Fails the test when anything is stuck, recorded twice, or shown otherwise than it was recorded. */
   async expectSound(): Promise<void> {
-    expect(await this.rows('select * from pipeline.check_invariants()')).toEqual([]);
-    expect(await this.rows(`select entity_id from pipeline.runs where status = 'running'`)).toEqual([]);
+    expect(await this.rows('select * from millrace.check_invariants()')).toEqual([]);
+    expect(await this.rows(`select entity_id from millrace.runs where status = 'running'`)).toEqual([]);
     for (const stage of stages) {
       expect(
         await this.rows(
           `select l.id, count(a.output) from public.leads l
-           join lateral (select r.id from pipeline.runs r where r.entity_id = l.id::text order by r.id desc limit 1) r on true
-           join pipeline.stages s on s.name = $1
-           left join pipeline.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state = 'completed' and not a.superseded
+           join lateral (select r.id from millrace.runs r where r.entity_id = l.id::text order by r.id desc limit 1) r on true
+           join millrace.stages s on s.name = $1
+           left join millrace.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state = 'completed' and not a.superseded
            group by l.id, l.${stage}_status, l.${stage}_result
            having count(a.output) > 1
              or (l.${stage}_status = 'completed') <> (count(a.output) = 1)

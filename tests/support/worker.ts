@@ -98,7 +98,7 @@ export class Worker {
   /** Claims up to `limit` attempts with the next sequence number, or with the one given. */
   async claim(limit = 10, seq = ++this.seq): Promise<ClaimAnswer> {
     const values = [this.pipeline, this.stage, this.id, this.host, seq, limit];
-    return this.#call('select public.pipeline_claim($1, $2, $3, $4, $5, $6) as answer', values);
+    return this.#call('select public.millrace_claim($1, $2, $3, $4, $5, $6) as answer', values);
   }
 
   /** Claims and returns the batch alone. */
@@ -117,7 +117,7 @@ export class Worker {
   /** Reports outcomes and claims the next `limit` attempts. */
   async complete(items: unknown, limit = 0, seq = ++this.seq): Promise<CompleteAnswer> {
     const values = [this.id, seq, typeof items === 'string' ? items : JSON.stringify(items), limit];
-    return this.#call('select public.pipeline_complete($1, $2, $3, $4) as answer', values);
+    return this.#call('select public.millrace_complete($1, $2, $3, $4) as answer', values);
   }
 
   /** Reports outcomes and returns the verdicts alone. */
@@ -128,11 +128,11 @@ export class Worker {
   /** Renews its leases; of the items given, whose handlers still run, `lost` names those that are no longer its own. */
   async renew(running: Claimed[] = []): Promise<{ renewed: number; lost: number[] }> {
     const values = [this.id, running.map((item) => item.attempt)];
-    return this.#call('select public.pipeline_renew($1, $2) as answer', values);
+    return this.#call('select public.millrace_renew($1, $2) as answer', values);
   }
 
   async leave(handOver = false): Promise<{ left: boolean; ring: Ring[] }> {
-    return this.#call('select public.pipeline_leave($1, $2) as answer', [this.id, handOver]);
+    return this.#call('select public.millrace_leave($1, $2) as answer', [this.id, handOver]);
   }
 
   async #call<T>(statement: string, values: unknown[]): Promise<T> {
@@ -143,7 +143,7 @@ export class Worker {
 /** Reports the end of external jobs, as the callback and the poller do. */
 export async function resume(engine: Engine, items: unknown): Promise<{ items: Verdict[]; ring: Ring[] }> {
   const client = await engine.database.connect('service_role');
-  const { rows } = await client.query('select public.pipeline_resume($1) as answer', [JSON.stringify(items)]);
+  const { rows } = await client.query('select public.millrace_resume($1) as answer', [JSON.stringify(items)]);
   engine.database.giveBack(client);
   return rows[0].answer;
 }

@@ -23,7 +23,7 @@ export const toc = definePipeline({
       leaseSeconds: 60,
       timeoutSeconds: 40,
       retry: modelWork.retry,
-      // Debug: what it looked at is kept, in pipeline.agent_log.
+      // Debug: what it looked at is kept, in millrace.agent_log.
       agent: { maxTurns: 12, maxTokens: 200_000, maxSeconds: 600, debug: true },
     },
     extract: {

@@ -690,6 +690,55 @@ export type Database = {
         };
         Relationships: [];
       };
+      millrace_decisions: {
+        Row: {
+          attempt_id: number;
+          closed_at: string | null;
+          closed_why: string | null;
+          deadline_at: string;
+          decided_at: string | null;
+          decided_by: string | null;
+          decision: Json | null;
+          entity_id: string;
+          opened_at: string;
+          pipeline: string;
+          run_id: number;
+          schema: NonNullable<Json>;
+          stage: string;
+        };
+        ComputedFields: never;
+        Insert: {
+          attempt_id: number;
+          closed_at?: string | null;
+          closed_why?: string | null;
+          deadline_at: string;
+          decided_at?: string | null;
+          decided_by?: string | null;
+          decision?: Json | null;
+          entity_id: string;
+          opened_at: string;
+          pipeline: string;
+          run_id: number;
+          schema: NonNullable<Json>;
+          stage: string;
+        };
+        Update: {
+          attempt_id?: number;
+          closed_at?: string | null;
+          closed_why?: string | null;
+          deadline_at?: string;
+          decided_at?: string | null;
+          decided_by?: string | null;
+          decision?: Json | null;
+          entity_id?: string;
+          opened_at?: string;
+          pipeline?: string;
+          run_id?: number;
+          schema?: NonNullable<Json>;
+          stage?: string;
+        };
+        Relationships: [];
+      };
       pages: {
         Row: {
           blend_completed_at: string | null;
@@ -786,55 +835,6 @@ export type Database = {
             referencedColumns: ['id'];
           },
         ];
-      };
-      pipeline_decisions: {
-        Row: {
-          attempt_id: number;
-          closed_at: string | null;
-          closed_why: string | null;
-          deadline_at: string;
-          decided_at: string | null;
-          decided_by: string | null;
-          decision: Json | null;
-          entity_id: string;
-          opened_at: string;
-          pipeline: string;
-          run_id: number;
-          schema: NonNullable<Json>;
-          stage: string;
-        };
-        ComputedFields: never;
-        Insert: {
-          attempt_id: number;
-          closed_at?: string | null;
-          closed_why?: string | null;
-          deadline_at: string;
-          decided_at?: string | null;
-          decided_by?: string | null;
-          decision?: Json | null;
-          entity_id: string;
-          opened_at: string;
-          pipeline: string;
-          run_id: number;
-          schema: NonNullable<Json>;
-          stage: string;
-        };
-        Update: {
-          attempt_id?: number;
-          closed_at?: string | null;
-          closed_why?: string | null;
-          deadline_at?: string;
-          decided_at?: string | null;
-          decided_by?: string | null;
-          decision?: Json | null;
-          entity_id?: string;
-          opened_at?: string;
-          pipeline?: string;
-          run_id?: number;
-          schema?: NonNullable<Json>;
-          stage?: string;
-        };
-        Relationships: [];
       };
     };
     Views: {
@@ -972,6 +972,31 @@ export type Database = {
         }[];
       };
       kg_key: { Args: { p_name: string }; Returns: string };
+      millrace_checkpoint: {
+        Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
+        Returns: Json;
+      };
+      millrace_claim: {
+        Args: { p_host: string; p_limit: number; p_pipeline: string; p_seq: number; p_stage: string; p_worker: string };
+        Returns: Json;
+      };
+      millrace_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
+      millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
+      millrace_fold: { Args: { p_fan_outs: number[] }; Returns: Json };
+      millrace_job_owner: { Args: { p_job: Json }; Returns: Json };
+      millrace_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+      millrace_note_faults: { Args: { p_faults: Json }; Returns: Json };
+      millrace_note_jobs: { Args: { p_jobs: Json }; Returns: Json };
+      millrace_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
+      millrace_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
+      millrace_resume: { Args: { p_items: Json }; Returns: Json };
+      millrace_ring: { Args: { p_stages: Json }; Returns: Json };
+      millrace_spawn: {
+        Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
+        Returns: Json;
+      };
+      millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
+      millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
       names_in_chunks: {
         Args: { p_items: Json };
         Returns: {
@@ -983,31 +1008,6 @@ export type Database = {
           type: string;
         }[];
       };
-      pipeline_checkpoint: {
-        Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
-        Returns: Json;
-      };
-      pipeline_claim: {
-        Args: { p_host: string; p_limit: number; p_pipeline: string; p_seq: number; p_stage: string; p_worker: string };
-        Returns: Json;
-      };
-      pipeline_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
-      pipeline_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
-      pipeline_fold: { Args: { p_fan_outs: number[] }; Returns: Json };
-      pipeline_job_owner: { Args: { p_job: Json }; Returns: Json };
-      pipeline_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
-      pipeline_note_faults: { Args: { p_faults: Json }; Returns: Json };
-      pipeline_note_jobs: { Args: { p_jobs: Json }; Returns: Json };
-      pipeline_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
-      pipeline_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
-      pipeline_resume: { Args: { p_items: Json }; Returns: Json };
-      pipeline_ring: { Args: { p_stages: Json }; Returns: Json };
-      pipeline_spawn: {
-        Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
-        Returns: Json;
-      };
-      pipeline_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
-      pipeline_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
     };
     Enums: {
       [_ in never]: never;

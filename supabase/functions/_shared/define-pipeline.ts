@@ -7,7 +7,7 @@ export interface PipelineDefinition<Name extends string = string> {
   stages: Record<Name, StageDefinition>;
   /** One stage's definition. Throws when there is none of that name. */
   stage(name: string): StageDefinition;
-  /** The definition as `pipeline.define(jsonb)` takes it. */
+  /** The definition as `millrace.define(jsonb)` takes it. */
   toJson(): Record<string, unknown>;
 }
 

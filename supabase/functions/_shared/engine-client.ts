@@ -138,7 +138,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     <A extends { p_limit: number }>(args: A): A =>
       choose ? { ...args, p_limit: choose(args.p_limit) } : args;
 
-  const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'pipeline_sweep', {}, true), log);
+  const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'millrace_sweep', {}, true), log);
   const seen = <A extends { sweep_due: boolean }>(answer: A): A => {
     sweepWhenDue(answer);
     return answer;
@@ -148,7 +148,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     claim: (c) =>
       call(
         contract.claimAnswer,
-        'pipeline_claim',
+        'millrace_claim',
         {
           p_pipeline: c.pipeline,
           p_stage: c.stage,
@@ -163,43 +163,43 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     complete: (c) =>
       call(
         contract.completeAnswer,
-        'pipeline_complete',
+        'millrace_complete',
         { p_worker: c.worker, p_seq: c.seq, p_items: c.items, p_limit: c.limit },
         false,
         claimLess(c.afterTimeout),
       ).then(seen),
     renew: (worker, attempts) =>
-      call(contract.renewAnswer, 'pipeline_renew', { p_worker: worker, p_attempts: attempts }, true),
+      call(contract.renewAnswer, 'millrace_renew', { p_worker: worker, p_attempts: attempts }, true),
     leave: (worker, handOver) =>
-      call(contract.leaveAnswer, 'pipeline_leave', { p_worker: worker, p_hand_over: handOver }),
-    ring: (stages) => call(contract.ringAnswer, 'pipeline_ring', { p_stages: stages }),
+      call(contract.leaveAnswer, 'millrace_leave', { p_worker: worker, p_hand_over: handOver }),
+    ring: (stages) => call(contract.ringAnswer, 'millrace_ring', { p_stages: stages }),
     spawn: (worker, { attempt, token }, items, last) =>
-      call(contract.spawnAnswer, 'pipeline_spawn', {
+      call(contract.spawnAnswer, 'millrace_spawn', {
         p_worker: worker,
         p_attempt: attempt,
         p_token: token,
         p_items: items,
         p_last: last,
       }),
-    fold: (fanOuts) => call(contract.foldAnswer, 'pipeline_fold', { p_fan_outs: fanOuts }, true),
+    fold: (fanOuts) => call(contract.foldAnswer, 'millrace_fold', { p_fan_outs: fanOuts }, true),
     turns: (worker, { attempt, token }) =>
-      call(contract.turnsAnswer, 'pipeline_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
+      call(contract.turnsAnswer, 'millrace_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
     checkpoint: (worker, { attempt, token }, turns) =>
-      call(contract.checkpointAnswer, 'pipeline_checkpoint', {
+      call(contract.checkpointAnswer, 'millrace_checkpoint', {
         p_worker: worker,
         p_attempt: attempt,
         p_token: token,
         p_turns: turns,
       }),
     poll: (limit, pollMs) =>
-      call(contract.pollAnswer, 'pipeline_poll', {
+      call(contract.pollAnswer, 'millrace_poll', {
         p_limit: limit,
         ...(pollMs === undefined ? {} : { p_poll_ms: pollMs }),
       }),
-    noteJobs: (jobs) => call(contract.noteJobsAnswer, 'pipeline_note_jobs', { p_jobs: jobs }, true),
-    noteFaults: (faults) => call(contract.noteFaultsAnswer, 'pipeline_note_faults', { p_faults: faults }, true),
-    jobOwner: (job) => call(contract.jobOwnerAnswer, 'pipeline_job_owner', { p_job: job }),
-    resume: (items) => call(contract.resumeAnswer, 'pipeline_resume', { p_items: items }).then(seen),
+    noteJobs: (jobs) => call(contract.noteJobsAnswer, 'millrace_note_jobs', { p_jobs: jobs }, true),
+    noteFaults: (faults) => call(contract.noteFaultsAnswer, 'millrace_note_faults', { p_faults: faults }, true),
+    jobOwner: (job) => call(contract.jobOwnerAnswer, 'millrace_job_owner', { p_job: job }),
+    resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(seen),
   };
 }
 

@@ -33,7 +33,7 @@ const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), r
 /** Fan-outs whose children have reported something. */
 const fold = z.array(z.number()).default([]);
 
-/** Whether the last sweep is over a minute old, so that whoever reads this calls pipeline_sweep. */
+/** Whether the last sweep is over a minute old, so that whoever reads this calls millrace_sweep. */
 const sweep_due = z.boolean().default(false);
 
 const admitted = z.object({

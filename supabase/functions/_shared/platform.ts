@@ -15,11 +15,11 @@ export interface Platform {
 export type Caller = 'ringer' | 'project';
 
 /** The header that carries the ring secret. The secret key goes into `apikey`, which gateways check. */
-const RING_HEADER = 'x-pipeline-ring-secret';
+const RING_HEADER = 'x-millrace-ring-secret';
 
 /**
  * Reads what Supabase puts into every function's environment: the secret keys, or only the legacy service-role key; and
- * PIPELINE_RING_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
+ * MILLRACE_RING_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
  */
 export function readPlatform(env: Env): Platform {
   const url = env.SUPABASE_URL?.replace(/\/+$/, '');
@@ -35,7 +35,7 @@ export function readPlatform(env: Env): Platform {
         'set SUPABASE_SECRET_KEYS to {"default":"sb_secret_…"} with a secret key of the project.',
     );
   }
-  return { url, secretKey, secretKeys, ringSecret: env.PIPELINE_RING_SECRET?.trim() || undefined };
+  return { url, secretKey, secretKeys, ringSecret: env.MILLRACE_RING_SECRET?.trim() || undefined };
 }
 
 /** The headers with which one function rings another. */
@@ -63,8 +63,8 @@ export function refuseStranger(request: Request, platform: Platform): Response |
 export function refuseRing(request: Request, platform: Platform): Response | null {
   if (callerOf(request, platform)) return null;
   return unauthorized(
-    `Ring with the value of PIPELINE_RING_SECRET in the header "${RING_HEADER}", or with a secret key of this project ` +
-      'in "apikey": set the function secret PIPELINE_RING_SECRET and Vault’s pipeline_ring_secret to the same value.',
+    `Ring with the value of MILLRACE_RING_SECRET in the header "${RING_HEADER}", or with a secret key of this project ` +
+      'in "apikey": set the function secret MILLRACE_RING_SECRET and Vault’s millrace_ring_secret to the same value.',
   );
 }
 

@@ -15,7 +15,7 @@ const repetitions = 40;
 export async function singleLead(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
   await defineChain(database.owner, 'columns');
   await database.owner.query(
-    'truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings, public.bench_columns',
+    'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.rings, public.bench_columns',
   );
   const service = await connectAsService(database.urls.api);
   const floor = await openSingleLead(database.owner);
@@ -50,6 +50,6 @@ async function millrace(owner: pg.Client, service: pg.Client, id: number): Promi
   }
   const took = performance.now() - started;
   // A worker leaves after its last answer: nobody waits for that.
-  for (const id of leaving) await service.query('select public.pipeline_leave($1)', [id]);
+  for (const id of leaving) await service.query('select public.millrace_leave($1)', [id]);
   return took;
 }

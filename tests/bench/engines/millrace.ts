@@ -24,7 +24,7 @@ export async function createEntityTable(client: pg.Client, name: string, project
 /** Makes the entity table and the pipeline of a projection, unless they are there. */
 export async function defineChain(client: pg.Client, projection: string): Promise<void> {
   const name = `bench_${projection}`;
-  const { rows } = await client.query('select from pipeline.pipelines where name = $1', [name]);
+  const { rows } = await client.query('select from millrace.pipelines where name = $1', [name]);
   if (rows.length > 0) return;
   await createEntityTable(client, name, projection);
   const stages = stageNames.map((stage, index) => ({
@@ -36,7 +36,7 @@ export async function defineChain(client: pg.Client, projection: string): Promis
     max_workers: 8,
   }));
   const definition = { pipeline: name, entity: { table: `public.${name}`, key: 'id', projection }, stages };
-  await client.query('select pipeline.define($1)', [JSON.stringify(definition)]);
+  await client.query('select millrace.define($1)', [JSON.stringify(definition)]);
 }
 
 async function seed({ urls, entities, variant }: Task): Promise<void> {
@@ -45,18 +45,18 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   await owner.connect();
   await defineChain(owner, projection);
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
-  await owner.query('truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings');
+  await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.rings');
   await owner.query(`truncate public.bench_${projection}`);
   await owner.query(
     `insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`,
     [entities],
   );
   if (projection === 'none') {
-    await owner.query(`select pipeline.start('bench_none', id::text) from public.bench_none order by id`);
+    await owner.query(`select millrace.start('bench_none', id::text) from public.bench_none order by id`);
   } else {
     await owner.query(`update public.bench_columns set one_status = 'queued'`);
   }
-  for (const name of [`public.bench_${projection}`, 'pipeline.runs', 'pipeline.attempts', 'pipeline.rings']) {
+  for (const name of [`public.bench_${projection}`, 'millrace.runs', 'millrace.attempts', 'millrace.rings']) {
     await owner.query(`vacuum analyze ${name}`);
   }
   await owner.end();
@@ -112,7 +112,7 @@ export function stageWorker(
   }
   async function report(reports: object[], limit: number, mayBeBusy = false): Promise<Answer> {
     sequence += 1;
-    const text = 'select public.pipeline_complete($1, $2, $3, $4) as answer';
+    const text = 'select public.millrace_complete($1, $2, $3, $4) as answer';
     const answer = await call('complete', text, [id, sequence, JSON.stringify(reports), limit]);
     const refused = answer.items?.find(({ verdict }) => verdict !== 'accepted' && !(mayBeBusy && verdict === 'busy'));
     if (refused) throw new Error(`Attempt ${refused.attempt} was answered ${refused.verdict}: ${refused.reason}`);
@@ -122,7 +122,7 @@ export function stageWorker(
     id,
     async claim() {
       sequence += 1;
-      const text = 'select public.pipeline_claim($1, $2, $3, $4, $5, $6) as answer';
+      const text = 'select public.millrace_claim($1, $2, $3, $4, $5, $6) as answer';
       return (await call('claim', text, [pipeline, stage, id, host, sequence, batch])).batch;
     },
     async complete(items, limit = batch) {

@@ -18,11 +18,11 @@ const patienceMs = 60_000;
 
 // Every ring goes to pg_net in the transaction that has the work, and the worker is told of none.
 const ringByPgNet = `
-create or replace function pipeline.ring_list(p_stage_ids int[]) returns jsonb
+create or replace function millrace.ring_list(p_stage_ids int[]) returns jsonb
 language plpgsql set search_path = ''
 as $$
 begin
-  perform pipeline.post(s.function_name, jsonb_build_object('stage', s.name)) from pipeline.stages s where s.id = any (p_stage_ids);
+  perform millrace.post(s.function_name, jsonb_build_object('stage', s.name)) from millrace.stages s where s.id = any (p_stage_ids);
   return '[]';
 end
 $$`;
@@ -47,7 +47,7 @@ export async function hop(progress: (message: string) => void): Promise<Result[]
   try {
     await client.connect();
     await createEntityTable(client, 'bench_hop', 'columns');
-    await client.query('select pipeline.define($1)', [JSON.stringify(pipeline.toJson())]);
+    await client.query('select millrace.define($1)', [JSON.stringify(pipeline.toJson())]);
     const millrace = await measure(client, warmUps, measured.millrace);
     progress(`hop: millrace, median ${round(percentile(millrace.hops, 50))} ms; now by pg_net alone`);
     await client.query(ringByPgNet);
@@ -96,7 +96,7 @@ async function passage(client: pg.Client): Promise<{ first: number; hops: number
   await until(
     client,
     'every worker has left',
-    `select not exists (select from pipeline.workers where left_at is null) as met`,
+    `select not exists (select from millrace.workers where left_at is null) as met`,
   );
   await delay(idleMs);
   const updated = performance.timeOrigin + performance.now();
@@ -109,8 +109,8 @@ async function passage(client: pg.Client): Promise<{ first: number; hops: number
   );
   const { rows } = await client.query<{ started: number; finished: number }>(
     `select (a.output ->> 'started')::float8 as started, extract(epoch from a.finished_at)::float8 * 1000 as finished
-     from pipeline.runs r join pipeline.attempts a on a.run_id = r.id
-     join pipeline.pipelines p on p.id = r.pipeline_id
+     from millrace.runs r join millrace.attempts a on a.run_id = r.id
+     join millrace.pipelines p on p.id = r.pipeline_id
      where p.name = 'bench_hop' and r.entity_id = $1 order by a.id`,
     [id],
   );

@@ -48,15 +48,15 @@ async function fillQueue(urls: Urls, superuser: pg.Client, size: number): Promis
     [Math.min(size, 20_000)],
   );
   await superuser.query(
-    `insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
-     select p.id, p.current_version_id, i::text, pipeline.now() from pipeline.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_columns'`,
+    `insert into millrace.runs (pipeline_id, version_id, entity_id, created_at)
+     select p.id, p.current_version_id, i::text, millrace.now() from millrace.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_columns'`,
     [size],
   );
   await superuser.query(
-    `insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at)
-     select r.id, s.id, 1, r.created_at, r.created_at from pipeline.runs r join pipeline.stages s on s.pipeline_id = r.pipeline_id and s.name = 'one' order by r.id`,
+    `insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at)
+     select r.id, s.id, 1, r.created_at, r.created_at from millrace.runs r join millrace.stages s on s.pipeline_id = r.pipeline_id and s.name = 'one' order by r.id`,
   );
-  for (const name of ['public.bench_columns', 'pipeline.runs', 'pipeline.attempts'])
+  for (const name of ['public.bench_columns', 'millrace.runs', 'millrace.attempts'])
     await superuser.query(`vacuum analyze ${name}`);
   await superuser.query('checkpoint');
 }

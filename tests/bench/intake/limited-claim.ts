@@ -66,7 +66,7 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     limits,
   }));
   const entity = { table: 'public.bench_limited', key: 'id', projection: 'none' };
-  await owner.query('select pipeline.define($1)', [JSON.stringify({ pipeline: 'bench_limited', entity, stages })]);
+  await owner.query('select millrace.define($1)', [JSON.stringify({ pipeline: 'bench_limited', entity, stages })]);
   await owner.end();
   await superuser.query('set session_replication_role = replica');
   await superuser.query(
@@ -74,19 +74,19 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     [Math.min(size, 20_000), keys],
   );
   await superuser.query(
-    `insert into pipeline.runs (pipeline_id, version_id, entity_id, created_at)
-     select p.id, p.current_version_id, i::text, pipeline.now() from pipeline.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_limited'`,
+    `insert into millrace.runs (pipeline_id, version_id, entity_id, created_at)
+     select p.id, p.current_version_id, i::text, millrace.now() from millrace.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_limited'`,
     [size],
   );
   await superuser.query(
-    `insert into pipeline.attempts (run_id, stage_id, number, queue_at, created_at, lane)
+    `insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, lane)
      select r.id, s.id, 1, r.created_at, r.created_at, case when s.laned then '0key ' || r.entity_id::int % $1 end
-     from pipeline.runs r join pipeline.stages s on s.pipeline_id = r.pipeline_id order by s.id, r.id`,
+     from millrace.runs r join millrace.stages s on s.pipeline_id = r.pipeline_id order by s.id, r.id`,
     [keys],
   );
   await superuser.query(
-    `insert into pipeline.lanes (stage_id, lane, priority, turn)
-     select s.id, '0key ' || i, 0, i from pipeline.stages s, generate_series(0, $1 - 1) i where s.laned`,
+    `insert into millrace.lanes (stage_id, lane, priority, turn)
+     select s.id, '0key ' || i, 0, i from millrace.stages s, generate_series(0, $1 - 1) i where s.laned`,
     [keys],
   );
   for (const name of ['bench_limited', 'runs', 'attempts', 'lanes']) {

@@ -40,19 +40,19 @@ export class FakeEngine {
 
   private answer(name: string, args: Args): unknown {
     switch (name) {
-      case 'pipeline_claim':
-      case 'pipeline_complete':
+      case 'millrace_claim':
+      case 'millrace_complete':
         return this.once(`${args.p_worker} ${args.p_seq}`, () => ({
-          ...(name === 'pipeline_complete' ? { items: this.complete(args.p_items as OutcomeItem[]) } : {}),
+          ...(name === 'millrace_complete' ? { items: this.complete(args.p_items as OutcomeItem[]) } : {}),
           ...this.claim(args.p_limit as number),
         }));
-      case 'pipeline_renew':
+      case 'millrace_renew':
         return { renewed: 1, lost: (args.p_attempts as number[]).filter((attempt) => this.lost.includes(attempt)) };
-      case 'pipeline_leave':
+      case 'millrace_leave':
         return this.leave(args.p_hand_over === true);
-      case 'pipeline_fold':
+      case 'millrace_fold':
         return { ring: [], busy: [], fold: [] };
-      case 'pipeline_ring':
+      case 'millrace_ring':
         return { rung: (args.p_stages as unknown[]).length };
       default:
         throw new Error(`the fake engine knows no ${name}`);

@@ -31,28 +31,28 @@ export function jobEngine(options: JobEngineOptions = {}) {
     return job.stage === 'zzz' ? null : { service: '', ...job, function: `${job.pipeline}-${job.stage}` };
   };
   const rpc = vi.fn(async (name: string, args: Record<string, unknown>): Promise<RpcAnswer> => {
-    if (name === 'pipeline_poll') {
+    if (name === 'millrace_poll') {
       polled.push(args);
       const jobs = due.slice(0, args.p_limit as number);
       due = due.slice(jobs.length);
       return { data: { jobs, more: due.length > 0 }, error: null, status: 200 };
     }
-    if (name === 'pipeline_fold') {
+    if (name === 'millrace_fold') {
       // Who does not wait for the answer has ended before it comes.
       await new Promise((resolve) => setTimeout(resolve, 20));
       folded.push(args.p_fan_outs);
       return { data: { ring: [], busy: [], fold: [] }, error: null, status: 200 };
     }
-    if (name === 'pipeline_job_owner') return { data: ownerOf(args.p_job as object), error: null, status: 200 };
-    if (name === 'pipeline_note_faults') {
+    if (name === 'millrace_job_owner') return { data: ownerOf(args.p_job as object), error: null, status: 200 };
+    if (name === 'millrace_note_faults') {
       faults.push(...(args.p_faults as JobFault[]));
       return { data: { noted: 0 }, error: null, status: 200 };
     }
-    if (name === 'pipeline_note_jobs') {
+    if (name === 'millrace_note_jobs') {
       reports.push(...(args.p_jobs as JobReport[]));
       return { data: { noted: 0 }, error: null, status: 200 };
     }
-    if (name !== 'pipeline_resume') return { data: { rung: 1 }, error: null, status: 200 };
+    if (name !== 'millrace_resume') return { data: { rung: 1 }, error: null, status: 200 };
     const items = args.p_items as JobOutcomeItem[];
     resumed.push(items);
     const answers = items.map((item) => ({

@@ -32,26 +32,26 @@ const parents = {
 /** A system in use: a planner that knows of one row takes any index for as good as another, until the next analyze. */
 const history = `
 with run as (
-  insert into pipeline.runs (pipeline_id, version_id, entity_id, status, fan_out_id, item_key, created_at, finished_at)
+  insert into millrace.runs (pipeline_id, version_id, entity_id, status, fan_out_id, item_key, created_at, finished_at)
   select p.id, p.current_version_id, i::text, 'completed', -i / 100, i::text, now(), now()
-  from pipeline.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_children' returning id, pipeline_id
+  from millrace.pipelines p, generate_series(1, $1::int) i where p.name = 'bench_children' returning id, pipeline_id
 )
-insert into pipeline.attempts (run_id, stage_id, number, state, created_at, started_at, finished_at, output)
-select r.id, s.id, 1, 'completed', now(), now(), now(), '{}' from run r join pipeline.stages s on s.pipeline_id = r.pipeline_id`;
+insert into millrace.attempts (run_id, stage_id, number, state, created_at, started_at, finished_at, output)
+select r.id, s.id, 1, 'completed', now(), now(), now(), '{}' from run r join millrace.stages s on s.pipeline_id = r.pipeline_id`;
 
 async function seed({ urls, entities }: Task): Promise<void> {
   const owner = new pg.Client({ connectionString: urls.owner });
   await owner.connect();
   for (const definition of [children, parents]) {
-    const { rows } = await owner.query('select from pipeline.pipelines where name = $1', [definition.pipeline]);
+    const { rows } = await owner.query('select from millrace.pipelines where name = $1', [definition.pipeline]);
     if (rows.length > 0) continue;
     await createEntityTable(owner, definition.pipeline, 'none');
-    await owner.query('select pipeline.define($1)', [JSON.stringify(definition)]);
+    await owner.query('select millrace.define($1)', [JSON.stringify(definition)]);
   }
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
   await owner.query(
-    'truncate pipeline.runs, pipeline.attempts, pipeline.claims, pipeline.workers, pipeline.rings, ' +
-      'pipeline.fan_outs, pipeline.fan_progress, pipeline.tallies',
+    'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.rings, ' +
+      'millrace.fan_outs, millrace.fan_progress, millrace.tallies',
   );
   await owner.query('truncate public.bench_children, public.bench_parents');
   await owner.query(
@@ -60,8 +60,8 @@ async function seed({ urls, entities }: Task): Promise<void> {
   );
   await owner.query(`insert into public.bench_parents (id, label) values (1, 'parent')`);
   await owner.query(history, [earlier]);
-  await owner.query(`select pipeline.start('bench_parents', '1')`);
-  for (const name of ['public.bench_children', 'pipeline.runs', 'pipeline.attempts']) {
+  await owner.query(`select millrace.start('bench_parents', '1')`);
+  for (const name of ['public.bench_children', 'millrace.runs', 'millrace.attempts']) {
     await owner.query(`vacuum analyze ${name}`);
   }
   await owner.end();
@@ -69,7 +69,7 @@ async function seed({ urls, entities }: Task): Promise<void> {
 
 /** Sends the items in chunks, again when the parent is busy; resolves to the fan-out's number. */
 async function spawn(client: pg.Client, worker: string, { attempt, token }: Item, count: number): Promise<number> {
-  const text = 'select public.pipeline_spawn($1, $2, $3, $4, $5) as answer';
+  const text = 'select public.millrace_spawn($1, $2, $3, $4, $5) as answer';
   for (let first = 1; ; first += chunkSize) {
     const last = first + chunkSize > count;
     const length = Math.min(chunkSize, count - first + 1);
@@ -97,7 +97,7 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
       const folder = oneAtATime(async () => {
         const values = [[...pending]];
         pending.clear();
-        const query = { name: 'fold', text: 'select public.pipeline_fold($1) as answer', values };
+        const query = { name: 'fold', text: 'select public.millrace_fold($1) as answer', values };
         const { rows } = await folding.query<{ answer: { ring: { stage: string }[]; busy: number[] } }>(query);
         const { ring, busy } = (rows[0] as (typeof rows)[number]).answer;
         if (ring.some(({ stage }) => stage === 'join')) finished(entities);
