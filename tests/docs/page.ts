@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_shared/definition-schema.ts';
+import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import type { Engine, Row } from '../support/engine.ts';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');

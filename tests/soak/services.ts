@@ -1,10 +1,10 @@
 // The services of the examples behind detours, so that a campaign can take them away, and their callbacks.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startModel } from '../../local/model/server.ts';
-import { startOcr } from '../../local/ocr/server.ts';
-import { startScraper } from '../../local/scraper/server.ts';
-import { startTranscriber } from '../../local/transcriber/server.ts';
+import { startModel } from '../../local/services/model/server.ts';
+import { startOcr } from '../../local/services/ocr/server.ts';
+import { startScraper } from '../../local/services/scraper/server.ts';
+import { startTranscriber } from '../../local/services/transcriber/server.ts';
 import { type Call, type Detour, type Fate, send, startDetour } from '../support/detour.ts';
 
 export const serviceNames = ['scraper', 'ocr', 'transcriber', 'model'] as const;

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSettings, settingWarnings } from '../../local/settings.ts';
+import { readSettings, settingWarnings } from '../../local/platform/settings.ts';
 
 const run = promisify(execFile);
 const projectFolder = path.join(import.meta.dirname, '..', '..');

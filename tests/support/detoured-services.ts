@@ -1,8 +1,8 @@
 // The scraper and the model behind detours, and detours for what comes back to the project.
 import { randomBytes } from 'node:crypto';
-import { startModel } from '../../local/model/server.ts';
-import type { ScrapeLimits } from '../../local/scraper/crawl-site.ts';
-import { startScraper } from '../../local/scraper/server.ts';
+import { startModel } from '../../local/services/model/server.ts';
+import type { ScrapeLimits } from '../../local/services/scraper/crawl-site.ts';
+import { startScraper } from '../../local/services/scraper/server.ts';
 import { type Detour, startDetour } from './detour.ts';
 
 export interface DetouredServices {

@@ -1,7 +1,7 @@
 // Sets a manual on pages in some set-up: its contents, its headings, and what is printed around the text.
 import { PDFDocument, PDFHexString, PDFName, PDFNumber, type PDFRef, StandardFonts } from '@cantoo/pdf-lib';
 import { createCanvas, GlobalFonts } from '@napi-rs/canvas';
-import { breakLines, widthOf } from '../../local/books/type-lines.ts';
+import { breakLines, widthOf } from '../../local/demo/samples/books/type-lines.ts';
 import { pageSize } from './documents.ts';
 import { numbersOfSections, sections, textOf } from './manual-text.ts';
 

@@ -2,9 +2,9 @@
 // The engine's clock can be moved on, so that nobody waits for a lease, a backoff or a deadline to pass.
 import pg from 'pg';
 import { expect, vi } from 'vitest';
-import type { ScrapeLimits } from '../../local/scraper/crawl-site.ts';
-import { type Sites, startSites } from '../../local/sites/server.ts';
-import { type Stack, startStack } from '../../local/stack.ts';
+import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
+import type { ScrapeLimits } from '../../local/services/scraper/crawl-site.ts';
 import { type DetouredServices, startDetouredServices } from './detoured-services.ts';
 import type { Row } from './engine.ts';
 import { type Attempt, describeAttempt, diagnose, type StageName, stages } from './leads-report.ts';

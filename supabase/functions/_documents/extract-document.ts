@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { PermanentError } from '../_shared/errors.ts';
-import type { Env } from '../_shared/settings.ts';
-import type { FinishContext, HandlerContext } from '../_shared/stage.ts';
+import { PermanentError } from '../_millrace/errors.ts';
+import type { Env } from '../_millrace/settings.ts';
+import type { FinishContext, HandlerContext } from '../_millrace/stage/stage.ts';
 import {
   type BegunFile,
   beginFile,
@@ -9,7 +9,7 @@ import {
   findFile,
   isInFolder,
   type StoragePlace,
-} from '../_shared/storage-files.ts';
+} from '../_services/storage-files.ts';
 import { documentRow } from './document-row.ts';
 import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';

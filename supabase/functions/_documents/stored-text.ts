@@ -1,7 +1,7 @@
+import { RetriableError } from '../_millrace/errors.ts';
+import type { Env } from '../_millrace/settings.ts';
 import type { TextLocation } from '../_pipelines/documents-results.ts';
-import { RetriableError } from '../_shared/errors.ts';
-import type { Env } from '../_shared/settings.ts';
-import { fetchFile, findFile, type StoragePlace, uploadFile } from '../_shared/storage-files.ts';
+import { fetchFile, findFile, type StoragePlace, uploadFile } from '../_services/storage-files.ts';
 
 const BUCKET = 'extracted_text';
 

@@ -1,5 +1,5 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
-import type { FunctionStageInput } from '../_shared/definition-schema.ts';
+import { definePipeline } from '../_millrace/define/define-pipeline.ts';
+import type { FunctionStageInput } from '../_millrace/define/definition-schema.ts';
 
 const patient = { kind: 'exponential' as const, baseSeconds: 5, factor: 2, capSeconds: 300, jitter: 0.2 };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { PermanentError, storableText } from '../_shared/errors.ts';
-import { jobService, type SubmitContext } from '../_shared/job-service.ts';
+import { PermanentError, storableText } from '../_millrace/errors.ts';
+import { jobService, type SubmitContext } from '../_millrace/jobs/job-service.ts';
 
 /** Reads the pages of scanned documents, as pictures. */
 export const ocrService = jobService({ name: 'ocr', label: 'OCR service' });

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { ownCallbackUrl } from '../_shared/callback-url.ts';
-import type { Usage } from '../_shared/engine-contract.ts';
-import { messageOf, PermanentError, RetriableError, storableText } from '../_shared/errors.ts';
-import { parseJson } from '../_shared/parse-json.ts';
-import type { Service } from '../_shared/service.ts';
-import { type Env, httpUrl, price, readSettings } from '../_shared/settings.ts';
-import type { FinishContext, HandlerContext } from '../_shared/stage.ts';
+import type { Usage } from '../_millrace/engine/engine-contract.ts';
+import { messageOf, PermanentError, RetriableError, storableText } from '../_millrace/errors.ts';
+import { ownCallbackUrl } from '../_millrace/jobs/callback-url.ts';
+import type { Service } from '../_millrace/jobs/service.ts';
+import { parseJson } from '../_millrace/parse-json.ts';
+import { type Env, httpUrl, price, readSettings } from '../_millrace/settings.ts';
+import type { FinishContext, HandlerContext } from '../_millrace/stage/stage.ts';
 import { readRefusal, refusalError } from './transcription-errors.ts';
 
 /** Where the transcription service is and what it costs. */

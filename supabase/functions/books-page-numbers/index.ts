@@ -1,4 +1,4 @@
-import { serveStage } from '../_shared/serve-stage.ts';
+import { serveStage } from '../_millrace/worker/serve-stage.ts';
 import { pageNumbers } from './handler.ts';
 
 serveStage(pageNumbers);

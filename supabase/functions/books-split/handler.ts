@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { withBookFile } from '../_books/book-file.ts';
+import { defineMap } from '../_millrace/stage/map-stage.ts';
+import type { HandlerContext } from '../_millrace/stage/stage.ts';
 import { books } from '../_pipelines/books.ts';
-import { defineMap } from '../_shared/map-stage.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });
 

@@ -1,5 +1,5 @@
-import { RetriableError } from '../_shared/errors.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
+import { RetriableError } from '../_millrace/errors.ts';
+import type { HandlerContext } from '../_millrace/stage/stage.ts';
 
 /** What saving the result still takes. */
 const reserveMs = 3_000;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { PermanentError, storableText } from '../_millrace/errors.ts';
+import { defineStage, type HandlerContext, type Waiting, waiting } from '../_millrace/stage/stage.ts';
 import { leads } from '../_pipelines/leads.ts';
 import { scrapeResult } from '../_pipelines/leads-results.ts';
 import { scraper } from '../_services/scraper.ts';
-import { PermanentError, storableText } from '../_shared/errors.ts';
-import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
 const MAX_PAGES = 5;
 

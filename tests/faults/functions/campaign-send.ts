@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineMap } from '../../../supabase/functions/_shared/map-stage.ts';
-import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
+import { defineMap } from '../../../supabase/functions/_millrace/stage/map-stage.ts';
+import { serveStage } from '../../../supabase/functions/_millrace/worker/serve-stage.ts';
 import { campaign } from './pattern-pipelines.ts';
 
 serveStage(
