@@ -14,12 +14,12 @@ let sizes: Record<string, FunctionSize>;
 
 const runtime = "import { z } from 'zod';\nimport { PostgrestClient } from '@supabase/postgrest-js';\n";
 const functions: Record<string, string> = {
-  plain: `import '../_shared/serve-stage.ts';`,
-  typed: `import '../_shared/serve-stage.ts';\nimport type OpenAI from 'openai';\nexport type Client = OpenAI;`,
-  model: `import '../_shared/project-client.ts';\nimport OpenAI from 'openai';`,
-  reading: `import '../_shared/serve-stage.ts';\nimport { unzipSync } from 'fflate';`,
+  plain: `import '../_millrace/worker/serve-stage.ts';`,
+  typed: `import '../_millrace/worker/serve-stage.ts';\nimport type OpenAI from 'openai';\nexport type Client = OpenAI;`,
+  model: `import '../_services/project-client.ts';\nimport OpenAI from 'openai';`,
+  reading: `import '../_millrace/worker/serve-stage.ts';\nimport { unzipSync } from 'fflate';`,
   counting: `const { encode } = await import('gpt-tokenizer/encoding/o200k_base');`,
-  'job-poll': `import '../_shared/serve-stage.ts';\nimport OpenAI from 'openai';`,
+  'job-poll': `import '../_millrace/worker/serve-stage.ts';\nimport OpenAI from 'openai';`,
 };
 
 beforeAll(async () => {
@@ -34,8 +34,8 @@ beforeAll(async () => {
   const files: Record<string, string> = {
     'config.toml': config.join(''),
     'functions/deno.json': JSON.stringify({ imports }),
-    'functions/_shared/serve-stage.ts': `${runtime}console.log(z, PostgrestClient);`,
-    'functions/_shared/project-client.ts': `import { StorageClient } from '@supabase/storage-js';`,
+    'functions/_millrace/worker/serve-stage.ts': `${runtime}console.log(z, PostgrestClient);`,
+    'functions/_services/project-client.ts': `import { StorageClient } from '@supabase/storage-js';`,
     ...Object.fromEntries(Object.entries(functions).map(([name, code]) => [`functions/${name}/index.ts`, code])),
   };
   for (const [name, text] of Object.entries(files)) {

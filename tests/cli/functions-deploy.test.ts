@@ -17,7 +17,7 @@ const functions = path.join(home, 'supabase', 'functions');
 const own = {
   'deno.json': JSON.stringify({ imports: { words: './words.ts', zod: 'npm:zod@4.6.7' } }),
   'index.ts':
-    "import { messageOf } from '../_shared/errors.ts';\nimport { words } from 'words';\nconsole.log(messageOf, words);\n",
+    "import { messageOf } from '../_millrace/errors.ts';\nimport { words } from 'words';\nconsole.log(messageOf, words);\n",
   'words.ts': "export const words = 'its own';\n",
 };
 let api: ManagementApi;

@@ -9,7 +9,7 @@ let copy: string;
 
 beforeEach(() => {
   copy = fs.mkdtempSync(path.join(os.tmpdir(), 'sync-test-'));
-  for (const part of ['package.json', 'local', 'supabase']) {
+  for (const part of ['package.json', 'cli', 'local', 'supabase']) {
     fs.cpSync(path.join(projectFolder, part), path.join(copy, part), { recursive: true });
   }
   fs.symlinkSync(path.join(projectFolder, 'node_modules'), path.join(copy, 'node_modules'));
@@ -133,7 +133,7 @@ function addPipelines(file: string, pipelines: [name: string, stages: string, ta
     const entity = `{ table: '${table}', key: 'id', projection: 'none' }`;
     return `export const p${place} = definePipeline({ name: '${name}', entity: ${entity}, stages: { ${stages} }, ${more} });`;
   });
-  const imports = "import { definePipeline } from '../_shared/define-pipeline.ts';";
+  const imports = "import { definePipeline } from '../_millrace/define/define-pipeline.ts';";
   const map = `const map = { kind: 'map' as const, function: 'leads-probe', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
     timeoutSeconds: 30, retry: { maxAttempts: 1, backoff: { kind: 'list' as const, seconds: [1] } } };`;
   const text = [imports, map, ...source].join('\n');

@@ -10,13 +10,13 @@ async function checked(code: string): Promise<string> {
   const folder = await mkdtemp(path.join(projectFolder, '.cache', 'stages-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await mkdir(path.join(folder, 'mails-send'));
-  const shared = path.join(projectFolder, 'supabase', 'functions', '_shared');
+  const runtime = path.join(projectFolder, 'supabase', 'functions', '_millrace');
   await writeFile(
     path.join(folder, 'mails-send', 'handler.ts'),
     `import { z } from 'zod';
-    import { definePipeline } from '${shared}/define-pipeline.ts';
-    import { jobService } from '${shared}/job-service.ts';
-    import { defineStage, waiting } from '${shared}/stage.ts';
+    import { definePipeline } from '${runtime}/define/define-pipeline.ts';
+    import { jobService } from '${runtime}/jobs/job-service.ts';
+    import { defineStage, waiting } from '${runtime}/stage/stage.ts';
     const pipeline = definePipeline({
       name: 'mails',
       entity: { table: 'public.mails', key: 'id', projection: 'none' },

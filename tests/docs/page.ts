@@ -73,7 +73,7 @@ export async function writeExamples(examples: Example[]): Promise<string> {
   const cacheFolder = path.join(projectFolder, '.cache');
   await mkdir(cacheFolder, { recursive: true });
   const folder = await mkdtemp(path.join(cacheFolder, 'docs-'));
-  await symlink(path.join(functionsFolder, '_shared'), path.join(folder, '_shared'));
+  await symlink(path.join(functionsFolder, '_millrace'), path.join(folder, '_millrace'));
   await mkdir(path.join(folder, '_pipelines'));
   for (const file of await readdir(path.join(functionsFolder, '_pipelines'))) {
     await symlink(path.join(functionsFolder, '_pipelines', file), path.join(folder, '_pipelines', file));

@@ -172,7 +172,7 @@ test('Deno reads a page within a function’s memory, and opening a document tak
   const functions = path.join(import.meta.dirname, '../../supabase/functions');
   const script = `
     import process from 'node:process';
-    const { openPdf } = await import('file://${functions}/_shared/pdf.ts');
+    const { openPdf } = await import('file://${functions}/_services/pdf/pdf.ts');
     const pdf = await openPdf(Deno.readFileSync('${file}'));
     const first = await pdf.pageText(1);
     const last = await pdf.pageText(pdf.pageCount);

@@ -92,7 +92,7 @@ describe('functions behind the gateway', () => {
 
   it('are not found when there is no such folder, or one that cannot be a function', async () => {
     expect(await status('nothing')).toBe(404);
-    expect(await status('_shared')).toBe(404);
+    expect(await status('_millrace')).toBe(404);
     expect(await status('..%2ffunctions%2fecho')).toBe(404);
   });
 });

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { PermanentError } from '../_millrace/errors.ts';
-import type { Env } from '../_millrace/settings.ts';
+import { type Env, PermanentError } from '../_millrace/mod.ts';
 import type { Reading } from '../_pipelines/pages-results.ts';
 import { openPdf, type Pdf, sniffDocument } from '../_services/pdf/pdf.ts';
 import type { PdfOutlineEntry } from '../_services/pdf/pdf-outline.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Env } from '../_millrace/settings.ts';
+import type { Env } from '../_millrace/mod.ts';
 import { blendResult, labelResult } from '../_pipelines/pages-results.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 

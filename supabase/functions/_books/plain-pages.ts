@@ -1,4 +1,4 @@
-import { storableText } from '../_millrace/errors.ts';
+import { storableText } from '../_millrace/mod.ts';
 import type { PageLine } from '../_pipelines/pages-results.ts';
 
 // Of a page that the text itself does not end: about as much as a printed one holds.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Env } from '../_millrace/settings.ts';
+import type { Env } from '../_millrace/mod.ts';
 import type { ChunkingResult } from '../_pipelines/documents-results.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 import type { Chunk } from './split-text.ts';

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { PermanentError } from '../_millrace/errors.ts';
-import type { Env } from '../_millrace/settings.ts';
+import { type Env, PermanentError } from '../_millrace/mod.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 
 /**

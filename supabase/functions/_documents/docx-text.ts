@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { Unzip, UnzipInflate, unzipSync } from 'fflate';
-import { messageOf, PermanentError } from '../_millrace/errors.ts';
+import { messageOf, PermanentError } from '../_millrace/mod.ts';
 import { decodeText } from '../_services/text/decode-text.ts';
 import { docxToMarkdown } from './docx-markdown.ts';
 import { archiveType, unsupported } from './media-types.ts';

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { PermanentError } from '../_millrace/errors.ts';
-import type { Env } from '../_millrace/settings.ts';
-import type { FinishContext, HandlerContext } from '../_millrace/stage/stage.ts';
+import { type Env, type FinishContext, type HandlerContext, PermanentError } from '../_millrace/mod.ts';
 import {
   type BegunFile,
   beginFile,

@@ -1,4 +1,4 @@
-import { PermanentError } from '../_millrace/errors.ts';
+import { PermanentError } from '../_millrace/mod.ts';
 import type { Extractor } from '../_pipelines/documents-results.ts';
 import { decodeText } from '../_services/text/decode-text.ts';
 import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';

@@ -1,4 +1,4 @@
-import { PermanentError } from '../_millrace/errors.ts';
+import { PermanentError } from '../_millrace/mod.ts';
 import { sniffMediaType } from '../_services/pdf/pdf.ts';
 import { isHtml } from './html-text.ts';
 

@@ -1,4 +1,4 @@
-import { PermanentError } from '../_millrace/errors.ts';
+import { PermanentError } from '../_millrace/mod.ts';
 import { openPdf, type Pdf } from '../_services/pdf/pdf.ts';
 import { withoutFurniture } from '../_services/pdf/pdf-furniture.ts';
 import { joinLines, type PdfLine } from '../_services/pdf/pdf-lines.ts';

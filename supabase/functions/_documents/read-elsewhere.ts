@@ -1,4 +1,4 @@
-import { PermanentError } from '../_millrace/errors.ts';
+import { PermanentError } from '../_millrace/mod.ts';
 import type { Extractor } from '../_pipelines/documents-results.ts';
 import type { ReadPage } from '../_services/ocr.ts';
 import type { Transcript } from '../_services/transcription.ts';

@@ -1,7 +1,6 @@
-import { storableText } from '../_millrace/errors.ts';
+import { type HandlerContext, storableText, Waiting } from '../_millrace/mod.ts';
 import { askModel } from '../_millrace/model/model.ts';
 import { quote } from '../_millrace/model/prompt.ts';
-import { type HandlerContext, Waiting } from '../_millrace/stage/stage.ts';
 import { type KgResult, kgResult } from '../_pipelines/chunks-results.ts';
 import { normalForm } from '../_services/text/normal-form.ts';
 import { proposeFacts } from './candidate-names.ts';

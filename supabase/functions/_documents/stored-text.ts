@@ -1,5 +1,4 @@
-import { RetriableError } from '../_millrace/errors.ts';
-import type { Env } from '../_millrace/settings.ts';
+import { type Env, RetriableError } from '../_millrace/mod.ts';
 import type { TextLocation } from '../_pipelines/documents-results.ts';
 import { fetchFile, findFile, type StoragePlace, uploadFile } from '../_services/storage-files.ts';
 

@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { errorFromStatus, MisconfiguredError, messageOf, PermanentError, RetriableError } from '../_millrace/errors.ts';
-import { type Env, httpUrl, readSettings } from '../_millrace/settings.ts';
+import {
+  type Env,
+  errorFromStatus,
+  httpUrl,
+  MisconfiguredError,
+  messageOf,
+  PermanentError,
+  RetriableError,
+  readSettings,
+} from '../_millrace/mod.ts';
 
 /** Where the Graphiti server is; without GRAPHITI_URL there is none. */
 export const graphitiSettings = z.object({

@@ -2,8 +2,7 @@ import type { PostgrestClient } from '@supabase/postgrest-js';
 import { StorageClient } from '@supabase/storage-js';
 import { dataApi, keyHeaders } from '../_millrace/engine/data-api.ts';
 import { readPlatform } from '../_millrace/engine/platform.ts';
-import { errorFromStatus, MisconfiguredError, PermanentError, UnavailableError } from '../_millrace/errors.ts';
-import type { Env } from '../_millrace/settings.ts';
+import { type Env, errorFromStatus, MisconfiguredError, PermanentError, UnavailableError } from '../_millrace/mod.ts';
 
 /** The project's rows and its Storage, with the rights of its secret key. Throws a MisconfiguredError. */
 export function projectClient(env: Env): { rows: PostgrestClient; storage: StorageClient } {

@@ -1,5 +1,4 @@
-import { PermanentError, UnavailableError } from '../_millrace/errors.ts';
-import type { Env } from '../_millrace/settings.ts';
+import { type Env, PermanentError, UnavailableError } from '../_millrace/mod.ts';
 import { projectClient, projectError, storageStatus } from './project-client.ts';
 
 /** Where a file lies in Storage, and what is said for good when it does not. */

@@ -1,11 +1,20 @@
 import { z } from 'zod';
-import type { Usage } from '../_millrace/engine/engine-contract.ts';
-import { messageOf, PermanentError, RetriableError, storableText } from '../_millrace/errors.ts';
-import { ownCallbackUrl } from '../_millrace/jobs/callback-url.ts';
-import type { Service } from '../_millrace/jobs/service.ts';
-import { parseJson } from '../_millrace/parse-json.ts';
-import { type Env, httpUrl, price, readSettings } from '../_millrace/settings.ts';
-import type { FinishContext, HandlerContext } from '../_millrace/stage/stage.ts';
+import {
+  type Env,
+  type FinishContext,
+  type HandlerContext,
+  httpUrl,
+  messageOf,
+  ownCallbackUrl,
+  PermanentError,
+  parseJson,
+  price,
+  RetriableError,
+  readSettings,
+  type Service,
+  storableText,
+  type Usage,
+} from '../_millrace/mod.ts';
 import { readRefusal, refusalError } from './transcription-errors.ts';
 
 /** Where the transcription service is and what it costs. */

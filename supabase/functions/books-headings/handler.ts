@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findHeadings } from '../_books/heading-pattern.ts';
 import { readBook } from '../_books/read-book.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 import { headingsResult } from '../_pipelines/books-results.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { withBookFile } from '../_books/book-file.ts';
-import { defineMap } from '../_millrace/stage/map-stage.ts';
-import type { HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineMap, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });

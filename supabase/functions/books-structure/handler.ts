@@ -4,7 +4,7 @@ import { bodiesOf } from '../_books/contents-body.ts';
 import { joinOutline } from '../_books/outline.ts';
 import { readBook } from '../_books/read-book.ts';
 import { titleKey } from '../_books/titles.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 import {
   headingsResult,

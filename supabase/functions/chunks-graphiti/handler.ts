@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { documentRow } from '../_documents/document-row.ts';
-import { readSettings } from '../_millrace/settings.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext, readSettings } from '../_millrace/mod.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { type GraphitiResult, graphitiResult } from '../_pipelines/chunks-results.ts';
 import { graphitiSettings, postEpisode } from '../_services/graphiti.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { placeOf, type SourceDocument } from '../_documents/extract-document.ts';
 import { pictureText, type ReadElsewhere, spokenText } from '../_documents/read-elsewhere.ts';
-import { RetriableError } from '../_millrace/errors.ts';
-import type { HandlerContext } from '../_millrace/stage/stage.ts';
+import { type HandlerContext, RetriableError } from '../_millrace/mod.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
 import { signedUrl } from '../_services/storage-files.ts';
 import { transcribeNow } from '../_services/transcription.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { draftChunks } from '../_documents/chunk-rows.ts';
 import { splitText } from '../_documents/split-text.ts';
 import { loadText } from '../_documents/stored-text.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ChunkingResult, chunkingResult, textLocation } from '../_pipelines/documents-results.ts';
 

@@ -8,13 +8,7 @@ import {
 } from '../_documents/extract-document.ts';
 import { pictureText, spokenText } from '../_documents/read-elsewhere.ts';
 import { locateText, storeText } from '../_documents/stored-text.ts';
-import {
-  defineStage,
-  type FinishContext,
-  type HandlerContext,
-  type Waiting,
-  waiting,
-} from '../_millrace/stage/stage.ts';
+import { defineStage, type FinishContext, type HandlerContext, type Waiting, waiting } from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ExtractionResult, extractionResult } from '../_pipelines/documents-results.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';

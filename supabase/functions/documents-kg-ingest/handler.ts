@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { chunkIds } from '../_documents/chunk-rows.ts';
-import { defineMap } from '../_millrace/stage/map-stage.ts';
-import type { HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineMap, type HandlerContext } from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });

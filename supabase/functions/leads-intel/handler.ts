@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
 import { leads } from '../_pipelines/leads.ts';
 import { intelResult, scrapeResult } from '../_pipelines/leads-results.ts';
 import { prompt } from './prompt.ts';

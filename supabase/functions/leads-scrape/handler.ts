@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { PermanentError, storableText } from '../_millrace/errors.ts';
-import { defineStage, type HandlerContext, type Waiting, waiting } from '../_millrace/stage/stage.ts';
+import {
+  defineStage,
+  type HandlerContext,
+  PermanentError,
+  storableText,
+  type Waiting,
+  waiting,
+} from '../_millrace/mod.ts';
 import { leads } from '../_pipelines/leads.ts';
 import { scrapeResult } from '../_pipelines/leads-results.ts';
 import { scraper } from '../_services/scraper.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { presentOrNull } from '../_books/absent-words.ts';
 import { proposeLabels } from '../_books/page-layout.ts';
+import { defineStage, type HandlerContext, Waiting } from '../_millrace/mod.ts';
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
-import { defineStage, type HandlerContext, Waiting } from '../_millrace/stage/stage.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { blendResult, type LabelResult, labelResult } from '../_pipelines/pages-results.ts';
 import { prompt } from './prompt.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bookFileUrl, withBookFile } from '../_books/book-file.ts';
-import { defineStage, type HandlerContext, type Waiting, waiting } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext, type Waiting, waiting } from '../_millrace/mod.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { ocrResult, type Reading } from '../_pipelines/pages-results.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';

@@ -6,7 +6,7 @@ import { runsOf } from '../_books/page-numbers.ts';
 import { readPages } from '../_books/page-rows.ts';
 import { placeEntries } from '../_books/place-entries.ts';
 import { printedEntries } from '../_books/printed-entries.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { extractResult, findResult, type LinkResult, linkResult } from '../_pipelines/toc-results.ts';
 

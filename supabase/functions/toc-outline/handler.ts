@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { withBookFile } from '../_books/book-file.ts';
-import { defineStage, type HandlerContext } from '../_millrace/stage/stage.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { fileOutline } from '../_pipelines/toc-results.ts';
 

@@ -1,5 +1,5 @@
 import type { getDocumentProxy } from 'unpdf';
-import { storableText } from '../../_millrace/errors.ts';
+import { storableText } from '../../_millrace/mod.ts';
 
 /** An entry of the outline that a PDF brings along, which readers show beside its pages. */
 export interface PdfOutlineEntry {

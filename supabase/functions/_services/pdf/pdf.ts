@@ -1,6 +1,6 @@
 import { fileTypeFromBuffer } from 'file-type';
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
-import { messageOf, PermanentError, storableText } from '../../_millrace/errors.ts';
+import { messageOf, PermanentError, storableText } from '../../_millrace/mod.ts';
 import { utf16Mark } from '../text/decode-text.ts';
 import { coversPage, isDrawnOn } from './pdf-images.ts';
 import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
