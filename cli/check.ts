@@ -5,7 +5,9 @@ import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
 import { checkFunctionSizes } from './check/function-sizes.ts';
 import { checkDatabaseTypes, checkSnapshot } from './check/generated-files.ts';
+import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
+import { projectFolder } from './check/run-program.ts';
 import { checkStageCode } from './check/stage-code.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 
@@ -13,6 +15,7 @@ const usage = `npm run check -- [--write]
   --write  correct the format, and bring the schema snapshot and the generated types up to date`;
 const shownLines = 60;
 const lighter = 'load a lighter library, or do the work in a stage of its own';
+const downwards = 'move what both need into the lower layer, or hand it over as an argument';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
 interface Check {
@@ -31,6 +34,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'format and lint', remedy: byWriting, findings: format },
     { name: 'types', remedy: 'correct them', findings: checkTypes() },
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
+    { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
