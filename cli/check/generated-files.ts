@@ -9,8 +9,11 @@ const snapshotHeading = `-- The schema that the migrations make, as text, writte
 `;
 const typesFile = path.join('supabase', 'functions', '_millrace', 'engine', 'database.types.ts');
 const shownLines = 30;
-const typesHeading =
-  '// The types of the schema public, written by `npm run check -- --write` from the migrated database.\n';
+const typesHeading = `// The types of the functions that the engine serves by the Data API, written by \`npm run check -- --write\` from the
+// migrated database.
+`;
+/** What the engine's functions are called by. Their arguments are all that the runtime needs to know of the schema. */
+const ofTheEngine = /^ {6}pipeline_\w+:/;
 
 /** Compares the schema of the database at `url` with its snapshot, or with `write` replaces it. Resolves to findings. */
 export async function checkSnapshot(url: string, write: boolean): Promise<string> {
@@ -25,14 +28,31 @@ export async function checkSnapshot(url: string, write: boolean): Promise<string
   }
 }
 
-/** Compares the TypeScript types of the database at `url` with their file, or with `write` replaces it. */
+/**
+ * Compares the TypeScript types of the engine's functions in the database at `url` with their file, or with `write` replaces
+ * it. The rest of the schema public belongs to the project, which generates its types for itself.
+ */
 export async function checkDatabaseTypes(url: string, write: boolean): Promise<string> {
   const generated = await runSupabase(['gen', 'types', `--remote=${url}?sslmode=disable`, '--schema', 'public']);
   if (!generated.ok) return generated.output;
-  const flags = ['format', `--stdin-file-path=${typesFile}`];
-  const formatted = await runScript('@biomejs/biome/bin/biome', flags, `${typesHeading}${generated.stdout}`);
+  const whole = await format(generated.stdout);
+  if (!whole.ok) return whole.output;
+  const formatted = await format(engineTypes(whole.stdout));
   if (!formatted.ok) return formatted.output;
   return compare(typesFile, formatted.stdout, write);
+}
+
+function format(text: string): ReturnType<typeof runScript> {
+  return runScript('@biomejs/biome/bin/biome', ['format', `--stdin-file-path=${typesFile}`], text);
+}
+
+/** The engine's functions out of the formatted types of the whole schema. */
+function engineTypes(generated: string): string {
+  const json = /^export type Json =.*?;\n/ms.exec(generated)?.[0] ?? '';
+  const functions = /^ {4}Functions: \{\n(.*?)^ {4}\};/ms.exec(generated)?.[1] ?? '';
+  // Each begins with its name, six spaces in.
+  const kept = functions.split(/^(?= {6}\w)/m).filter((text) => ofTheEngine.test(text));
+  return `${typesHeading}\n${json}\nexport type EngineFunctions = {\n${kept.join('')}};\n`;
 }
 
 /** Resolves to the lines that differ, or with `write` brings the file up to date. */

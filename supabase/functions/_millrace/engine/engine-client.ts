@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import type { ChildItem } from '../stage/spawn-children.ts';
 import { createSweeper } from '../worker/sweep.ts';
 import { dataApi } from './data-api.ts';
-import type { Database, Json } from './database.types.ts';
+import type { EngineFunctions, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
 import type { Platform } from './platform.ts';
 
@@ -15,7 +15,6 @@ export interface RpcAnswer {
 }
 export type Rpc = (name: string, args: Record<string, unknown>, signal: AbortSignal) => PromiseLike<RpcAnswer>;
 
-type EngineFunctions = Database['public']['Functions'];
 /** The arguments of a database function. What travels as JSON is checked by the engine's own contract instead. */
 type EngineArgs<N extends keyof EngineFunctions> = {
   [A in keyof EngineFunctions[N]['Args']]: Json extends EngineFunctions[N]['Args'][A]
