@@ -7,7 +7,7 @@ import { sendHtml } from '../support/test-site.ts';
 let leads: LeadsStack;
 beforeAll(async () => {
   leads = await LeadsStack.start({
-    detours: true,
+    proxies: true,
     env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1' },
     scraperLimits: { pageMs: 3000, readMs: 30_000 },
   });

@@ -66,7 +66,7 @@ test('settings that functions lack are named where a user looks, nothing is lost
   fs.chmodSync(dataDir, 0o711);
   folders.push(dataDir);
   leads = await LeadsStack.start({
-    detours: true,
+    proxies: true,
     services: false,
     dataDir,
     env: { LLM_URL: '', WEBHOOK_SECRET: '' },
@@ -85,7 +85,7 @@ test('settings that functions lack are named where a user looks, nothing is lost
   expect(await health.text()).toMatch(/LLM_URL is not set/);
   await leads.stop();
 
-  leads = await LeadsStack.start({ detours: true, services: false, dataDir });
+  leads = await LeadsStack.start({ proxies: true, services: false, dataDir });
   await leads.finished(ids);
   await leads.expectCompleted(ids);
   expect((await leads.attempts(ids[0], 'intel')).slice(0, 2)).toEqual([

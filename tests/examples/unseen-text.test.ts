@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { stages } from '../support/leads-report.ts';
-import { randomNumbers } from '../support/mischief.ts';
+import { randomNumbers } from '../support/random-session.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 const modelStages = stages.slice(1);

@@ -281,13 +281,13 @@ async function drawManual(
   const roman = await pdf.embedFont(StandardFonts.TimesRoman);
   const bold = await pdf.embedFont(StandardFonts.TimesRomanBold);
   for (const { pieces } of pages) {
-    const sheet = pdf.addPage(pageSize);
+    const file = pdf.addPage(pageSize);
     if (setUp.scanned) {
       const image = await pdf.embedPng(await photograph(pieces));
-      sheet.drawImage(image, { x: 0, y: 0, width: pageSize[0], height: pageSize[1] });
+      file.drawImage(image, { x: 0, y: 0, width: pageSize[0], height: pageSize[1] });
     } else {
       for (const { text, x, y, size: of, bold: heavy } of pieces) {
-        sheet.drawText(text, { x, y: pageSize[1] - y, size: of, font: heavy ? bold : roman });
+        file.drawText(text, { x, y: pageSize[1] - y, size: of, font: heavy ? bold : roman });
       }
     }
   }

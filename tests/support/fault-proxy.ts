@@ -13,7 +13,7 @@ export interface Call {
 /** What becomes of a call: it passes, or passes but its answer is lost, or is answered with this instead. */
 export type Fate = 'pass' | 'lose answer' | { status: number; json: unknown };
 
-export interface Detour {
+export interface FaultProxy {
   url: string;
   /** Where calls go; set before the first. */
   target: string;
@@ -23,12 +23,12 @@ export interface Detour {
 }
 
 /** Starts a proxy on a free port of the loopback interface; until told otherwise it passes everything. */
-export async function startDetour(): Promise<Detour> {
+export async function startFaultProxy(): Promise<FaultProxy> {
   const server = http.createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const detour: Detour = {
+  const proxy: FaultProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     target: '',
     decide: () => 'pass',
@@ -42,17 +42,17 @@ export async function startDetour(): Promise<Detour> {
   async function answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { method = 'GET', url: path = '/', headers } = request;
     const call = { method, path, headers, body: (await read(request)).toString() };
-    const fate = await detour.decide(call);
+    const fate = await proxy.decide(call);
     if (typeof fate === 'object') {
       response.writeHead(fate.status, { 'content-type': 'application/json' }).end(JSON.stringify(fate.json));
       return;
     }
-    const passed = await send(detour.target, call);
+    const passed = await send(proxy.target, call);
     if (fate === 'lose answer') response.destroy();
     else response.writeHead(passed.status, passed.headers).end(passed.body);
   }
 
-  return detour;
+  return proxy;
 }
 
 /** Sends a call on to `target`, a base URL. */

@@ -23,7 +23,7 @@ const noteJobs = `
   from (select a.id as attempt, a.service, a.job_id from pipeline.attempts a where a.state = 'waiting') w
   having count(*) > 0`;
 
-export class Mischief {
+export class RandomSession {
   readonly #engine: Engine;
   readonly #random: (bound: number) => number;
   readonly #pipelines: Record<string, string[]>;

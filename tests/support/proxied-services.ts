@@ -1,34 +1,34 @@
-// The scraper and the model behind detours, and detours for what comes back to the project.
+// The scraper and the model behind proxies, and proxies for what comes back to the project.
 import { randomBytes } from 'node:crypto';
 import { startModel } from '../../local/services/model/server.ts';
 import type { ScrapeLimits } from '../../local/services/scraper/crawl-site.ts';
 import { startScraper } from '../../local/services/scraper/server.ts';
-import { type Detour, startDetour } from './detour.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 
-export interface DetouredServices {
-  /** Settings that lead the functions through the detours. */
+export interface ProxiedServices {
+  /** Settings that lead the functions through the proxies. */
   env: Record<string, string>;
-  toScraper: Detour;
-  toModel: Detour;
+  toScraper: FaultProxy;
+  toModel: FaultProxy;
   /** What the services report. */
-  callbacks: Detour;
-  /** What functions ask of the project, where they take its URL from PROJECT_DETOUR_URL. */
-  toProject: Detour;
+  callbacks: FaultProxy;
+  /** What functions ask of the project, where they take its URL from PROJECT_PROXY_URL. */
+  toProject: FaultProxy;
   /** Leads the last two to a project. */
   connect(apiUrl: string): void;
   stop(): Promise<void>;
 }
 
 /** Starts the services; `env` as for their own settings. They try a callback once, since the poller is there too. */
-export async function startDetouredServices(
+export async function startProxiedServices(
   env: Record<string, string>,
   limits: Partial<ScrapeLimits> = {},
-): Promise<DetouredServices> {
+): Promise<ProxiedServices> {
   const [toScraper, toModel, callbacks, toProject] = await Promise.all([
-    startDetour(),
-    startDetour(),
-    startDetour(),
-    startDetour(),
+    startFaultProxy(),
+    startFaultProxy(),
+    startFaultProxy(),
+    startFaultProxy(),
   ]);
   const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
   const WEBHOOK_SECRET = `whsec_${randomBytes(24).toString('base64')}`;
@@ -44,7 +44,7 @@ export async function startDetouredServices(
       LLM_URL: toModel.url,
       LLM_MODEL: 'local',
       JOB_CALLBACK_URL: callbackUrl,
-      PROJECT_DETOUR_URL: toProject.url,
+      PROJECT_PROXY_URL: toProject.url,
     },
     toScraper,
     toModel,
