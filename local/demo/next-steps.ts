@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { Stack } from '../stack.ts';
+import type { Stack } from '../platform/stack.ts';
 
 /** Where a demo says to look next. */
 export interface NextSteps {

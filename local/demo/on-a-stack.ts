@@ -1,8 +1,8 @@
 // What every demo does around its own part: a stack of its own, and at the end the totals and where to look next.
 import pg from 'pg';
 import pc from 'picocolors';
-import { settingWarnings } from '../settings.ts';
-import { type Stack, startStack } from '../stack.ts';
+import { settingWarnings } from '../platform/settings.ts';
+import { type Stack, startStack } from '../platform/stack.ts';
 import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
 import { printInvariants, printTotals, type Subject } from './report.ts';

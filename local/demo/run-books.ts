@@ -1,7 +1,7 @@
 // The demo of the books pipelines, on a stack of its own.
 import type pg from 'pg';
 import pc from 'picocolors';
-import { readSettings } from '../settings.ts';
+import { readSettings } from '../platform/settings.ts';
 import { addBook, documentLink, readBookSource } from './book-source.ts';
 import { bookSteps } from './next-steps-books.ts';
 import { heading, onAStack, print } from './on-a-stack.ts';

@@ -1,6 +1,6 @@
 // The demo of the documents pipelines, on a stack of its own.
 import pc from 'picocolors';
-import { readSettings } from '../settings.ts';
+import { readSettings } from '../platform/settings.ts';
 import { addDocuments, readDocumentSources } from './document-source.ts';
 import { documentSteps } from './next-steps-documents.ts';
 import { heading, onAStack, print } from './on-a-stack.ts';

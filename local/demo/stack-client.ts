@@ -1,5 +1,5 @@
-import { projectClient } from '../../supabase/functions/_shared/project-client.ts';
-import type { Stack } from '../stack.ts';
+import { projectClient } from '../../supabase/functions/_services/project-client.ts';
+import type { Stack } from '../platform/stack.ts';
 
 /** The Data API and Storage of a stack, with the rights of an application's server. */
 export function stackClient({ apiUrl, secretKey }: Stack): ReturnType<typeof projectClient> {

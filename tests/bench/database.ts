@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { setProjectSecrets } from '../../local/database/project-secrets.ts';
-import { createDataDirectory } from '../../local/database/template.ts';
-import { startPostgres } from '../../local/postgres.ts';
-import { startWatchdog } from '../../local/watchdog.ts';
+import { setProjectSecrets } from '../../local/platform/database/project-secrets.ts';
+import { createDataDirectory } from '../../local/platform/database/template.ts';
+import { startPostgres } from '../../local/platform/postgres.ts';
+import { startWatchdog } from '../../local/platform/watchdog.ts';
 import type { Urls } from './engine.ts';
 
 const migrationsFolder = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations');

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import type { Stage } from '../../supabase/functions/_shared/stage.ts';
-import { answering, calling, scriptedModel } from '../functions/support/agent-model.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { answering, calling, scriptedModel } from '../support/agent-model.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, type OpenPage, testPage } from './page.ts';
 import { errorOf, start, status, work } from './play.ts';

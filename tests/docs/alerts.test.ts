@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { test } from '../support/engine.ts';
 import { failed } from '../support/worker.ts';
 import { changed, messageOf, testPage } from './page.ts';

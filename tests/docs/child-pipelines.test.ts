@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
+import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
 import { errorOf, fail, finish, start, states, status, sweep } from './play.ts';

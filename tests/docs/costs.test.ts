@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import { modelSettings } from '../../supabase/functions/_shared/model-settings.ts';
-import { settingsFaults } from '../../supabase/functions/_shared/settings.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
+import { settingsFaults } from '../../supabase/functions/_millrace/settings.ts';
 import { test } from '../support/engine.ts';
 import { completed, failed } from '../support/worker.ts';
 import { docsFolder, testPage } from './page.ts';

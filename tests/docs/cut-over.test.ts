@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_shared/definition-schema.ts';
+import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { completed } from '../support/worker.ts';
 import { messageOf, type OpenPage, testPage } from './page.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
 import { type Claimed, resume, waiting } from '../support/worker.ts';

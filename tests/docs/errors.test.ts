@@ -46,7 +46,7 @@ const explained = page.split('\n').flatMap((line) => {
 
 // The codes of the jobs of the local scraper and OCR service, whose table says which of them are for good.
 const ofJobs = /permanentByCode = \{(.*?)\}/s.exec(
-  await readFile(path.join(project, 'local/scraper/job-error.ts'), 'utf8'),
+  await readFile(path.join(project, 'local/services/http/job-error.ts'), 'utf8'),
 )?.[1];
 
 const thrown = [

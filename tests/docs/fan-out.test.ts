@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import type { Stage } from '../../supabase/functions/_shared/stage.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { completed, Worker } from '../support/worker.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';

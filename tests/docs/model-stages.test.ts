@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import type { Stage } from '../../supabase/functions/_shared/stage.ts';
-import type { Reply } from '../functions/support/http-server.ts';
-import { modelResponse, startModelServer } from '../functions/support/model-server.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
+import type { Reply } from '../support/http-server.ts';
+import { modelResponse, startModelServer } from '../support/model-server.ts';
 import { docsFolder, testPage } from './page.ts';
 import { errorOf, start, work } from './play.ts';
 

@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_shared/definition-schema.ts';
+import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import type { Engine, Row } from '../support/engine.ts';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -73,7 +73,7 @@ export async function writeExamples(examples: Example[]): Promise<string> {
   const cacheFolder = path.join(projectFolder, '.cache');
   await mkdir(cacheFolder, { recursive: true });
   const folder = await mkdtemp(path.join(cacheFolder, 'docs-'));
-  await symlink(path.join(functionsFolder, '_shared'), path.join(folder, '_shared'));
+  await symlink(path.join(functionsFolder, '_millrace'), path.join(folder, '_millrace'));
   await mkdir(path.join(folder, '_pipelines'));
   for (const file of await readdir(path.join(functionsFolder, '_pipelines'))) {
     await symlink(path.join(functionsFolder, '_pipelines', file), path.join(folder, '_pipelines', file));

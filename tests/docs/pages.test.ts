@@ -9,7 +9,10 @@ const projectFolder = path.join(pagesFolder, '..', '..');
 const names = (await readdir(pagesFolder)).map((file) => path.basename(file, '.md'));
 /** Pages beside the patterns that have examples of pipelines. */
 const docs = ['costs', 'deadlines', 'model-stages', 'services'];
-const schema = await readFile(path.join(projectFolder, 'supabase/functions/_shared/definition-schema.ts'), 'utf8');
+const schema = await readFile(
+  path.join(projectFolder, 'supabase/functions/_millrace/define/definition-schema.ts'),
+  'utf8',
+);
 
 test.for(names)('%s.md is a page of 40 to 95 lines with the sections of all', async (name) => {
   const { text } = await readPage(name);

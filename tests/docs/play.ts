@@ -1,16 +1,16 @@
 // Ways to play a scenario on the pipelines of a page: starting runs, doing the work of stages, looking at what came of it.
 
-import { createCheckpoints } from '../../supabase/functions/_shared/agent-checkpoints.ts';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import { createEngine } from '../../supabase/functions/_shared/engine-client.ts';
-import type { Item, Outcome } from '../../supabase/functions/_shared/engine-contract.ts';
-import { runHandler } from '../../supabase/functions/_shared/run-handler.ts';
-import type { Env } from '../../supabase/functions/_shared/settings.ts';
-import { createChildren } from '../../supabase/functions/_shared/spawn-children.ts';
-import type { Stage } from '../../supabase/functions/_shared/stage.ts';
-import { databaseRpc } from '../functions/support/database-rpc.ts';
-import { keepLog } from '../functions/support/make-drain.ts';
+import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { createEngine } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import type { Item, Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { Env } from '../../supabase/functions/_millrace/settings.ts';
+import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
+import { databaseRpc } from '../support/database-rpc.ts';
 import type { Engine, Row } from '../support/engine.ts';
+import { keepLog } from '../support/make-drain.ts';
 import { type Claimed, completed, failed, Worker, waiting } from '../support/worker.ts';
 
 /** Starts a run of a row; returns its number. */

@@ -2,17 +2,17 @@
 import { Hono } from 'hono';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished } from 'vitest';
-import { listen } from '../../local/scraper/listen.ts';
-import type { PipelineDefinition } from '../../supabase/functions/_shared/define-pipeline.ts';
-import { JobRecorder } from '../../supabase/functions/_shared/job-recorder.ts';
-import { readPlatform } from '../../supabase/functions/_shared/platform.ts';
-import type { Stage } from '../../supabase/functions/_shared/stage.ts';
+import { listen } from '../../local/services/http/listen.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { readPlatform } from '../../supabase/functions/_millrace/engine/platform.ts';
+import { JobRecorder } from '../../supabase/functions/_millrace/jobs/job-recorder.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
 import { pollJobs } from '../../supabase/functions/job-poll/handler.ts';
-import { databaseRpc } from '../functions/support/database-rpc.ts';
-import { serveFunctions } from '../functions/support/functions-server.ts';
-import { keepLog } from '../functions/support/make-drain.ts';
+import { databaseRpc } from '../support/database-rpc.ts';
 import { type Engine, test } from '../support/engine.ts';
+import { serveFunctions } from '../support/functions-server.ts';
+import { keepLog } from '../support/make-drain.ts';
 import { docsFolder, type OpenPage, testPage } from './page.ts';
 import { errorOf, start, sweep, work } from './play.ts';
 

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, onTestFinished, test as plain } from 'vitest';
-import { projectFolder, runNode } from '../commands/run-command.ts';
+import { projectFolder, runNode } from '../cli/run-command.ts';
 import { test } from '../support/engine.ts';
 import { docsFolder } from './page.ts';
 

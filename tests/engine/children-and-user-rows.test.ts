@@ -3,20 +3,20 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import {
-  atlasRun,
-  atlasStatuses,
   childStatuses,
   defineFamily,
-  endSheets,
-  failSheets,
+  endFiles,
+  failFiles,
   fold,
+  folderRun,
+  folderStatuses,
   numbers,
-  runSheets,
+  runFiles,
   Spawner,
   spawnAll,
-  startAtlases,
+  startFolders,
   sweep,
-  waitingAtlas,
+  waitingFolder,
 } from '../support/children.ts';
 import { chain, type Engine, each, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -47,13 +47,13 @@ const logged = (engine: Engine, code: string) =>
   engine.value<number>('select count(*)::int from millrace.log where code = $1', [code]);
 
 test('one child whose row refuses to be shown as cancelled is reported, and all else recovers', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3);
+  const { folder, fanOut } = await waitingFolder(engine, 3);
   await refuse(engine, 'public.items', `new.scan_error = 'cancelled' and new.number = '2'`);
   await engine.pipeline(chain(['other']), { table: 'public.others' }, 'others');
   await engine.sql.query(`insert into public.others (label) values ('x')`);
   await engine.sql.query(`select millrace.start('others', '1')`);
   await (await Worker.of(engine, 'other', 'others')).takeOne();
-  await engine.sql.query('select millrace.cancel($1)', [(await atlasRun(engine, atlas)).id]);
+  await engine.sql.query('select millrace.cancel($1)', [(await folderRun(engine, folder)).id]);
   await engine.advance('1 hour');
   expect(await sweep(engine)).toMatchObject({ leases: 1 });
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 3 });
@@ -78,36 +78,37 @@ test('a parent whose row refuses a stage that awaited a threshold keeps no fold 
       { name: 'publish', needs: ['split'] },
     ],
   });
-  const atlases = await startAtlases(engine, 3);
-  const fanOuts = await each(atlases, () => spawnAll(engine, numbers(1, 2)));
-  await refuse(engine, 'public.atlases', `new.id = ${atlases[0]} and new.early_status = 'queued'`);
-  await runSheets(engine, 'scan');
+  const folders = await startFolders(engine, 3);
+  const fanOuts = await each(folders, () => spawnAll(engine, numbers(1, 2)));
+  await refuse(engine, 'public.folders', `new.id = ${folders[0]} and new.early_status = 'queued'`);
+  await runFiles(engine, 'scan');
   expect(await fold(engine, fanOuts)).toMatchObject({ busy: [] });
   expect(await logged(engine, 'threshold_failed')).toBe(1);
-  for (const atlas of atlases.slice(1)) expect(await atlasStatuses(engine, atlas)).toMatchObject({ early: 'queued' });
-  await runSheets(engine, 'blend');
+  for (const folder of folders.slice(1))
+    expect(await folderStatuses(engine, folder)).toMatchObject({ early: 'queued' });
+  await runFiles(engine, 'blend');
   await fold(engine, fanOuts);
-  for (const atlas of atlases)
-    expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed', publish: 'queued' });
+  for (const folder of folders)
+    expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed', publish: 'queued' });
   // The engine's word counts: the stage has begun, though its row does not show it.
-  expect(await (await Worker.of(engine, 'early', 'atlas')).take()).toHaveLength(3);
+  expect(await (await Worker.of(engine, 'early', 'folder')).take()).toHaveLength(3);
 });
 
 test('a user who deletes a parent waits for the chunk whose rows refer to it, and neither dies', async ({ engine }) => {
   await defineFamily(engine);
   await engine.sql.query(`
-    alter table public.items add column book bigint references public.atlases on delete cascade;
+    alter table public.items add column book bigint references public.folders on delete cascade;
     create function public.set_book() returns trigger language plpgsql as $$
-    begin new.book := new.atlas::bigint; return new; end $$;
+    begin new.book := new.folder::bigint; return new; end $$;
     create trigger set_book before insert on public.items for each row execute function public.set_book()`);
-  const [atlas] = await startAtlases(engine);
+  const [folder] = await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
   const brake = await holdInserts(engine, 'public.items');
   const spawning = begin(spawner.spawn(numbers(3, 4)));
   await untilBlocked(engine, spawner.worker.client);
   const user = await engine.database.connect();
-  const deleting = begin(user.query('delete from public.atlases where id = $1', [atlas]));
+  const deleting = begin(user.query('delete from public.folders where id = $1', [folder]));
   await untilBlocked(engine, user);
   await brake.query('commit');
   expect((await spawning).status).toBe('spawned');
@@ -140,22 +141,22 @@ test('without a projection too, an apply function’s rows that refer to the ent
 });
 
 test.for([
-  ['deletes', 'finished', 'delete from public.atlases where id = $1'],
+  ['deletes', 'finished', 'delete from public.folders where id = $1'],
   [
     'retries',
     'failed',
-    `select millrace.retry(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
+    `select millrace.retry(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
   ],
 ] as const)(
   'neither sweep nor fold waits for a user who %s a parent that has %s',
   async ([, end, statement], { engine }) => {
     const rule = end === 'finished' ? { fan_in: { rule: 'at_least', count: 1 } } : {};
-    const { atlas, fanOut } = await waitingAtlas(engine, 3, { split: rule });
-    await (end === 'finished' ? endSheets(engine, [1]) : failSheets(engine, [1]));
+    const { folder, fanOut } = await waitingFolder(engine, 3, { split: rule });
+    await (end === 'finished' ? endFiles(engine, [1]) : failFiles(engine, [1]));
     await fold(engine);
     const user = await openTransaction(engine);
-    await user.query(statement, [atlas]);
-    await endSheets(engine, [2]);
+    await user.query(statement, [folder]);
+    await endFiles(engine, [2]);
     // A session that waits would be ended by its lock timeout, and its call fail.
     const cron = await engine.database.connect();
     await cron.query(`set lock_timeout = '2s'`);

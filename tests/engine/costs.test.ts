@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { defineFamily, numbers, Spawner, spawnAll, startAtlases } from '../support/children.ts';
+import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../support/children.ts';
 import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, each, type Row, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
@@ -78,26 +78,26 @@ test('an attempt that was started over since has been paid for', async ({ engine
 
 test('children are counted to the stage they are for, however deep', async ({ engine }) => {
   await engine.pipeline(chain(['ink']), {}, 'inks');
-  await engine.sql.query('alter table public.items add column if not exists atlas text');
+  await engine.sql.query('alter table public.items add column if not exists folder text');
   await defineFamily(engine, {
-    sheets: [{ name: 'scan' }, { name: 'print', kind: 'pipeline', child: { pipeline: 'inks' }, needs: ['scan'] }],
+    files: [{ name: 'scan' }, { name: 'print', kind: 'pipeline', child: { pipeline: 'inks' }, needs: ['scan'] }],
     beside: [{ name: 'publish' }],
   });
-  const [atlas] = await startAtlases(engine);
-  await work(engine, 'publish', 10, 'atlas');
+  const [folder] = await startFolders(engine);
+  await work(engine, 'publish', 10, 'folder');
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 3), true);
   await spawner.wait();
-  await work(engine, 'scan', 1, 'sheets');
+  await work(engine, 'scan', 1, 'files');
   await work(engine, 'ink', 0.5, 'inks');
-  const run = await engine.value('select id from millrace.runs where fan_out_id is null and entity_id = $1', [atlas]);
+  const run = await engine.value('select id from millrace.runs where fan_out_id is null and entity_id = $1', [folder]);
   expect(await costOf(engine, run)).toBe(14.5);
   expect(await stageCosts(engine, run)).toEqual([
     { stage: 'split', attempts: 1, cost_usd: 4.5 },
     { stage: 'publish', attempts: 1, cost_usd: 10 },
   ]);
-  const sheet = await engine.value('select min(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
-  expect(await stageCosts(engine, sheet)).toEqual([
+  const file = await engine.value('select min(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
+  expect(await stageCosts(engine, file)).toEqual([
     { stage: 'scan', attempts: 1, cost_usd: 1 },
     { stage: 'print', attempts: 1, cost_usd: 0.5 },
   ]);
@@ -107,20 +107,20 @@ test('a child that starts anew by itself adds to what its parent has paid for it
   engine,
 }) => {
   await defineFamily(engine);
-  const [atlas] = await startAtlases(engine);
+  const [folder] = await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 1), true);
   await spawner.wait();
-  await work(engine, 'scan', 1, 'sheets');
-  const sheet = await engine.value<string>('select entity_id from millrace.runs where fan_out_id = $1', [
+  await work(engine, 'scan', 1, 'files');
+  const file = await engine.value<string>('select entity_id from millrace.runs where fan_out_id = $1', [
     spawner.fanOut,
   ]);
-  await work(engine, 'blend', undefined, 'sheets');
-  await engine.queue('scan', [sheet]);
-  await work(engine, 'scan', 2, 'sheets');
+  await work(engine, 'blend', undefined, 'files');
+  await engine.queue('scan', [file]);
+  await work(engine, 'scan', 2, 'files');
   const run = await engine.value(
-    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
-    [atlas],
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
+    [folder],
   );
   expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 3 }, { stage: 'publish' }]);
   const newest = await engine.value('select max(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
@@ -129,27 +129,27 @@ test('a child that starts anew by itself adds to what its parent has paid for it
 
 test('what children had cost that are deleted since, their parent has paid all the same', async ({ engine }) => {
   await defineFamily(engine);
-  const [atlas] = await startAtlases(engine);
+  const [folder] = await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 3), true);
   await spawner.wait();
-  const sheets = (await engine.rows('select entity_id from millrace.runs where fan_out_id = $1', [spawner.fanOut])).map(
+  const files = (await engine.rows('select entity_id from millrace.runs where fan_out_id = $1', [spawner.fanOut])).map(
     (row) => row.entity_id as string,
   );
-  await work(engine, 'scan', 1, 'sheets');
-  await work(engine, 'blend', undefined, 'sheets');
-  await engine.queue('scan', sheets.slice(0, 1));
-  await work(engine, 'scan', 2, 'sheets');
+  await work(engine, 'scan', 1, 'files');
+  await work(engine, 'blend', undefined, 'files');
+  await engine.queue('scan', files.slice(0, 1));
+  await work(engine, 'scan', 2, 'files');
   const run = await engine.value(
-    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
-    [atlas],
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
+    [folder],
   );
   const costs = async () => (await stageCosts(engine, run))[0];
   const before = await costs();
   expect(before).toEqual({ stage: 'split', attempts: 1, cost_usd: 5 });
-  await engine.sql.query('delete from public.items where id = any ($1)', [sheets.slice(0, 2)]);
+  await engine.sql.query('delete from public.items where id = any ($1)', [files.slice(0, 2)]);
   expect(await costs()).toEqual(before);
-  await engine.sql.query('delete from public.items where id = any ($1)', [sheets.slice(2)]);
+  await engine.sql.query('delete from public.items where id = any ($1)', [files.slice(2)]);
   expect(await costs()).toEqual(before);
   expect(
     await engine.value('select sum(cost_usd)::float8 from millrace.attempt_costs($1) where attempt_id = $2', [
@@ -157,7 +157,7 @@ test('what children had cost that are deleted since, their parent has paid all t
       spawner.item.attempt,
     ]),
   ).toBe(5);
-  await engine.sql.query('delete from public.atlases where id = $1', [atlas]);
+  await engine.sql.query('delete from public.folders where id = $1', [folder]);
   for (const _ of [1, 2]) await engine.sql.query('select millrace.sweep()');
   expect(await engine.rows('select * from millrace.former_costs')).toEqual([]);
 });
@@ -165,9 +165,9 @@ test('what children had cost that are deleted since, their parent has paid all t
 test('children that failed are paid for, though another parent has run their rows before the retry', async ({
   engine,
 }) => {
-  await defineFamily(engine, { split: { child: { pipeline: 'sheets' } } });
+  await defineFamily(engine, { split: { child: { pipeline: 'files' } } });
   await engine.insert(2);
-  const [atlas] = await startAtlases(engine, 2);
+  const [folder] = await startFolders(engine, 2);
   const spawnAll = async () => {
     const spawner = await Spawner.of(engine);
     await spawner.spawn(numbers(1, 2), true);
@@ -175,34 +175,34 @@ test('children that failed are paid for, though another parent has run their row
     return spawner.fanOut;
   };
   const fanOut = await spawnAll();
-  const worker = await Worker.of(engine, 'scan', 'sheets');
+  const worker = await Worker.of(engine, 'scan', 'files');
   const items = await worker.take();
   await worker.complete(items.map((item) => ({ ...failed(item, { permanent: true }), usage: { cost_usd: 1 } })));
   await engine.sql.query('select public.millrace_fold($1)', [[fanOut]]);
   await engine.sql.query('select millrace.sweep()');
   await spawnAll();
-  await work(engine, 'scan', 4, 'sheets');
-  await work(engine, 'blend', undefined, 'sheets');
+  await work(engine, 'scan', 4, 'files');
+  await work(engine, 'blend', undefined, 'files');
   await engine.sql.query('select millrace.sweep()');
   // The workers so far are not heard of again.
   await engine.advance('16 seconds');
   const run = await engine.value<string>(
-    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'atlas' and r.entity_id = $1`,
-    [atlas],
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
+    [folder],
   );
   await engine.sql.query('select millrace.retry($1)', [run]);
   await spawnAll();
-  await work(engine, 'scan', 8, 'sheets');
+  await work(engine, 'scan', 8, 'files');
   expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 18 }, { stage: 'publish' }]);
 });
 
 test('four times the children of a parent that stays are four times the work to delete', async ({ engine }) => {
   await defineFamily(engine);
-  const atlases = await startAtlases(engine, 2);
+  const folders = await startFolders(engine, 2);
   for (const count of [200, 800]) await spawnAll(engine, numbers(1, count));
-  await work(engine, 'scan', 1, 'sheets');
-  const remove = 'delete from public.items where atlas = $1';
-  const [few = 0, many = 0] = await each(atlases, (atlas) => planRows(engine.database.superUrl, remove, [atlas]));
+  await work(engine, 'scan', 1, 'files');
+  const remove = 'delete from public.items where folder = $1';
+  const [few = 0, many = 0] = await each(folders, (folder) => planRows(engine.database.superUrl, remove, [folder]));
   expect(await engine.rows('select cost_usd::int from millrace.former_costs order by 1')).toEqual([
     { cost_usd: 200 },
     { cost_usd: 800 },

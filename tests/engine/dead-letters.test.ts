@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startAtlases } from '../support/children.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
 import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -215,16 +215,16 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
 
   test('not a child that its parent has given up, until the parent is retried', async ({ engine }) => {
     await defineFamily(engine);
-    await startAtlases(engine);
+    await startFolders(engine);
     const fanOut = await spawnAll(engine, numbers(1, 2));
-    await failAll(engine, 'scan', 'not_found', 'sheets');
-    expect(await canRetry(engine, 'sheets')).toMatchObject({
+    await failAll(engine, 'scan', 'not_found', 'files');
+    expect(await canRetry(engine, 'files')).toMatchObject({
       listed: 2,
       open: [expect.any(String), expect.any(String)],
     });
     await engine.sql.query('select public.millrace_fold($1)', [[fanOut]]);
-    expect(await canRetry(engine, 'sheets')).toEqual({ listed: 2, open: [] });
-    expect((await canRetry(engine, 'atlas')).open).toHaveLength(1);
+    expect(await canRetry(engine, 'files')).toEqual({ listed: 2, open: [] });
+    expect((await canRetry(engine, 'folder')).open).toHaveLength(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
-import { Mischief } from '../support/mischief.ts';
+import { RandomSession } from '../support/random-session.ts';
 import { diamond, jobEnd } from '../support/sessions.ts';
 import { completed, resume, Worker } from '../support/worker.ts';
 
@@ -72,7 +72,7 @@ test(
 
     const sessions = Array.from(
       { length: sessionCount },
-      (_, n) => new Mischief(engine, seed + n, pipelines, entities),
+      (_, n) => new RandomSession(engine, seed + n, pipelines, entities),
     );
     let over = false;
     const checks = async () => {

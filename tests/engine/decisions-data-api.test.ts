@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { acceptedKeySet, createKeys, type Keys, signUserToken } from '../../local/keys.ts';
-import { type Postgrest, startPostgrest } from '../../local/postgrest.ts';
+import { acceptedKeySet, createKeys, type Keys, signUserToken } from '../../local/platform/keys.ts';
+import { type Postgrest, startPostgrest } from '../../local/platform/postgrest.ts';
 import { accept, asked, reject, toReview } from '../support/decisions.ts';
 import { createEngine, type Engine } from '../support/engine.ts';
 

@@ -2,15 +2,15 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import {
-  atlasStatuses,
   defineFamily,
-  endSheets,
+  endFiles,
   fold,
+  folderStatuses,
   numbers,
   Spawner,
-  startAtlases,
+  startFolders,
   sweep,
-  waitingAtlas,
+  waitingFolder,
 } from '../support/children.ts';
 import { chain, type Definition, type Engine, type StageDefinition, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -51,30 +51,30 @@ async function holdBack(engine: Engine, event: string): Promise<pg.Client> {
   return brake;
 }
 
-/** atlas → a map without an insert function, whose items' keys are ids of rows of public.items or public.leaves. */
+/** folder → a map without an insert function, whose items' keys are ids of rows of public.items or public.leaves. */
 async function defineMap(engine: Engine, child: string): Promise<Definition> {
   const stages: StageDefinition[] = [
     { name: 'split', kind: 'map', child: { pipeline: child } },
     { name: 'publish', needs: ['split'] },
   ];
-  return engine.pipeline(stages, { table: 'public.atlases' }, 'atlas');
+  return engine.pipeline(stages, { table: 'public.folders' }, 'folder');
 }
 
 test('a map keeps its child pipeline while live runs have it ahead of them or spawn', async ({ engine }) => {
-  await engine.pipeline(chain(['scan']), {}, 'sheets');
+  await engine.pipeline(chain(['scan']), {}, 'files');
   await engine.pipeline(chain(['leaf']), { table: 'public.leaves' }, 'leaves');
-  const atlas = await defineMap(engine, 'sheets');
+  const folder = await defineMap(engine, 'files');
   await engine.insert(2);
-  await startAtlases(engine);
+  await startFolders(engine);
   const stages = [
     { name: 'split', kind: 'map', child: { pipeline: 'leaves' } },
     { name: 'publish', needs: ['split'] },
   ];
-  const refused = { code: 'MR001', message: expect.stringMatching(/split.*sheets.*1 live run/) };
-  expect(await refusal(engine, { ...atlas, stages })).toMatchObject(refused);
+  const refused = { code: 'MR001', message: expect.stringMatching(/split.*files.*1 live run/) };
+  expect(await refusal(engine, { ...folder, stages })).toMatchObject(refused);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 1));
-  expect(await refusal(engine, { ...atlas, stages })).toMatchObject(refused);
+  expect(await refusal(engine, { ...folder, stages })).toMatchObject(refused);
   expect((await spawner.spawn(numbers(2, 2), true)).total).toBe(2);
 });
 
@@ -92,10 +92,10 @@ test('a child pipeline stays at the table whose keys its parents go by', async (
 test('runs begin with the roots of their own version, and a definition waits until they have begun', async ({
   engine,
 }) => {
-  const sheets = await engine.pipeline(chain(['scan', 'blend']), { projection: 'none' }, 'sheets');
-  await defineMap(engine, 'sheets');
+  const files = await engine.pipeline(chain(['scan', 'blend']), { projection: 'none' }, 'files');
+  await defineMap(engine, 'files');
   await engine.insert(2);
-  await startAtlases(engine);
+  await startFolders(engine);
   const spawner = await Spawner.of(engine);
   // The new runs are there, but their first stages have not begun yet.
   const brake = await holdBack(engine, 'after insert on millrace.runs');
@@ -103,7 +103,7 @@ test('runs begin with the roots of their own version, and a definition waits unt
   await untilBlocked(engine, spawner.worker.client);
   const stages = [{ name: 'crop' }, { name: 'scan', needs: ['crop'] }, { name: 'blend', needs: ['scan'] }];
   const other = await engine.database.connect();
-  const defining = begin(other.query('select millrace.define($1)', [JSON.stringify({ ...sheets, stages })]));
+  const defining = begin(other.query('select millrace.define($1)', [JSON.stringify({ ...files, stages })]));
   await untilBlocked(engine, other);
   await brake.query('commit');
   expect((await spawning).status).toBe('spawned');
@@ -166,13 +166,13 @@ test('a run that is over and goes on finishes on its version, and asks a person 
 });
 
 test('a fan-in rule that is lowered applies to what waits already', async ({ engine }) => {
-  const { atlas } = await waitingAtlas(engine, 3, { split: { fan_in: { rule: 'at_least', count: 3 } } });
-  await endSheets(engine, [1, 2]);
+  const { folder } = await waitingFolder(engine, 3, { split: { fan_in: { rule: 'at_least', count: 3 } } });
+  await endFiles(engine, [1, 2]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   await defineFamily(engine, { split: { fan_in: { rule: 'at_least', count: 2 } } });
   await sweep(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
 test('two pipelines cannot hold back one another, nor a child its parent', async ({ engine }) => {
@@ -182,15 +182,15 @@ test('two pipelines cannot hold back one another, nor a child its parent', async
   const refused = { code: 'MR001', message: expect.stringContaining('back_pressure') };
   expect(await refusal(engine, { ...one, stages: [{ name: 'a', ...heldBackBy('two.b') }] })).toMatchObject(refused);
   await defineFamily(engine);
-  const sheets = {
-    pipeline: 'sheets',
+  const files = {
+    pipeline: 'files',
     entity: { table: 'public.items', key: 'id', projection: 'columns' },
     stages: [
-      { name: 'scan', ...heldBackBy('atlas.split') },
+      { name: 'scan', ...heldBackBy('folder.split') },
       { name: 'blend', needs: ['scan'] },
     ],
   };
-  expect(await refusal(engine, sheets)).toMatchObject(refused);
+  expect(await refusal(engine, files)).toMatchObject(refused);
 });
 
 test('a column of a wrong type is refused, with the columns as they should be', async ({ engine }) => {
@@ -210,17 +210,17 @@ test('a child pipeline keeps the stage that a threshold of its parent counts', a
   const beside = [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 1 }] }];
   await defineFamily(engine, { beside });
   const entity = { table: 'public.items', key: 'id', projection: 'columns' };
-  const sheets = { pipeline: 'sheets', entity, stages: chain(['scan', 'mix']) };
+  const files = { pipeline: 'files', entity, stages: chain(['scan', 'mix']) };
   for (const stage of ['mix', 'blend']) await engine.addColumns(stage);
-  expect(await refusal(engine, sheets)).toEqual({
+  expect(await refusal(engine, files)).toEqual({
     code: 'MR001',
-    message: 'stage blend is dropped, but stage peek of pipeline atlas waits until children have done it',
-    hint: expect.stringMatching(/^Keep stage blend until pipeline atlas is defined without that threshold/),
+    message: 'stage blend is dropped, but stage peek of pipeline folder waits until children have done it',
+    hint: expect.stringMatching(/^Keep stage blend until pipeline folder is defined without that threshold/),
   });
-  await engine.define({ ...sheets, stages: chain(['scan', 'mix', 'blend']) });
+  await engine.define({ ...files, stages: chain(['scan', 'mix', 'blend']) });
   await defineFamily(engine, {
-    sheets: chain(['scan', 'mix', 'blend']),
+    files: chain(['scan', 'mix', 'blend']),
     beside: [{ name: 'peek', after: [{ map: 'split', stage: 'mix', count: 1 }] }],
   });
-  expect(await engine.define(sheets)).toBe(3);
+  expect(await engine.define(files)).toBe(3);
 });

@@ -1,91 +1,91 @@
 import { expect } from 'vitest';
 import {
-  atlasRun,
-  atlasStatuses,
   childStatuses,
   defineFamily,
-  endSheets,
-  failSheets,
+  endFiles,
+  failFiles,
+  fileRun,
   fold,
+  folderRun,
+  folderStatuses,
   numbers,
-  runSheets,
+  runFiles,
   Spawner,
-  sheetRun,
   spawnAll,
   stageAttempts,
-  startAtlases,
+  startFolders,
   sweep,
-  waitingAtlas,
+  waitingFolder,
 } from '../support/children.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
 
-/** An atlas whose sheets all run, under this fan-in rule. */
+/** A folder whose files all run, under this fan-in rule. */
 const joining = (engine: Engine, count: number, fanIn: Row, more: Row = {}) =>
-  waitingAtlas(engine, count, { split: { fan_in: fanIn, ...more } });
+  waitingFolder(engine, count, { split: { fan_in: fanIn, ...more } });
 
 /** The status of split once what there is to fold is folded. */
-async function joined(engine: Engine, atlas: string): Promise<string | undefined> {
+async function joined(engine: Engine, folder: string): Promise<string | undefined> {
   await fold(engine);
-  return (await atlasStatuses(engine, atlas)).split;
+  return (await folderStatuses(engine, folder)).split;
 }
 
-const result = (engine: Engine, atlas?: string) =>
-  engine.value('select split_result from public.atlases where id = coalesce($1, id)', [atlas]);
-const fault = (engine: Engine) => engine.value<string>('select split_error from public.atlases');
+const result = (engine: Engine, folder?: string) =>
+  engine.value('select split_result from public.folders where id = coalesce($1, id)', [folder]);
+const fault = (engine: Engine) => engine.value<string>('select split_error from public.folders');
 const tallies = (engine: Engine) => engine.value('select count(*)::int from millrace.tallies');
 
 test('all: the stage is done when the last child has ended, with the sums as its result', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3);
-  await endSheets(engine, [1, 2]);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [3]);
+  const { folder, fanOut } = await waitingFolder(engine, 3);
+  await endFiles(engine, [1, 2]);
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [3]);
   const answer = await fold(engine, [fanOut]);
   expect(answer).toEqual({
-    ring: [{ pipeline: 'atlas', stage: 'publish', function: 'atlas-publish' }],
+    ring: [{ pipeline: 'folder', stage: 'publish', function: 'folder-publish' }],
     busy: [],
     fold: [],
   });
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
   expect(await result(engine)).toEqual({ total: 3, completed: 3, failed: 0, cancelled: 0 });
-  const { needs } = await (await Worker.of(engine, 'publish', 'atlas')).takeOne();
+  const { needs } = await (await Worker.of(engine, 'publish', 'folder')).takeOne();
   expect(needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
 });
 
 test('at_least: the stage is done once so many are completed; the others go on', async ({ engine }) => {
-  const { atlas, fanOut } = await joining(engine, 5, { rule: 'at_least', count: 2 });
-  await endSheets(engine, [4]);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder, fanOut } = await joining(engine, 5, { rule: 'at_least', count: 2 });
+  await endFiles(engine, [4]);
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 5, completed: 2, failed: 0, cancelled: 0 });
   await sweep(engine);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 2, running: 3 });
-  await endSheets(engine);
+  await endFiles(engine);
   await sweep(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 completed']);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 completed']);
   expect(await tallies(engine)).toBe(0);
 });
 
 test('at_least: fewer children than asked for are enough when all of them are completed', async ({ engine }) => {
-  const { atlas } = await joining(engine, 2, { rule: 'at_least', count: 20 });
-  await endSheets(engine, [1]);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder } = await joining(engine, 2, { rule: 'at_least', count: 20 });
+  await endFiles(engine, [1]);
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('completed');
 });
 
 test('at_least: when too few are left the stage fails and says so', async ({ engine }) => {
-  const { atlas } = await joining(engine, 3, { rule: 'at_least', count: 2, failed_children: 'ignore' });
-  await failSheets(engine, [1, 2]);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [3]);
-  expect(await joined(engine, atlas)).toBe('failed');
+  const { folder } = await joining(engine, 3, { rule: 'at_least', count: 2, failed_children: 'ignore' });
+  await failFiles(engine, [1, 2]);
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [3]);
+  expect(await joined(engine, folder)).toBe('failed');
   expect(await fault(engine)).toMatch(
     /^1 of 3 children were completed, but the fan-in rule asks for 2; .*the first: 1, scan: it took too long/,
   );
-  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'atlas'`)).toBe(
+  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'folder'`)).toBe(
     'too_few_children',
   );
 });
@@ -93,71 +93,71 @@ test('at_least: when too few are left the stage fails and says so', async ({ eng
 test('at_least: a failure that is added up together with the last child it asks for does not count', async ({
   engine,
 }) => {
-  const { atlas } = await joining(engine, 3, { rule: 'at_least', count: 2 });
-  await endSheets(engine, [1, 2]);
-  await failSheets(engine, [3]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder } = await joining(engine, 3, { rule: 'at_least', count: 2 });
+  await endFiles(engine, [1, 2]);
+  await failFiles(engine, [3]);
+  expect(await joined(engine, folder)).toBe('completed');
 });
 
 test('share: the stage is done once that share of all is completed, rounded up', async ({ engine }) => {
-  const { atlas } = await joining(engine, 5, { rule: 'share', share: 0.5 });
-  await endSheets(engine, [1, 2]);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [3]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder } = await joining(engine, 5, { rule: 'share', share: 0.5 });
+  await endFiles(engine, [1, 2]);
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [3]);
+  expect(await joined(engine, folder)).toBe('completed');
 });
 
 test('a share is of the total, which must be closed first', async ({ engine }) => {
   await defineFamily(engine, { split: { fan_in: { rule: 'share', share: 0.5 } } });
-  const [atlas] = await startAtlases(engine);
+  const [folder] = await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
   await spawner.spawn(numbers(3, 6), true);
   await spawner.wait();
-  expect(await joined(engine, atlas as string)).toBe('started');
-  await endSheets(engine, [5]);
-  expect(await joined(engine, atlas as string)).toBe('completed');
+  expect(await joined(engine, folder as string)).toBe('started');
+  await endFiles(engine, [5]);
+  expect(await joined(engine, folder as string)).toBe('completed');
 });
 
 test('failed_children fail: the first failure fails the stage, and the sweep cancels the others', async ({
   engine,
 }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 4);
-  await endSheets(engine, [1]);
-  await failSheets(engine, [3]);
-  expect(await joined(engine, atlas)).toBe('failed');
+  const { folder, fanOut } = await waitingFolder(engine, 4);
+  await endFiles(engine, [1]);
+  await failFiles(engine, [3]);
+  expect(await joined(engine, folder)).toBe('failed');
   expect(await fault(engine)).toBe('1 of 4 children failed and 0 were cancelled; the first: 3, scan: it took too long');
-  expect((await atlasRun(engine, atlas)).status).toBe('failed');
+  expect((await folderRun(engine, folder)).status).toBe('failed');
   expect(await sweep(engine)).toMatchObject({ cancelled: 2 });
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2, completed: 1, failed: 1 });
   expect(await engine.value('select state from millrace.fan_outs')).toBe('closed');
 });
 
 test('a child that is cancelled counts as failed, with a word of its own', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await engine.sql.query('select millrace.cancel($1)', [(await sheetRun(engine, fanOut, 2)).id]);
-  expect(await joined(engine, atlas)).toBe('failed');
-  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'atlas'`)).toBe(
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await engine.sql.query('select millrace.cancel($1)', [(await fileRun(engine, fanOut, 2)).id]);
+  expect(await joined(engine, folder)).toBe('failed');
+  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'folder'`)).toBe(
     'child_cancelled',
   );
 });
 
 test('failed_children ignore: the stage is done with what the others brought', async ({ engine }) => {
-  const { atlas } = await joining(engine, 3, { failed_children: 'ignore' });
-  await failSheets(engine, [1]);
-  await endSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [3]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder } = await joining(engine, 3, { failed_children: 'ignore' });
+  await failFiles(engine, [1]);
+  await endFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [3]);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 3, completed: 2, failed: 1, cancelled: 0 });
 });
 
 test('late_children cancel: what still runs when the stage is done is cancelled, in batches', async ({ engine }) => {
-  const { atlas, fanOut } = await joining(engine, 6, { rule: 'at_least', count: 1, late_children: 'cancel' });
-  await endSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder, fanOut } = await joining(engine, 6, { rule: 'at_least', count: 1, late_children: 'cancel' });
+  await endFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await engine.value('select millrace.cancel_children(2)')).toBe(2);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2, completed: 1, running: 3 });
   expect(await engine.value('select state from millrace.fan_outs')).toBe('abandoned');
@@ -167,31 +167,35 @@ test('late_children cancel: what still runs when the stage is done is cancelled,
 });
 
 test('a deadline fails the stage, without another try, and its children are cancelled', async ({ engine }) => {
-  const { atlas, fanOut } = await joining(engine, 2, { deadline_seconds: 600 });
-  await endSheets(engine, [1]);
+  const { folder, fanOut } = await joining(engine, 2, { deadline_seconds: 600 });
+  await endFiles(engine, [1]);
   await engine.advance('9 minutes');
   await sweep(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   await engine.advance('1 minute');
   await sweep(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed']);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed']);
   expect(await fault(engine)).toMatch(/deadline/);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 1, completed: 1 });
 });
 
 test('at_deadline finish: the stage goes on with what there is', async ({ engine }) => {
-  const { atlas } = await joining(engine, 3, { deadline_seconds: 600, at_deadline: 'finish', late_children: 'cancel' });
-  await endSheets(engine, [1, 3]);
+  const { folder } = await joining(engine, 3, {
+    deadline_seconds: 600,
+    at_deadline: 'finish',
+    late_children: 'cancel',
+  });
+  await endFiles(engine, [1, 3]);
   await sweep(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   await engine.advance('10 minutes');
   await sweep(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
   expect(await result(engine)).toEqual({ total: 3, completed: 2, failed: 0, cancelled: 0 });
 });
 
 test('without a deadline of its own a map is given a week', async ({ engine }) => {
-  await waitingAtlas(engine, 1);
+  await waitingFolder(engine, 1);
   expect(
     await engine.value(
       `select deadline_at - millrace.now() = interval '7 days' from millrace.attempts where state = 'waiting'`,
@@ -200,32 +204,32 @@ test('without a deadline of its own a map is given a week', async ({ engine }) =
 });
 
 test('children that complete neither lock nor write a row of their parent', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3, {
+  const { folder, fanOut } = await waitingFolder(engine, 3, {
     beside: [{ name: 'peek', after: [{ map: 'split', stage: 'scan', count: 1 }] }],
   });
   await fold(engine);
-  const versions = `select (select xmin::text || ctid from public.atlases where id = $1) as entity,
+  const versions = `select (select xmin::text || ctid from public.folders where id = $1) as entity,
     (select array_agg(a.xmin::text || a.ctid order by a.id) from millrace.attempts a where a.run_id = f.run_id) as attempts,
     (select r.xmin::text || r.ctid from millrace.runs r where r.id = f.run_id) as run, f.xmin::text || f.ctid as fan_out
     from millrace.fan_outs f where f.id = ${fanOut}`;
-  const before = await engine.rows(versions, [atlas]);
+  const before = await engine.rows(versions, [folder]);
   const holder = await openTransaction(engine);
   await holder.query(`
-    select from public.atlases for update; select from millrace.runs r where r.id in (select run_id from millrace.fan_outs) for update;
+    select from public.folders for update; select from millrace.runs r where r.id in (select run_id from millrace.fan_outs) for update;
     select from millrace.attempts a where a.run_id in (select run_id from millrace.fan_outs) for update; select from millrace.fan_outs for update`);
-  await endSheets(engine, [1, 2]);
-  await failSheets(engine, [3]);
+  await endFiles(engine, [1, 2]);
+  await failFiles(engine, [3]);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 2, failed: 1 });
   await holder.query('commit');
-  const after = (await engine.rows(versions, [atlas])).map((row) => row);
+  const after = (await engine.rows(versions, [folder])).map((row) => row);
   expect(after).toEqual(before);
   expect(await tallies(engine)).toBeGreaterThan(0);
 });
 
 test('a batch of children leaves one tally a stage and one for the runs that ended', async ({ engine }) => {
-  await waitingAtlas(engine, 50, { beside: [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 99 }] }] });
+  await waitingFolder(engine, 50, { beside: [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 99 }] }] });
   await fold(engine);
-  await endSheets(engine);
+  await endFiles(engine);
   expect(await engine.rows('select done, completed, failed from millrace.tallies order by done')).toEqual([
     { done: 0, completed: 50, failed: 0 },
     { done: 50, completed: 0, failed: 0 },
@@ -235,11 +239,11 @@ test('a batch of children leaves one tally a stage and one for the runs that end
 test('a fold that finds its parent held is busy and changes nothing, and the sweep makes it good', async ({
   engine,
 }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await endSheets(engine);
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await endFiles(engine);
   const left = await tallies(engine);
   for (const hold of [
-    'select from public.atlases for update',
+    'select from public.folders for update',
     'select from millrace.runs where fan_out_id is null for update',
   ]) {
     const user = await openTransaction(engine);
@@ -250,26 +254,26 @@ test('a fold that finds its parent held is busy and changes nothing, and the swe
     await user.query('commit');
   }
   expect(await sweep(engine)).toMatchObject({ folded: 1 });
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
 test('a parent that somebody holds does not keep the sweep from folding the others', async ({ engine }) => {
   await defineFamily(engine);
-  const [held, free] = (await startAtlases(engine, 2)) as [string, string];
+  const [held, free] = (await startFolders(engine, 2)) as [string, string];
   for (const _ of [held, free]) await spawnAll(engine, numbers(1, 1));
-  await endSheets(engine);
+  await endFiles(engine);
   const user = await openTransaction(engine);
-  await user.query('select from public.atlases where id = $1 for update', [held]);
+  await user.query('select from public.folders where id = $1 for update', [held]);
   expect(await sweep(engine)).toMatchObject({ folded: 1 });
-  expect(await atlasStatuses(engine, free)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, free)).toMatchObject({ split: 'completed' });
   await user.query('rollback');
   await sweep(engine);
-  expect(await atlasStatuses(engine, held)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, held)).toMatchObject({ split: 'completed' });
 });
 
 test('two folds at once count each tally once', async ({ engine }) => {
-  const { fanOut } = await waitingAtlas(engine, 3);
-  await endSheets(engine, [1, 2]);
+  const { fanOut } = await waitingFolder(engine, 3);
+  await endFiles(engine, [1, 2]);
   const [one, two] = await Promise.all([
     engine.database.connect('service_role'),
     engine.database.connect('service_role'),
@@ -286,25 +290,25 @@ test('two folds at once count each tally once', async ({ engine }) => {
 });
 
 test('a tally that is written while a fold is under way is left for the next one', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await endSheets(engine, [1]);
-  await runSheets(engine, 'scan');
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await endFiles(engine, [1]);
+  await runFiles(engine, 'scan');
   const folding = await openTransaction(engine);
   await folding.query('select millrace.fold($1)', [fanOut]);
-  await runSheets(engine, 'blend');
+  await runFiles(engine, 'blend');
   await folding.query('commit');
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
-  expect(await joined(engine, atlas)).toBe('completed');
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
+  expect(await joined(engine, folder)).toBe('completed');
 });
 
 test('the last two children that end at once, each with its fold, end their parent exactly once', async ({
   engine,
 }) => {
-  await defineFamily(engine, { sheets: [{ name: 'scan', max_workers: 2 }] });
+  await defineFamily(engine, { files: [{ name: 'scan', max_workers: 2 }] });
   for (let round = 0; round < 8; round += 1) {
-    const [atlas] = (await startAtlases(engine)) as [string];
+    const [folder] = (await startFolders(engine)) as [string];
     const fanOut = await spawnAll(engine, numbers(1, 2));
-    const workers = [await Worker.of(engine, 'scan', 'sheets'), await Worker.of(engine, 'scan', 'sheets')];
+    const workers = [await Worker.of(engine, 'scan', 'files'), await Worker.of(engine, 'scan', 'files')];
     const items = [await workers[0]?.takeOne(), await workers[1]?.takeOne()];
     await Promise.all(
       workers.map(async (worker, place) => {
@@ -313,18 +317,18 @@ test('the last two children that end at once, each with its fold, end their pare
         await worker.leave(true);
       }),
     );
-    expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 completed']);
-    expect(await stageAttempts(engine, atlas, 'publish')).toEqual(['1 queued']);
+    expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 completed']);
+    expect(await stageAttempts(engine, folder, 'publish')).toEqual(['1 queued']);
   }
 });
 
 test('two children under way at once, of which each sees the other as running, are not forgotten', async ({
   engine,
 }) => {
-  await defineFamily(engine, { sheets: [{ name: 'scan', max_workers: 2 }] });
-  const [atlas] = (await startAtlases(engine)) as [string];
+  await defineFamily(engine, { files: [{ name: 'scan', max_workers: 2 }] });
+  const [folder] = (await startFolders(engine)) as [string];
   const fanOut = await spawnAll(engine, numbers(1, 2));
-  const [one, two] = [await Worker.of(engine, 'scan', 'sheets'), await Worker.of(engine, 'scan', 'sheets')];
+  const [one, two] = [await Worker.of(engine, 'scan', 'files'), await Worker.of(engine, 'scan', 'files')];
   const [first, second] = [await one.takeOne(), await two.takeOne()];
   await one.client.query('begin');
   await two.client.query('begin');
@@ -332,51 +336,51 @@ test('two children under way at once, of which each sees the other as running, a
   await two.complete([completed(second)]);
   await one.client.query('commit');
   await fold(engine, [fanOut], one.client);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'started' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   await two.client.query('commit');
   await fold(engine, [fanOut], two.client);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('a worker of the children hears which parents to fold', async ({ engine }) => {
-  const { fanOut } = await waitingAtlas(engine, 1);
+  const { fanOut } = await waitingFolder(engine, 1);
   await fold(engine);
-  await runSheets(engine, 'scan');
-  const worker = await Worker.of(engine, 'blend', 'sheets');
+  await runFiles(engine, 'scan');
+  const worker = await Worker.of(engine, 'blend', 'files');
   const answer = await worker.complete([completed(await worker.takeOne())]);
   expect(answer).toMatchObject({ fold: [fanOut] });
 });
 
 test('a row that is deleted counts as cancelled', async ({ engine }) => {
-  const { atlas } = await joining(engine, 3, { failed_children: 'ignore' });
-  await endSheets(engine, [1]);
+  const { folder } = await joining(engine, 3, { failed_children: 'ignore' });
+  await endFiles(engine, [1]);
   await engine.sql.query(`delete from public.items where number in ('1', '2')`);
-  expect(await joined(engine, atlas)).toBe('started');
-  await endSheets(engine, [3]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  expect(await joined(engine, folder)).toBe('started');
+  await endFiles(engine, [3]);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 3, completed: 1, failed: 0, cancelled: 2 });
 });
 
 test('a parent whose child was deleted fails, and its retry goes on with the children there are', async ({
   engine,
 }) => {
-  const { atlas } = await waitingAtlas(engine, 3);
-  await endSheets(engine, [1]);
+  const { folder } = await waitingFolder(engine, 3);
+  await endFiles(engine, [1]);
   await engine.sql.query(`delete from public.items where number = '2'`);
-  expect(await joined(engine, atlas)).toBe('failed');
-  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  expect(await joined(engine, folder)).toBe('failed');
+  await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
   await spawnAll(engine, [{ key: 1 }, { key: 3 }]);
-  await endSheets(engine);
-  expect(await joined(engine, atlas)).toBe('completed');
+  await endFiles(engine);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
 test('a parent that is cancelled has its children cancelled by the sweep; those that somebody holds later', async ({
   engine,
 }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 4);
-  await endSheets(engine, [4]);
-  await engine.sql.query('select millrace.cancel($1)', [(await atlasRun(engine, atlas)).id]);
+  const { folder, fanOut } = await waitingFolder(engine, 4);
+  await endFiles(engine, [4]);
+  await engine.sql.query('select millrace.cancel($1)', [(await folderRun(engine, folder)).id]);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 3 });
   const user = await openTransaction(engine);
   await user.query(`update public.items set label = 'mine' where number = '2'`);
@@ -384,19 +388,19 @@ test('a parent that is cancelled has its children cancelled by the sweep; those 
   await user.query('commit');
   expect(await sweep(engine)).toMatchObject({ cancelled: 1 });
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 3, completed: 1 });
-  expect(await engine.item((await sheetRun(engine, fanOut, 2)).entity_id)).toMatchObject({
+  expect(await engine.item((await fileRun(engine, fanOut, 2)).entity_id)).toMatchObject({
     scan_status: 'failed',
     scan_error: 'cancelled',
   });
 });
 
 test('a parent that is deleted has its children cancelled, and nothing of it is left', async ({ engine }) => {
-  const { fanOut } = await waitingAtlas(engine, 2, {
+  const { fanOut } = await waitingFolder(engine, 2, {
     beside: [{ name: 'peek', after: [{ map: 'split', stage: 'scan', count: 9 }] }],
   });
-  await endSheets(engine, [1]);
+  await endFiles(engine, [1]);
   await fold(engine);
-  await engine.sql.query('delete from public.atlases');
+  await engine.sql.query('delete from public.folders');
   expect(await sweep(engine)).toMatchObject({ cancelled: 1 });
   await sweep(engine);
   expect(await engine.rows('select * from millrace.fan_outs')).toEqual([]);
@@ -408,8 +412,8 @@ test('a parent that is deleted has its children cancelled, and nothing of it is 
 });
 
 test('parent and children deleted together leave nothing', async ({ engine }) => {
-  await waitingAtlas(engine, 3);
-  await engine.sql.query('begin; delete from public.items; delete from public.atlases; commit');
+  await waitingFolder(engine, 3);
+  await engine.sql.query('begin; delete from public.items; delete from public.folders; commit');
   await sweep(engine);
   await sweep(engine);
   for (const table of ['runs', 'attempts', 'fan_outs', 'tallies'])
@@ -417,19 +421,19 @@ test('parent and children deleted together leave nothing', async ({ engine }) =>
 });
 
 test('the retry of a parent retries the children that failed or were cancelled, and no others', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 4);
-  await endSheets(engine, [1]);
-  await failSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('failed');
+  const { folder, fanOut } = await waitingFolder(engine, 4);
+  await endFiles(engine, [1]);
+  await failFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('failed');
   await sweep(engine);
-  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 queued']);
+  await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 queued']);
   expect(await spawnAll(engine, numbers(1, 4))).toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 3 });
-  await endSheets(engine, [2, 3, 4]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  await endFiles(engine, [2, 3, 4]);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 4, completed: 4, failed: 0, cancelled: 0 });
-  const untouched = await sheetRun(engine, fanOut, 1);
+  const untouched = await fileRun(engine, fanOut, 1);
   expect(await engine.rows('select number, state from millrace.attempts where run_id = $1', [untouched.id])).toEqual([
     { number: 1, state: 'completed' },
     { number: 1, state: 'completed' },
@@ -437,25 +441,25 @@ test('the retry of a parent retries the children that failed or were cancelled, 
 });
 
 test('a retry that comes before the sweep keeps the children that still run', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3);
-  await failSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('failed');
-  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  const { folder, fanOut } = await waitingFolder(engine, 3);
+  await failFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('failed');
+  await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
   expect(await sweep(engine)).toMatchObject({ cancelled: 0 });
   await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, fanOut)).toEqual({ running: 3 });
-  await endSheets(engine);
-  expect(await joined(engine, atlas)).toBe('completed');
+  await endFiles(engine);
+  expect(await joined(engine, folder)).toBe('completed');
 });
 
 test('a retry waits for the sweep that is cancelling the children, and none of them is lost', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3);
-  await failSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('failed');
+  const { folder, fanOut } = await waitingFolder(engine, 3);
+  await failFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('failed');
   const sweeping = await openTransaction(engine);
   await sweeping.query('select millrace.cancel_children(1)');
   const person = await engine.database.connect();
-  const retry = begin(person.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]));
+  const retry = begin(person.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]));
   await untilBlocked(engine, person);
   await sweeping.query('commit');
   await retry;
@@ -464,63 +468,63 @@ test('a retry waits for the sweep that is cancelling the children, and none of t
 });
 
 test('a child that its row queued anew since counts as the child when the parent is retried', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await endSheets(engine, [1]);
-  await failSheets(engine, [2]);
-  expect(await joined(engine, atlas)).toBe('failed');
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await endFiles(engine, [1]);
+  await failFiles(engine, [2]);
+  expect(await joined(engine, folder)).toBe('failed');
   await sweep(engine);
-  const former = await sheetRun(engine, fanOut, 2);
+  const former = await fileRun(engine, fanOut, 2);
   await engine.sql.query(`update public.items set scan_status = 'queued' where number = '2'`);
-  await runStage(engine, 'scan', 'sheets');
-  await runStage(engine, 'blend', 'sheets');
-  await engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, atlas)).id]);
+  await runStage(engine, 'scan', 'files');
+  await runStage(engine, 'blend', 'files');
+  await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
   await spawnAll(engine, numbers(1, 2));
-  expect((await sheetRun(engine, fanOut, 2)).id).not.toBe(former.id);
-  expect(await joined(engine, atlas)).toBe('completed');
+  expect((await fileRun(engine, fanOut, 2)).id).not.toBe(former.id);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
 test('a parent whose rows another parent has run since starts new children when it is retried', async ({ engine }) => {
-  const map = { child: { pipeline: 'sheets' } };
+  const map = { child: { pipeline: 'files' } };
   await defineFamily(engine, { split: map });
   await engine.insert(3);
-  const [first, second] = (await startAtlases(engine, 2)) as [string, string];
+  const [first, second] = (await startFolders(engine, 2)) as [string, string];
   const fanOut = await spawnAll(engine, numbers(1, 3));
-  await runSheets(engine, 'scan', [1]);
-  await runSheets(engine, 'blend', [1]);
-  await failSheets(engine, [2]);
+  await runFiles(engine, 'scan', [1]);
+  await runFiles(engine, 'blend', [1]);
+  await failFiles(engine, [2]);
   expect(await joined(engine, first)).toBe('failed');
   await sweep(engine);
   await spawnAll(engine, numbers(2, 3));
-  const retry = async () => engine.sql.query('select millrace.retry($1)', [(await atlasRun(engine, first)).id]);
+  const retry = async () => engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, first)).id]);
   // While the other parent waits for them, a map that is retried says so at once.
   await retry();
   const spawner = await Spawner.of(engine);
   await expect(spawner.spawn(numbers(1, 3), true)).rejects.toMatchObject({
     code: 'MR004',
-    message: `row 2 is a child of run ${(await atlasRun(engine, second)).id} already`,
+    message: `row 2 is a child of run ${(await folderRun(engine, second)).id} already`,
   });
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed', error: { permanent: true } });
-  await endSheets(engine);
+  await endFiles(engine);
   expect(await joined(engine, second)).toBe('completed');
   // The workers so far are not heard of again.
   await engine.advance('16 seconds');
   await retry();
   expect(await spawnAll(engine, numbers(1, 3))).toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 2 });
-  await endSheets(engine);
+  await endFiles(engine);
   expect(await joined(engine, first)).toBe('completed');
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 3 });
   expect(await result(engine, first)).toEqual({ total: 3, completed: 3, failed: 0, cancelled: 0 });
 });
 
 test('a child of a parent that gave it up cannot be retried alone; the remedy is named', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await failSheets(engine, [1]);
-  expect(await joined(engine, atlas)).toBe('failed');
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await failFiles(engine, [1]);
+  expect(await joined(engine, folder)).toBe('failed');
   await sweep(engine);
-  const parent = await atlasRun(engine, atlas);
-  expect(await engine.refusal('select millrace.retry($1)', [(await sheetRun(engine, fanOut, 1)).id])).toMatchObject({
+  const parent = await folderRun(engine, folder);
+  expect(await engine.refusal('select millrace.retry($1)', [(await fileRun(engine, fanOut, 1)).id])).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining(`it is a child of run ${parent.id}, which is failed`),
     hint: `Retry the parent, which retries its children that failed: select millrace.retry(${parent.id}).`,
@@ -528,47 +532,47 @@ test('a child of a parent that gave it up cannot be retried alone; the remedy is
 });
 
 test('a late child that was cancelled cannot be retried, and is told to start anew', async ({ engine }) => {
-  const { atlas, fanOut } = await joining(engine, 2, { rule: 'at_least', count: 1, late_children: 'cancel' });
-  await endSheets(engine, [1]);
-  expect(await joined(engine, atlas)).toBe('completed');
+  const { folder, fanOut } = await joining(engine, 2, { rule: 'at_least', count: 1, late_children: 'cancel' });
+  await endFiles(engine, [1]);
+  expect(await joined(engine, folder)).toBe('completed');
   await sweep(engine);
-  const late = await sheetRun(engine, fanOut, 2);
+  const late = await fileRun(engine, fanOut, 2);
   expect(await engine.refusal('select millrace.retry($1)', [late.id])).toMatchObject({
     code: 'MR004',
     hint: expect.stringContaining('anew'),
   });
-  await engine.sql.query(`select millrace.start('sheets', $1)`, [late.entity_id]);
+  await engine.sql.query(`select millrace.start('files', $1)`, [late.entity_id]);
   expect((await engine.run(late.entity_id)).status).toBe('running');
 });
 
 test('a child that is retried while its parent still waits counts again', async ({ engine }) => {
-  const { atlas, fanOut } = await joining(engine, 2, { failed_children: 'ignore' });
-  await failSheets(engine, [1]);
+  const { folder, fanOut } = await joining(engine, 2, { failed_children: 'ignore' });
+  await failFiles(engine, [1]);
   await fold(engine);
-  await engine.sql.query('select millrace.retry($1)', [(await sheetRun(engine, fanOut, 1)).id]);
-  await endSheets(engine);
-  expect(await joined(engine, atlas)).toBe('completed');
+  await engine.sql.query('select millrace.retry($1)', [(await fileRun(engine, fanOut, 1)).id]);
+  await endFiles(engine);
+  expect(await joined(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
 test("what the stage's apply function refuses is tried again over the same children", async ({ engine }) => {
   await engine.sql.query(`create function public.bind(p_items jsonb) returns void language plpgsql as $$
     begin if (select count(*) from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'split') = 1 then raise 'no glue'; end if; end $$`);
-  const { atlas, fanOut } = await joining(engine, 2, {}, { apply: 'public.bind' });
-  await endSheets(engine);
-  expect(await joined(engine, atlas)).toBe('queued');
+  const { folder, fanOut } = await joining(engine, 2, {}, { apply: 'public.bind' });
+  await endFiles(engine);
+  expect(await joined(engine, folder)).toBe('queued');
   await engine.advance('1 minute');
   expect(await spawnAll(engine, numbers(1, 2))).toBe(fanOut);
-  expect(await joined(engine, atlas)).toBe('completed');
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 completed']);
+  expect(await joined(engine, folder)).toBe('completed');
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 completed']);
   expect(await engine.value('select count(*)::int from millrace.runs where fan_out_id is not null')).toBe(2);
 });
 
 test('a parent without a projection joins all the same', async ({ engine }) => {
-  const { atlas } = await waitingAtlas(engine, 2, { projection: 'none', sheetsProjection: 'none' });
-  await endSheets(engine);
+  const { folder } = await waitingFolder(engine, 2, { projection: 'none', filesProjection: 'none' });
+  await endFiles(engine);
   await fold(engine);
-  expect(await stageAttempts(engine, atlas, 'publish')).toEqual(['1 queued']);
+  expect(await stageAttempts(engine, folder, 'publish')).toEqual(['1 queued']);
 });
 
 test('a list of fan-outs that is missing or too long is refused', async ({ engine }) => {

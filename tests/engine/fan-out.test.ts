@@ -1,26 +1,26 @@
 import { expect } from 'vitest';
 import {
-  atlasRun,
-  atlasStatuses,
   childStatuses,
   defineFamily,
-  endSheets,
-  failSheets,
+  endFiles,
+  failFiles,
+  fileRun,
   fold,
+  folderRun,
+  folderStatuses,
   numbers,
   Spawner,
-  sheetRun,
   spawnAll,
   stageAttempts,
-  startAtlases,
+  startFolders,
   sweep,
-  waitingAtlas,
+  waitingFolder,
 } from '../support/children.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
 
-const one = async (engine: Engine): Promise<string> => (await startAtlases(engine))[0] as string;
+const one = async (engine: Engine): Promise<string> => (await startFolders(engine))[0] as string;
 
 /** The statement of a spawn by a spawner, for engine.refusal(). */
 const call = 'select public.millrace_spawn($1, $2, $3, $4, $5)';
@@ -34,12 +34,12 @@ const values = (spawner: Spawner, items: unknown, last: boolean | null = false):
 
 test('chunks add up, rows are made by the insert function, and each child is rung once', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   expect(await spawner.spawn(numbers(1, 3))).toMatchObject({ status: 'spawned', spawned: 3, total: null, busy: [] });
   const answer = await spawner.spawn(numbers(4, 5));
   expect(answer).toMatchObject({ status: 'spawned', spawned: 5, total: null, ring: [] });
-  expect(await engine.rows('select number from public.items where atlas = $1 order by id', [atlas])).toHaveLength(5);
+  expect(await engine.rows('select number from public.items where folder = $1 order by id', [folder])).toHaveLength(5);
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ running: 5 });
   expect(await engine.item('1')).toMatchObject({ scan_status: 'queued', blend_status: 'pending' });
 });
@@ -48,14 +48,14 @@ test('the first chunk names the stages of the children to ring', async ({ engine
   await defineFamily(engine);
   await one(engine);
   const { ring } = await (await Spawner.of(engine)).spawn(numbers(1, 2));
-  expect(ring).toEqual([{ pipeline: 'sheets', stage: 'scan', function: 'sheets-scan' }]);
+  expect(ring).toEqual([{ pipeline: 'files', stage: 'scan', function: 'files-scan' }]);
 });
 
 test("children share the parent's trace and begin at every first stage of their pipeline", async ({ engine }) => {
-  const sheets = [{ name: 'scan' }, { name: 'weigh' }, { name: 'blend', needs: ['scan', 'weigh'] }];
-  const { fanOut } = await waitingAtlas(engine, 2, { sheets });
+  const files = [{ name: 'scan' }, { name: 'weigh' }, { name: 'blend', needs: ['scan', 'weigh'] }];
+  const { fanOut } = await waitingFolder(engine, 2, { files });
   expect(await engine.value('select count(distinct trace_id)::int from millrace.runs')).toBe(1);
-  const child = await sheetRun(engine, fanOut, 2);
+  const child = await fileRun(engine, fanOut, 2);
   expect(await engine.statuses(child.entity_id)).toEqual({ scan: 'queued', weigh: 'queued', blend: 'pending' });
 });
 
@@ -64,49 +64,49 @@ test('a chunk that is sent twice spawns once, also after its children have ended
   await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 3));
-  await endSheets(engine);
+  await endFiles(engine);
   expect(await spawner.spawn(numbers(1, 3), true)).toMatchObject({ status: 'spawned', spawned: 3, total: 3, ring: [] });
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ completed: 3 });
 });
 
 test('the total closes with the last chunk, and "all" cannot hold before', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 started']);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 started']);
   await spawner.spawn(numbers(3, 4), true);
   await fold(engine);
   const { verdict, fold: toFold } = await spawner.wait();
   expect([verdict, toFold]).toEqual(['accepted', [spawner.fanOut]]);
   await fold(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 waiting']);
-  await endSheets(engine);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
+  await endFiles(engine);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
 test('children that all ended while their parent still spawned are found when it begins to wait', async ({
   engine,
 }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2), true);
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
   expect(await engine.value('select count(*)::int from millrace.tallies')).toBe(0);
   await fold(engine, (await spawner.wait()).fold);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('no items at all complete the stage at once', async ({ engine }) => {
-  const { atlas } = await waitingAtlas(engine, 0);
+  const { folder } = await waitingFolder(engine, 0);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
-  expect(await engine.value('select split_result from public.atlases')).toMatchObject({ total: 0, completed: 0 });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await engine.value('select split_result from public.folders')).toMatchObject({ total: 0, completed: 0 });
 });
 
 test('an empty last chunk closes the total', async ({ engine }) => {
@@ -119,10 +119,10 @@ test('an empty last chunk closes the total', async ({ engine }) => {
 
 test('the successor of a worker that died between spawning and waiting takes its children over', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const lost = await Spawner.of(engine);
   await lost.spawn(numbers(1, 3), true);
-  await endSheets(engine, [1]);
+  await endFiles(engine, [1]);
   await engine.advance('2 minutes');
   await sweep(engine);
   await engine.advance('2 minutes');
@@ -130,9 +130,9 @@ test('the successor of a worker that died between spawning and waiting takes its
   const next = await Spawner.of(engine);
   expect(await next.spawn(numbers(1, 3), true)).toMatchObject({ fan_out: lost.fanOut, spawned: 3, total: 3, ring: [] });
   await next.wait();
-  await endSheets(engine, [2, 3]);
+  await endFiles(engine, [2, 3]);
   await fold(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 completed']);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 completed']);
   expect(await engine.value('select count(*)::int from public.items')).toBe(3);
 });
 
@@ -143,7 +143,7 @@ test('after a lost lease the children that failed meanwhile are not retried: nob
   await one(engine);
   const lost = await Spawner.of(engine);
   await lost.spawn(numbers(1, 2), true);
-  await failSheets(engine, [1]);
+  await failFiles(engine, [1]);
   await engine.advance('2 minutes');
   await sweep(engine);
   await engine.advance('2 minutes');
@@ -153,18 +153,18 @@ test('after a lost lease the children that failed meanwhile are not retried: nob
 
 test('children that end while nobody holds their parent are kept for the successor', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const lost = await Spawner.of(engine);
   await lost.spawn(numbers(1, 2), true);
   await engine.advance('2 minutes');
   await sweep(engine);
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'queued' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'queued' });
   await engine.advance('2 minutes');
   await spawnAll(engine, numbers(1, 2));
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('a token that is not the current one spawns nothing', async ({ engine }) => {
@@ -175,7 +175,7 @@ test('a token that is not the current one spawns nothing', async ({ engine }) =>
   expect(answer).toMatchObject({ status: 'stale', reason: expect.stringContaining('token') });
   await engine.sql.query('select millrace.cancel($1)', [spawner.item.run]);
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'stale', reason: 'the attempt was cancelled' });
-  await engine.sql.query('delete from public.atlases');
+  await engine.sql.query('delete from public.folders');
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({
     status: 'stale',
     reason: expect.stringContaining('no such attempt'),
@@ -241,8 +241,8 @@ test('a row that somebody holds is named as busy, keeps the total open, and is s
   engine,
 }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
-  await engine.sql.query(`insert into public.items (atlas, number) values ($1, '2')`, [atlas]);
+  const folder = await one(engine);
+  await engine.sql.query(`insert into public.items (folder, number) values ($1, '2')`, [folder]);
   const user = await openTransaction(engine);
   await user.query(`update public.items set label = 'mine' where number = '2'`);
   const spawner = await Spawner.of(engine);
@@ -259,16 +259,16 @@ test('a row that somebody holds is named as busy, keeps the total open, and is s
 
 test('a parent whose run somebody holds is busy, and nothing waits', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   const person = await openTransaction(engine);
-  await person.query('select millrace.cancel($1)', [(await atlasRun(engine, atlas)).id]);
+  await person.query('select millrace.cancel($1)', [(await folderRun(engine, folder)).id]);
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'busy', reason: expect.stringContaining('run') });
   await person.query('rollback');
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'spawned' });
 });
 
-const plain = { split: { child: { pipeline: 'sheets' } } };
+const plain = { split: { child: { pipeline: 'files' } } };
 
 test("without an insert function the key is the row's id", async ({ engine }) => {
   await defineFamily(engine, plain);
@@ -276,7 +276,7 @@ test("without an insert function the key is the row's id", async ({ engine }) =>
   await one(engine);
   const spawner = await Spawner.of(engine);
   expect(await spawner.spawn([{ key: 1 }, { key: '2' }], true)).toMatchObject({ spawned: 2, total: 2 });
-  expect(await sheetRun(engine, spawner.fanOut, 2)).toMatchObject({ entity_id: '2' });
+  expect(await fileRun(engine, spawner.fanOut, 2)).toMatchObject({ entity_id: '2' });
 });
 
 test('rows that do not exist, or are spelt otherwise, are refused', async ({ engine }) => {
@@ -308,7 +308,7 @@ for (const [what, query, message] of answers) {
     await engine.insert(2);
     await one(engine);
     await engine.sql.query(
-      `create or replace function public.insert_sheets(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ ${query} $$`,
+      `create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ ${query} $$`,
     );
     const spawner = await Spawner.of(engine);
     expect(await engine.refusal(call, values(spawner, numbers(1, 2)))).toMatchObject({
@@ -325,12 +325,12 @@ test('an insert function that gives a later item the row of an earlier one is re
   await engine.insert(1);
   await one(engine);
   await engine.sql.query(
-    `create or replace function public.insert_sheets(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ select n ->> 'key', '1' from jsonb_array_elements(p_items) n $$`,
+    `create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ select n ->> 'key', '1' from jsonb_array_elements(p_items) n $$`,
   );
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 1));
-  await runStage(engine, 'scan', 'sheets');
-  await runStage(engine, 'blend', 'sheets');
+  await runStage(engine, 'scan', 'files');
+  await runStage(engine, 'blend', 'files');
   expect(await engine.refusal(call, values(spawner, numbers(2, 2)))).toMatchObject({
     code: 'MR004',
     message: 'the items 2 and 1 have the same row, 1',
@@ -340,10 +340,10 @@ test('an insert function that gives a later item the row of an earlier one is re
 test('an insert function that was dropped is named', async ({ engine }) => {
   await defineFamily(engine);
   await one(engine);
-  await engine.sql.query('drop function public.insert_sheets(text, jsonb)');
+  await engine.sql.query('drop function public.insert_files(text, jsonb)');
   expect(await engine.refusal(call, values(await Spawner.of(engine), numbers(1, 1)))).toMatchObject({
     code: 'MR004',
-    message: expect.stringContaining('insert_sheets(text, jsonb) does not exist'),
+    message: expect.stringContaining('insert_files(text, jsonb) does not exist'),
   });
 });
 
@@ -352,73 +352,73 @@ test('a run that was started by itself becomes a child, with what it has done al
   await defineFamily(engine, { ...plain, beside });
   const [first] = await engine.queued('scan', 2);
   const lone = await engine.run(first);
-  await runStage(engine, 'scan', 'sheets');
-  const atlas = await one(engine);
+  await runStage(engine, 'scan', 'files');
+  const folder = await one(engine);
   const fanOut = await spawnAll(engine, [{ key: 1 }, { key: 2 }]);
-  expect((await sheetRun(engine, fanOut, 1)).id).toBe(lone.id);
+  expect((await fileRun(engine, fanOut, 1)).id).toBe(lone.id);
   expect(await engine.value('select spawned from millrace.fan_outs')).toBe(2);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'started', peek: 'queued' });
-  await runStage(engine, 'blend', 'sheets');
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'queued' });
+  await runStage(engine, 'blend', 'files');
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('a row that is the child of another parent is refused with both named', async ({ engine }) => {
   await defineFamily(engine, plain);
   await engine.insert(2);
-  const [first] = await startAtlases(engine, 2);
+  const [first] = await startFolders(engine, 2);
   await spawnAll(engine, [{ key: 1 }]);
   const second = await Spawner.of(engine);
   expect(await engine.refusal(call, values(second, [{ key: 1 }, { key: 2 }]))).toMatchObject({
     code: 'MR004',
-    message: `row 1 is a child of run ${(await atlasRun(engine, first as string)).id} already`,
+    message: `row 1 is a child of run ${(await folderRun(engine, first as string)).id} already`,
     hint: expect.stringContaining('cancel'),
   });
 });
 
 test('late children of a parent that is done are adopted by its next run', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3, { split: { fan_in: { rule: 'at_least', count: 1 } } });
-  await endSheets(engine, [1]);
+  const { folder, fanOut } = await waitingFolder(engine, 3, { split: { fan_in: { rule: 'at_least', count: 1 } } });
+  await endFiles(engine, [1]);
   await fold(engine);
-  await runStage(engine, 'publish', 'atlas');
+  await runStage(engine, 'publish', 'folder');
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 2 });
-  await engine.sql.query(`select millrace.start('atlas', $1)`, [atlas]);
+  await engine.sql.query(`select millrace.start('folder', $1)`, [folder]);
   const next = await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, next)).toEqual({ running: 3 });
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1 });
-  await endSheets(engine, [2]);
+  await endFiles(engine, [2]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('children that were given up and still run make way for their successors', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2);
-  await engine.sql.query(`update public.atlases set split_status = 'queued'`);
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await engine.sql.query(`update public.folders set split_status = 'queued'`);
   const next = await spawnAll(engine, numbers(1, 2));
   expect(next).not.toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2 });
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 cancelled superseded', '2 completed']);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 cancelled superseded', '2 completed']);
 });
 
 test('a map whose worker says completed leaves its children to themselves', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
   expect(await spawner.worker.report(completed(spawner.item))).toEqual(['accepted']);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'completed', publish: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
   await engine.expectSound();
-  await endSheets(engine);
+  await endFiles(engine);
   await sweep(engine);
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ completed: 2 });
 });
 
 test('a map that fails before it waits is retried by its policy, and its children go on', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed' });
@@ -426,18 +426,18 @@ test('a map that fails before it waits is retried by its policy, and its childre
   await engine.advance('1 minute');
   await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ running: 3 });
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 failed', '2 completed']);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 completed']);
 });
 
 test('children whose map fails for good are cancelled by the sweep', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = await one(engine);
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed', error: { permanent: true } });
-  expect((await atlasRun(engine, atlas)).status).toBe('failed');
+  expect((await folderRun(engine, folder)).status).toBe('failed');
   expect(await sweep(engine)).toMatchObject({ cancelled: 2 });
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ cancelled: 2 });
   expect(await engine.item('1')).toMatchObject({ scan_status: 'failed', scan_error: 'cancelled' });
@@ -446,11 +446,11 @@ test('children whose map fails for good are cancelled by the sweep', async ({ en
 test('many workers of one stage of the children and one that spawns do not wait for one another', async ({
   engine,
 }) => {
-  await defineFamily(engine, { sheets: [{ name: 'scan', max_workers: 3 }] });
-  const atlas = await one(engine);
+  await defineFamily(engine, { files: [{ name: 'scan', max_workers: 3 }] });
+  const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   const drain = async (): Promise<void> => {
-    const worker = await Worker.of(engine, 'scan', 'sheets');
+    const worker = await Worker.of(engine, 'scan', 'files');
     for (let idle = 0; idle < 30; ) {
       const batch = await worker.take(5);
       idle = batch.length ? 0 : idle + 1;
@@ -466,21 +466,21 @@ test('many workers of one stage of the children and one that spawns do not wait 
   };
   await spawner.spawn(numbers(1, 1));
   await Promise.all([spawn(), drain(), drain()]);
-  await runStage(engine, 'scan', 'sheets');
+  await runStage(engine, 'scan', 'files');
   await fold(engine, [spawner.fanOut]);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
-  expect(await engine.value('select split_result from public.atlases')).toMatchObject({ total: 100, completed: 100 });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await engine.value('select split_result from public.folders')).toMatchObject({ total: 100, completed: 100 });
 });
 
 test('a failed child that its row queues anew takes its own place', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 2, { split: { fan_in: { failed_children: 'ignore' } } });
-  await failSheets(engine, [1]);
-  const former = await sheetRun(engine, fanOut, 1);
+  const { folder, fanOut } = await waitingFolder(engine, 2, { split: { fan_in: { failed_children: 'ignore' } } });
+  await failFiles(engine, [1]);
+  const former = await fileRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [former.entity_id]);
-  expect((await sheetRun(engine, fanOut, 1)).id).not.toBe(former.id);
+  expect((await fileRun(engine, fanOut, 1)).id).not.toBe(former.id);
   expect(await engine.value('select fan_out_id from millrace.runs where id = $1', [former.id])).toBeNull();
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
-  expect(await engine.value('select split_result from public.atlases')).toMatchObject({ completed: 2, failed: 0 });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await engine.value('select split_result from public.folders')).toMatchObject({ completed: 2, failed: 0 });
 });

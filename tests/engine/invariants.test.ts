@@ -1,6 +1,6 @@
 // Each rule of millrace.check_invariants() is broken once by hand, in a sound database, and must be reported.
 import { expect, test as plain } from 'vitest';
-import { endSheets, fold, waitingAtlas } from '../support/children.ts';
+import { endFiles, fold, waitingFolder } from '../support/children.ts';
 import { chain, createEngine, type Engine } from '../support/engine.ts';
 import { runStage, Worker, waiting } from '../support/worker.ts';
 
@@ -126,10 +126,10 @@ const damages: [string, string, string][] = [
   ['a stage does not begin', `delete from millrace.attempts where state = 'queued'`, begun],
 ];
 
-/** An atlas whose split waits for three sheets, of which one is done and added up. */
+/** A folder whose split waits for three files, of which one is done and added up. */
 async function parentAndChildren(engine: Engine): Promise<void> {
-  await waitingAtlas(engine, 3);
-  await endSheets(engine, [1]);
+  await waitingFolder(engine, 3);
+  await endFiles(engine, [1]);
   await fold(engine);
   await engine.expectSound();
 }

@@ -2,41 +2,41 @@
 // cannot come.
 import { expect } from 'vitest';
 import {
-  atlasRun,
-  atlasStatuses,
   childStatuses,
   defineFamily,
-  endSheets,
-  failSheets,
+  endFiles,
+  failFiles,
   fold,
+  folderRun,
+  folderStatuses,
   numbers,
-  runSheets,
+  runFiles,
   Spawner,
   spawnAll,
   stageAttempts,
-  startAtlases,
+  startFolders,
   sweep,
-  waitingAtlas,
+  waitingFolder,
 } from '../support/children.ts';
 import { chain, test } from '../support/engine.ts';
 import { failed, runStage, Worker, waiting } from '../support/worker.ts';
 
 test('the children of a stage whose needs run again are not reset, and it begins once', async ({ engine }) => {
   await defineFamily(engine);
-  const split = { name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } };
-  await engine.pipeline([{ name: 'plan' }, { ...split, needs: ['plan'] }], { table: 'public.atlases' }, 'atlas');
-  const atlas = (await startAtlases(engine))[0] as string;
-  await runStage(engine, 'plan', 'atlas');
+  const split = { name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } };
+  await engine.pipeline([{ name: 'plan' }, { ...split, needs: ['plan'] }], { table: 'public.folders' }, 'folder');
+  const folder = (await startFolders(engine))[0] as string;
+  await runStage(engine, 'plan', 'folder');
   await spawnAll(engine, numbers(1, 2));
-  const run = (await atlasRun(engine, atlas)).id;
+  const run = (await folderRun(engine, folder)).id;
   await engine.sql.query(`select millrace.reset($1, 'plan')`, [run]);
   await sweep(engine);
   expect(await engine.refusal(`select millrace.reset_children($1, 'split')`, [run])).toMatchObject({
     code: 'MR004',
     hint: 'Its needs run again; it spawns anew when they are done.',
   });
-  await runStage(engine, 'plan', 'atlas');
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 cancelled superseded', '2 queued']);
+  await runStage(engine, 'plan', 'folder');
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 cancelled superseded', '2 queued']);
 });
 
 test('a stage taken over from an older version begins once, though its new need completes later', async ({
@@ -63,7 +63,7 @@ test('a stage taken over from an older version begins once, though its new need 
 
 test('a map does not wait before its last chunk has closed the total', async ({ engine }) => {
   await defineFamily(engine);
-  const atlas = (await startAtlases(engine))[0] as string;
+  const folder = (await startFolders(engine))[0] as string;
   const spawner = await Spawner.of(engine);
   const early = () => spawner.worker.complete([waiting(spawner.item, String(spawner.fanOut), 'children')]);
   const rejected = { verdict: 'rejected', reason: expect.stringContaining('p_last') };
@@ -72,9 +72,9 @@ test('a map does not wait before its last chunk has closed the total', async ({ 
   expect((await early()).items).toMatchObject([rejected]);
   await spawner.spawn([], true);
   expect(await spawner.wait()).toMatchObject({ verdict: 'accepted' });
-  await endSheets(engine);
+  await endFiles(engine);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('“all” does not hold on a predecessor’s total while the successor’s last chunk is still to come', async ({
@@ -84,34 +84,34 @@ test('“all” does not hold on a predecessor’s total while the successor’s
     split: { max_workers: 9, lease_seconds: 30 },
     beside: [{ name: 'index', after: [{ map: 'split', stage: 'scan', all: true }] }],
   });
-  const atlas = (await startAtlases(engine))[0] as string;
+  const folder = (await startFolders(engine))[0] as string;
   await (await Spawner.of(engine)).spawn(numbers(1, 2), true);
   await engine.advance('2 minutes');
   await sweep(engine);
   await engine.advance('10 minutes');
   const successor = await Spawner.of(engine);
   expect(await successor.spawn(numbers(1, 4))).toMatchObject({ spawned: 4, total: null });
-  await runSheets(engine, 'scan', [1, 2, 3, 4]);
+  await runFiles(engine, 'scan', [1, 2, 3, 4]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ index: 'pending' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ index: 'pending' });
   expect(await successor.spawn(numbers(5, 6), true)).toMatchObject({ total: 6 });
   await successor.wait();
-  await runSheets(engine, 'scan', [5, 6]);
+  await runFiles(engine, 'scan', [5, 6]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ index: 'queued' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ index: 'queued' });
 });
 
 test('children that their parent has given up are not replayed without it', async ({ engine }) => {
-  const { atlas, fanOut } = await waitingAtlas(engine, 3);
-  await failSheets(engine, [1]);
+  const { folder, fanOut } = await waitingFolder(engine, 3);
+  await failFiles(engine, [1]);
   await fold(engine);
   await sweep(engine);
-  expect(await engine.value(`select millrace.replay('sheets', '{}', false)`)).toMatchObject({
+  expect(await engine.value(`select millrace.replay('files', '{}', false)`)).toMatchObject({
     matched: 0,
     replayed: 0,
   });
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2, failed: 1 });
-  expect((await atlasRun(engine, atlas)).status).toBe('failed');
+  expect((await folderRun(engine, folder)).status).toBe('failed');
 });
 
 test('what depends on a skipped map by a threshold alone is skipped with it', async ({ engine }) => {
@@ -122,22 +122,22 @@ test('what depends on a skipped map by a threshold alone is skipped with it', as
       { name: 'publish', needs: ['split'] },
     ],
   });
-  const atlas = (await startAtlases(engine))[0] as string;
+  const folder = (await startFolders(engine))[0] as string;
   for (const stage of ['split', 'early', 'publish'])
-    expect(await stageAttempts(engine, atlas, stage)).toEqual(['1 skipped']);
+    expect(await stageAttempts(engine, folder, stage)).toEqual(['1 skipped']);
 });
 
 test('retention leaves a parent whose late children still run, and these go on', async ({ engine }) => {
   const decision = { deadline_seconds: 31_536_000 };
-  const { fanOut } = await waitingAtlas(engine, 2, {
+  const { fanOut } = await waitingFolder(engine, 2, {
     split: { fan_in: { rule: 'at_least', count: 1 } },
-    sheets: [{ name: 'scan' }, { name: 'blend', needs: ['scan'], kind: 'manual', decision }],
+    files: [{ name: 'scan' }, { name: 'blend', needs: ['scan'], kind: 'manual', decision }],
   });
-  await runSheets(engine, 'scan');
+  await runFiles(engine, 'scan');
   const asked = await engine.value('select min(attempt_id) from public.millrace_decisions');
   await engine.sql.query(`select public.millrace_decide($1, '1')`, [asked]);
   await fold(engine);
-  await runStage(engine, 'publish', 'atlas');
+  await runStage(engine, 'publish', 'folder');
   await engine.advance('100 days');
   await engine.sql.query('select millrace.prune()');
   await sweep(engine);
@@ -146,10 +146,10 @@ test('retention leaves a parent whose late children still run, and these go on',
 
 test('a key that is no value of its column’s type is refused, by spawn and by start', async ({ engine }) => {
   await engine.sql.query('create table public.books_by_uuid (id uuid primary key default gen_random_uuid())');
-  await engine.pipeline(chain(['scan']), { table: 'public.books_by_uuid', projection: 'none' }, 'sheets');
-  const split = { name: 'split', kind: 'map', child: { pipeline: 'sheets' } };
-  await engine.pipeline([split], { table: 'public.atlases' }, 'atlas');
-  await startAtlases(engine);
+  await engine.pipeline(chain(['scan']), { table: 'public.books_by_uuid', projection: 'none' }, 'files');
+  const split = { name: 'split', kind: 'map', child: { pipeline: 'files' } };
+  await engine.pipeline([split], { table: 'public.folders' }, 'folder');
+  await startFolders(engine);
   const spawner = await Spawner.of(engine);
   const refused = {
     code: 'MR002',
@@ -157,7 +157,7 @@ test('a key that is no value of its column’s type is refused, by spawn and by 
     hint: expect.stringContaining('id'),
   };
   await expect(spawner.spawn([{ key: 'not a uuid' }], true)).rejects.toMatchObject(refused);
-  expect(await engine.refusal(`select millrace.start('sheets', 'not a uuid')`)).toMatchObject(refused);
+  expect(await engine.refusal(`select millrace.start('files', 'not a uuid')`)).toMatchObject(refused);
 });
 
 test.for([

@@ -1,7 +1,7 @@
 // What a user's own trigger says for one row, "try again" above all, concerns that row alone.
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { endSheets, fold, waitingAtlas } from '../support/children.ts';
+import { endFiles, fold, waitingFolder } from '../support/children.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, Worker, waiting } from '../support/worker.ts';
@@ -226,19 +226,19 @@ test('a claim goes on where it cannot be shown on a row for now', async ({ engin
 });
 
 test('a parent whose row refuses for now is folded later, and keeps what its children reported', async ({ engine }) => {
-  await waitingAtlas(engine, 2);
+  await waitingFolder(engine, 2);
   await engine.sql.query(`
     create function public.refuse() returns trigger language plpgsql as $$
     begin raise exception 'not today' using errcode = '55P03'; end $$;
-    create trigger refuse before update on public.atlases for each row execute function public.refuse()`);
-  await endSheets(engine, [1, 2]);
+    create trigger refuse before update on public.folders for each row execute function public.refuse()`);
+  await endFiles(engine, [1, 2]);
   const fanOut = await engine.value<string>('select id from millrace.fan_outs');
   expect(await engine.value('select public.millrace_fold($1)', [[fanOut]])).toMatchObject({ busy: [Number(fanOut)] });
   await sweep(engine);
   expect(await engine.rows(`select a.state from millrace.attempts a where a.service = 'children'`)).toEqual([
     { state: 'waiting' },
   ]);
-  await engine.sql.query('drop trigger refuse on public.atlases');
+  await engine.sql.query('drop trigger refuse on public.folders');
   await fold(engine);
   await sweep(engine);
   expect(await engine.rows(`select a.state from millrace.attempts a where a.service = 'children'`)).toEqual([
@@ -247,7 +247,7 @@ test('a parent whose row refuses for now is folded later, and keeps what its chi
 });
 
 test('a child whose row refuses for now is cancelled later, the others at once', async ({ engine }) => {
-  await waitingAtlas(engine, 3);
+  await waitingFolder(engine, 3);
   await engine.sql.query(`
     create function public.refuse() returns trigger language plpgsql as $$
     begin raise exception 'not today' using errcode = '55P03'; end $$;

@@ -1,6 +1,6 @@
 // Quotas: what one tenant may start and spend in a window. What exceeds them waits and is not lost, and nobody else waits for it.
 import { expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startAtlases } from '../support/children.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
 import { chain, type Definition, type Engine, each, type Row, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { openTransaction } from '../support/sessions.ts';
@@ -192,45 +192,45 @@ test('what was held back for its spending is asked again with each window', asyn
 test('children count against their parent’s tenant and wait with it, also when a person starts them', async ({
   engine,
 }) => {
-  await defineFamily(engine, { sheets: chain(['scan', 'blend'], { max_workers: 50 }) });
-  await engine.sql.query(`select millrace.attach('sheets')`);
-  await engine.sql.query(`alter table public.atlases add column key text`);
-  const atlas = {
-    pipeline: 'atlas',
-    entity: { table: 'public.atlases', key: 'id', projection: 'columns' },
+  await defineFamily(engine, { files: chain(['scan', 'blend'], { max_workers: 50 }) });
+  await engine.sql.query(`select millrace.attach('files')`);
+  await engine.sql.query(`alter table public.folders add column key text`);
+  const folder = {
+    pipeline: 'folder',
+    entity: { table: 'public.folders', key: 'id', projection: 'columns' },
     stages: [
-      { name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } },
+      { name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } },
       { name: 'publish', needs: ['split'] },
     ],
   };
   await engine.define({
-    ...atlas,
+    ...folder,
     quota: { column: 'key', starts: { count: 3, per_seconds: 60 }, spending: { usd: 1, per_seconds: 60 } },
   });
-  const [red, blue] = await startAtlases(engine, 2);
-  await engine.sql.query(`update public.atlases set key = case id when $1 then 'red' else 'blue' end`, [red]);
-  for (const id of [red, blue]) await engine.sql.query(`select millrace.start('atlas', $1, p_restart => true)`, [id]);
+  const [red, blue] = await startFolders(engine, 2);
+  await engine.sql.query(`update public.folders set key = case id when $1 then 'red' else 'blue' end`, [red]);
+  for (const id of [red, blue]) await engine.sql.query(`select millrace.start('folder', $1, p_restart => true)`, [id]);
   for (const _ of [red, blue]) await spawnAll(engine, numbers(1, 4));
-  const worker = await Worker.of(engine, 'scan', 'sheets');
+  const worker = await Worker.of(engine, 'scan', 'files');
   const items = await worker.take(100);
   expect(items).toHaveLength(8);
-  const reds = items.filter(({ entity }) => entity.atlas === red);
+  const reds = items.filter(({ entity }) => entity.folder === red);
   await worker.complete([
     ...reds.map((item) => ({ ...completed(item), usage: { cost_usd: 0.3 } })),
     ...items.filter((item) => !reds.includes(item)).map((item) => completed(item)),
   ]);
-  const blended = await takeAll(engine, 'blend', 'sheets');
-  expect(blended.map(({ entity }) => entity.atlas)).toEqual(Array.from({ length: 4 }, () => blue));
+  const blended = await takeAll(engine, 'blend', 'files');
+  expect(blended.map(({ entity }) => entity.folder)).toEqual(Array.from({ length: 4 }, () => blue));
   expect(await held(engine)).toMatchObject([{ key: 'red', kind: 'spending', held: 4 }, {}, {}]);
   await engine.advance('1 minute');
-  const again = await Worker.of(engine, 'blend', 'sheets');
+  const again = await Worker.of(engine, 'blend', 'files');
   const rest = await again.take(100);
   expect(rest).toHaveLength(4);
   await again.complete(rest.map((item) => completed(item)));
   // A tenant that starts a child by itself pays for that too.
-  const sheets = rest.map(({ entity_id }) => entity_id);
-  await engine.sql.query(`update public.items set blend_status = 'queued' where id = any ($1)`, [sheets]);
-  expect(await takeAll(engine, 'blend', 'sheets')).toHaveLength(3);
+  const files = rest.map(({ entity_id }) => entity_id);
+  await engine.sql.query(`update public.items set blend_status = 'queued' where id = any ($1)`, [files]);
+  expect(await takeAll(engine, 'blend', 'files')).toHaveLength(3);
 });
 
 test('a neighbour’s one row waits for few claims behind thousands that are held back', async ({ engine }) => {

@@ -1,7 +1,7 @@
 // A function that reaches the platform's limit of CPU or memory releases all that it has in work. One of those rows is to
 // blame, and each runs alone from then on until it is known which.
 import { expect } from 'vitest';
-import { defineFamily, numbers, Spawner, startAtlases } from '../support/children.ts';
+import { defineFamily, numbers, Spawner, startFolders } from '../support/children.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { type Claimed, completed, released, Worker } from '../support/worker.ts';
 
@@ -144,7 +144,7 @@ test('at a stage with lanes it is claimed alone too, whatever lane it is in', as
 
 test('a map that reaches a limit between two chunks spawns the rest alone, and no child twice', async ({ engine }) => {
   await defineFamily(engine);
-  const [id] = await startAtlases(engine);
+  const [id] = await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 3));
   const held = spawner.item as Claimed;
@@ -152,5 +152,5 @@ test('a map that reaches a limit between two chunks spawns the rest alone, and n
   const next = await Spawner.of(engine);
   expect((next.item as Claimed).alone).toBe(true);
   await next.spawn(numbers(1, 4), true);
-  expect(await engine.value('select count(*)::int from public.items where atlas = $1', [id])).toBe(4);
+  expect(await engine.value('select count(*)::int from public.items where folder = $1', [id])).toBe(4);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { defineFamily, numbers, Spawner, startAtlases } from '../support/children.ts';
+import { defineFamily, numbers, Spawner, startFolders } from '../support/children.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
 
@@ -26,32 +26,32 @@ const metadata = (engine: Engine, id: string | undefined, pipeline = 'flow') =>
 const give = (engine: Engine, id: string | undefined, value: unknown) =>
   engine.sql.query('update public.items set metadata = $2 where id = $1', [id, JSON.stringify(value)]);
 
-/** An atlas with this metadata whose `split` waits for sheets 1 to `count`, which have no metadata column of their own. */
-async function atlasOf(engine: Engine, value: unknown, count: number): Promise<string> {
-  await table(engine, 'public.atlases');
+/** A folder with this metadata whose `split` waits for files 1 to `count`, which have no metadata column of their own. */
+async function folderOf(engine: Engine, value: unknown, count: number): Promise<string> {
+  await table(engine, 'public.folders');
   await defineFamily(engine);
   await engine.pipeline(
-    [{ name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } }],
-    { table: 'public.atlases', ...withMetadata },
-    'atlas',
+    [{ name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } }],
+    { table: 'public.folders', ...withMetadata },
+    'folder',
   );
-  await engine.sql.query(`insert into public.atlases (metadata) values ($1)`, [JSON.stringify(value)]);
-  await engine.sql.query(`select millrace.start('atlas', id::text) from public.atlases`);
+  await engine.sql.query(`insert into public.folders (metadata) values ($1)`, [JSON.stringify(value)]);
+  await engine.sql.query(`select millrace.start('folder', id::text) from public.folders`);
   const spawner = await Spawner.of(engine);
   for (let from = 1; from <= count; from += 250) {
     await spawner.spawn(numbers(from, Math.min(from + 249, count)), from + 249 >= count);
   }
   await spawner.wait();
-  return engine.value('select id::text from public.atlases');
+  return engine.value('select id::text from public.folders');
 }
 
 const sweep = (engine: Engine) => engine.sql.query('select millrace.sweep()');
 const kept = (engine: Engine) => engine.value<number>('select count(*)::int from millrace.run_metadata');
-const ofSheets = (engine: Engine) =>
+const ofFiles = (engine: Engine) =>
   engine
     .rows<{ metadata: unknown }>(
       `select distinct millrace.metadata_of(r.id) as metadata from millrace.runs r
-       join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'sheets'`,
+       join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'files'`,
     )
     .then((rows) => rows.map((row) => row.metadata));
 /** As many bytes as jsonb shows them, quotes and spaces included, and none to be had by compression. */
@@ -148,17 +148,17 @@ test('the child of a pipeline stage has its parent’s metadata, or that of its 
 });
 
 test('children of a map have their parent’s metadata, or each its own', async ({ engine }) => {
-  await table(engine, 'public.atlases');
+  await table(engine, 'public.folders');
   await table(engine);
   await defineFamily(engine);
   const parent = await engine.pipeline(
-    [{ name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } }],
-    { table: 'public.atlases', ...withMetadata },
-    'atlas',
+    [{ name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } }],
+    { table: 'public.folders', ...withMetadata },
+    'folder',
   );
-  await engine.sql.query(`alter table public.atlases alter column metadata set default '{"org": "a"}'`);
+  await engine.sql.query(`alter table public.folders alter column metadata set default '{"org": "a"}'`);
   const spawn = async () => {
-    await startAtlases(engine);
+    await startFolders(engine);
     const spawner = await Spawner.of(engine);
     await spawner.spawn(numbers(1, 2), true);
     await spawner.wait();
@@ -171,29 +171,29 @@ test('children of a map have their parent’s metadata, or each its own', async 
   };
   expect(await spawn()).toEqual([{ org: 'a' }, { org: 'a' }]);
   expect(parent.entity.metadata).toBe('metadata');
-  await engine.sql.query(`alter table public.items alter column metadata set default '{"sheet": true}'`);
-  await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'sheets');
-  expect(await spawn()).toEqual([{ sheet: true }, { sheet: true }]);
+  await engine.sql.query(`alter table public.items alter column metadata set default '{"file": true}'`);
+  await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'files');
+  expect(await spawn()).toEqual([{ file: true }, { file: true }]);
 });
 
 test('a child that starts anew by itself keeps the metadata of the run whose place it takes', async ({ engine }) => {
-  await table(engine, 'public.atlases');
+  await table(engine, 'public.folders');
   await defineFamily(engine);
   await engine.pipeline(
-    [{ name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } }],
-    { table: 'public.atlases', ...withMetadata },
-    'atlas',
+    [{ name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } }],
+    { table: 'public.folders', ...withMetadata },
+    'folder',
   );
-  await engine.sql.query(`alter table public.atlases alter column metadata set default '{"org": "a"}'`);
-  await startAtlases(engine);
+  await engine.sql.query(`alter table public.folders alter column metadata set default '{"org": "a"}'`);
+  await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2), true);
   await spawner.wait();
-  const sheet = await engine.value<string>(`select id from public.items where number = '1'`);
-  await runStage(engine, 'scan', 'sheets');
-  await runStage(engine, 'blend', 'sheets');
-  await engine.queue('scan', [sheet]);
-  expect(await metadata(engine, sheet, 'sheets')).toEqual([{ org: 'a' }, { org: 'a' }]);
+  const file = await engine.value<string>(`select id from public.items where number = '1'`);
+  await runStage(engine, 'scan', 'files');
+  await runStage(engine, 'blend', 'files');
+  await engine.queue('scan', [file]);
+  expect(await metadata(engine, file, 'files')).toEqual([{ org: 'a' }, { org: 'a' }]);
 });
 
 test.for([
@@ -240,8 +240,8 @@ test.for([
 
 test('743 children of a row with as much metadata as there may be add none of it to any table', async ({ engine }) => {
   const value = ofBytes(65_536);
-  await atlasOf(engine, value, 743);
-  expect(await ofSheets(engine)).toEqual([value]);
+  await folderOf(engine, value, 743);
+  expect(await ofFiles(engine)).toEqual([value]);
   expect(await kept(engine)).toBe(1);
   const bytes = (of: string) => engine.value<number>('select pg_total_relation_size($1)::int', [of]);
   expect(await bytes('millrace.runs')).toBeLessThan(743 * 1024);
@@ -249,7 +249,7 @@ test('743 children of a row with as much metadata as there may be add none of it
 });
 
 test.for([
-  ['deleted', `delete from public.atlases`],
+  ['deleted', `delete from public.folders`],
   [
     'pruned',
     `with old as (
@@ -261,17 +261,17 @@ test.for([
 ] as const)(
   'children keep the metadata of a parent that was %s, and the last one takes it along',
   async ([how, end], { engine }) => {
-    await atlasOf(engine, { org: 'a' }, 3);
+    await folderOf(engine, { org: 'a' }, 3);
     await engine.sql.query(end);
     if (how === 'pruned') {
       await engine.sql.query(`update millrace.attempts set state = 'failed', queue_at = null where state = 'queued'`);
       expect(await engine.value('select millrace.prune()')).toMatchObject({ runs: 1 });
     }
     await sweep(engine);
-    expect(await ofSheets(engine)).toEqual([{ org: 'a' }]);
+    expect(await ofFiles(engine)).toEqual([{ org: 'a' }]);
     await engine.sql.query(`delete from public.items where number <> '2'`);
     await sweep(engine);
-    expect(await ofSheets(engine)).toEqual([{ org: 'a' }]);
+    expect(await ofFiles(engine)).toEqual([{ org: 'a' }]);
     await engine.sql.query('delete from public.items');
     await sweep(engine);
     expect(await kept(engine)).toBe(0);
@@ -281,8 +281,8 @@ test.for([
 test('where two sessions each delete one of the last two rows that have it, neither waits, and it goes', async ({
   engine,
 }) => {
-  await atlasOf(engine, { org: 'a' }, 2);
-  await engine.sql.query('delete from public.atlases');
+  await folderOf(engine, { org: 'a' }, 2);
+  await engine.sql.query('delete from public.folders');
   const [one, two] = [await engine.database.connect(), await engine.database.connect()];
   for (const [number, session] of [one, two].entries()) {
     await session.query('begin isolation level repeatable read');
@@ -298,15 +298,15 @@ test('where two sessions each delete one of the last two rows that have it, neit
 
 test('a run that becomes a child has its parent’s metadata, and what it had before goes', async ({ engine }) => {
   await table(engine);
-  await engine.sql.query(`alter table public.items add column atlas text, add column number text`);
-  const sheets = await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'sheets');
+  await engine.sql.query(`alter table public.items add column folder text, add column number text`);
+  const files = await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'files');
   await engine.sql.query(
-    `insert into public.items (atlas, number, metadata, scan_status) values ('1', '1', '{"of": "the sheet"}', 'queued')`,
+    `insert into public.items (folder, number, metadata, scan_status) values ('1', '1', '{"of": "the file"}', 'queued')`,
   );
-  const { metadata: _, ...entity } = sheets.entity;
-  await engine.define({ ...sheets, entity });
-  await atlasOf(engine, { of: 'the atlas' }, 1);
-  expect(await ofSheets(engine)).toEqual([{ of: 'the atlas' }]);
+  const { metadata: _, ...entity } = files.entity;
+  await engine.define({ ...files, entity });
+  await folderOf(engine, { of: 'the folder' }, 1);
+  expect(await ofFiles(engine)).toEqual([{ of: 'the folder' }]);
   await sweep(engine);
   expect(await kept(engine)).toBe(1);
 });
@@ -350,8 +350,8 @@ test('a child with too much metadata of its own is refused to the worker that sp
     `alter table public.items alter column metadata set default '{"noise": "${'.'.repeat(65_536)}"}'`,
   );
   await defineFamily(engine);
-  await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'sheets');
-  await startAtlases(engine);
+  await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'files');
+  await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await expect(spawner.spawn(numbers(1, 2), true)).rejects.toMatchObject({
     code: 'MR002',

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { endSheets, fold, waitingAtlas } from '../support/children.ts';
+import { endFiles, fold, waitingFolder } from '../support/children.ts';
 import { toReview } from '../support/decisions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -123,10 +123,10 @@ describe('the time of a stage goes on', () => {
   });
 
   test('while children run', async ({ engine }) => {
-    const { fanOut } = await waitingAtlas(engine, 2, { split: bound });
+    const { fanOut } = await waitingFolder(engine, 2, { split: bound });
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
-    await endSheets(engine);
+    await endFiles(engine);
     await fold(engine, [fanOut]);
     expect(await sweep(engine)).toMatchObject({ resolved: 1 });
   });

@@ -1,6 +1,6 @@
 // What the database does with a tenant's text takes time in proportion to it, whatever the text holds.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { storableText } from '../../supabase/functions/_shared/errors.ts';
+import { storableText } from '../../supabase/functions/_millrace/errors.ts';
 import { createEngine, type Engine } from '../support/engine.ts';
 import { growthFault, type TextTimer } from '../support/growth.ts';
 

@@ -1,20 +1,20 @@
 import { expect } from 'vitest';
 import {
-  atlasRun,
-  atlasStatuses,
   defineFamily,
-  endSheets,
-  failSheets,
+  endFiles,
+  failFiles,
+  fileRun,
   fold,
+  folderRun,
+  folderStatuses,
   numbers,
-  runSheets,
+  runFiles,
   Spawner,
-  sheetRun,
   spawnAll,
   stageAttempts,
-  startAtlases,
+  startFolders,
   sweep,
-  waitingAtlas,
+  waitingFolder,
 } from '../support/children.ts';
 import { type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
 import { runStage } from '../support/worker.ts';
@@ -26,114 +26,114 @@ const peek = (rule: Row, more: Row = {}): StageDefinition => ({
   ...more,
 });
 
-/** An atlas whose sheets all run, with the stage peek under this threshold. */
+/** A folder whose files all run, with the stage peek under this threshold. */
 const peeking = (engine: Engine, count: number, rule: Row, split: Row = {}) =>
-  waitingAtlas(engine, count, { beside: [peek(rule)], split });
+  waitingFolder(engine, count, { beside: [peek(rule)], split });
 
 /** The status of peek once what there is to fold is folded. */
-async function peeked(engine: Engine, atlas: string): Promise<string | undefined> {
+async function peeked(engine: Engine, folder: string): Promise<string | undefined> {
   await fold(engine);
-  return (await atlasStatuses(engine, atlas)).peek;
+  return (await folderStatuses(engine, folder)).peek;
 }
 
 test('count: the stage begins once so many children have done the stage, while others still run', async ({
   engine,
 }) => {
-  const { atlas } = await peeking(engine, 5, { count: 3 });
-  await runSheets(engine, 'scan', [5, 2]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [4]);
+  const { folder } = await peeking(engine, 5, { count: 3 });
+  await runFiles(engine, 'scan', [5, 2]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [4]);
   const { ring } = await fold(engine);
-  expect(ring).toEqual([{ pipeline: 'atlas', stage: 'peek', function: 'atlas-peek' }]);
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 waiting']);
-  await runStage(engine, 'peek', 'atlas');
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'started', peek: 'completed' });
+  expect(ring).toEqual([{ pipeline: 'folder', stage: 'peek', function: 'folder-peek' }]);
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
+  await runStage(engine, 'peek', 'folder');
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'completed' });
 });
 
 test('count: another stage of the children does not count', async ({ engine }) => {
   const beside = [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 2 }] }];
-  const { atlas } = await waitingAtlas(engine, 3, { beside });
-  await runSheets(engine, 'scan');
-  await runSheets(engine, 'blend', [1]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'blend', [3]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await waitingFolder(engine, 3, { beside });
+  await runFiles(engine, 'scan');
+  await runFiles(engine, 'blend', [1]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'blend', [3]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('count: it may hold while the parent still spawns', async ({ engine }) => {
   await defineFamily(engine, { beside: [peek({ count: 2 })] });
-  const [atlas] = await startAtlases(engine);
+  const [folder] = await startFolders(engine);
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
-  await runSheets(engine, 'scan');
-  expect(await peeked(engine, atlas as string)).toBe('queued');
+  await runFiles(engine, 'scan');
+  expect(await peeked(engine, folder as string)).toBe('queued');
   await spawner.spawn(numbers(3, 3), true);
   await spawner.wait();
 });
 
 test('count: fewer children than asked for are enough once each has done the stage or is over', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 3, { count: 20 }, { fan_in: { failed_children: 'ignore' } });
-  await runSheets(engine, 'scan', [1]);
-  await failSheets(engine, [2]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [3]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await peeking(engine, 3, { count: 20 }, { fan_in: { failed_children: 'ignore' } });
+  await runFiles(engine, 'scan', [1]);
+  await failFiles(engine, [2]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [3]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('consecutive: numbers done out of order count once there is no gap before them', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 6, { consecutive: 3 });
-  await runSheets(engine, 'scan', [2, 3, 4, 5]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [1]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await peeking(engine, 6, { consecutive: 3 });
+  await runFiles(engine, 'scan', [2, 3, 4, 5]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [1]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('consecutive: a gap is a gap, though the number after it is done', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 5, { consecutive: 3 });
-  await runSheets(engine, 'scan', [1, 2, 4]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [3]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await peeking(engine, 5, { consecutive: 3 });
+  await runFiles(engine, 'scan', [1, 2, 4]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [3]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('consecutive: it counts from the smallest number, whatever that is', async ({ engine }) => {
   await defineFamily(engine, { beside: [peek({ consecutive: 2 })] });
-  const [atlas] = await startAtlases(engine);
+  const [folder] = await startFolders(engine);
   await spawnAll(engine, numbers(37, 40));
-  await runSheets(engine, 'scan', [38, 39]);
-  expect(await peeked(engine, atlas as string)).toBe('pending');
-  await runSheets(engine, 'scan', [37]);
-  expect(await peeked(engine, atlas as string)).toBe('queued');
+  await runFiles(engine, 'scan', [38, 39]);
+  expect(await peeked(engine, folder as string)).toBe('pending');
+  await runFiles(engine, 'scan', [37]);
+  expect(await peeked(engine, folder as string)).toBe('queued');
 });
 
 test('consecutive: which number is the smallest is open until the last chunk', async ({ engine }) => {
   await defineFamily(engine, { beside: [peek({ consecutive: 2 })] });
-  const atlas = (await startAtlases(engine))[0] as string;
+  const folder = (await startFolders(engine))[0] as string;
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(11, 13));
-  await runSheets(engine, 'scan');
-  expect(await peeked(engine, atlas)).toBe('pending');
+  await runFiles(engine, 'scan');
+  expect(await peeked(engine, folder)).toBe('pending');
   await spawner.spawn(numbers(1, 3), true);
   await spawner.wait();
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [1, 2]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [1, 2]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('consecutive: fewer children than asked for, or a gap that never closes, are met by all of them', async ({
   engine,
 }) => {
-  const { atlas } = await peeking(engine, 4, { consecutive: 3 }, { fan_in: { failed_children: 'ignore' } });
-  await failSheets(engine, [2]);
-  await runSheets(engine, 'scan', [1, 3]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [4]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await peeking(engine, 4, { consecutive: 3 }, { fan_in: { failed_children: 'ignore' } });
+  await failFiles(engine, [2]);
+  await runFiles(engine, 'scan', [1, 3]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [4]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('consecutive: keys that are no numbers are refused with the remedy', async ({ engine }) => {
   await defineFamily(engine, { beside: [peek({ consecutive: 2 })] });
-  await startAtlases(engine);
+  await startFolders(engine);
   const { worker, item } = await Spawner.of(engine);
   for (const key of ['xii', '07', '1.5', -1, '1234567890']) {
     const values = [worker.id, item.attempt, item.token, JSON.stringify([{ key: 1 }, { key }])];
@@ -146,45 +146,45 @@ test('consecutive: keys that are no numbers are refused with the remedy', async 
 });
 
 test('all: every child has done the stage, whatever comes after it', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 3, { all: true });
-  await runSheets(engine, 'scan', [1, 3]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [2]);
-  expect(await peeked(engine, atlas)).toBe('queued');
-  expect(await stageAttempts(engine, atlas, 'split')).toEqual(['1 waiting']);
+  const { folder } = await peeking(engine, 3, { all: true });
+  await runFiles(engine, 'scan', [1, 3]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [2]);
+  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
 });
 
 test('all: a child that failed after the stage is not counted for one that has not done it', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 3, { all: true }, { fan_in: { failed_children: 'ignore' } });
-  await runSheets(engine, 'scan', [1, 2]);
-  await failSheets(engine, [1], 'blend');
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await failSheets(engine, [3]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await peeking(engine, 3, { all: true }, { fan_in: { failed_children: 'ignore' } });
+  await runFiles(engine, 'scan', [1, 2]);
+  await failFiles(engine, [1], 'blend');
+  expect(await peeked(engine, folder)).toBe('pending');
+  await failFiles(engine, [3]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('all: no children at all satisfy it', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 0, { all: true });
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await peeking(engine, 0, { all: true });
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('a child that skips the stage, or goes on without it, has done it', async ({ engine }) => {
-  const sheets = [
+  const files = [
     { name: 'look' },
-    { name: 'scan', needs: ['look'], when: '$.needs.look.sheet != "1"', on_failure: 'continue' },
+    { name: 'scan', needs: ['look'], when: '$.needs.look.file != "1"', on_failure: 'continue' },
     { name: 'blend', needs: ['scan'] },
   ];
-  const { atlas } = await waitingAtlas(engine, 3, { sheets, beside: [peek({ consecutive: 2 })] });
-  await runSheets(engine, 'look', [1, 2]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await failSheets(engine, [2]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await waitingFolder(engine, 3, { files, beside: [peek({ consecutive: 2 })] });
+  await runFiles(engine, 'look', [1, 2]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await failFiles(engine, [2]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('needs and thresholds must both hold, whichever comes first', async ({ engine }) => {
   const beside = [{ name: 'cover' }, peek({ count: 1 }, { needs: ['cover'] })];
   await defineFamily(engine, { beside });
-  const [early, late] = (await startAtlases(engine, 2)) as [string, string];
+  const [early, late] = (await startFolders(engine, 2)) as [string, string];
   const first = await spawnAll(engine, numbers(1, 2));
   await spawnAll(engine, numbers(1, 2));
   const parent = await engine.value<string>(
@@ -192,12 +192,12 @@ test('needs and thresholds must both hold, whichever comes first', async ({ engi
     [first],
   );
   expect(parent).toBe(early);
-  await runSheets(engine, 'scan');
+  await runFiles(engine, 'scan');
   await fold(engine, [first]);
-  expect(await atlasStatuses(engine, early)).toMatchObject({ cover: 'queued', peek: 'pending' });
-  await runStage(engine, 'cover', 'atlas');
-  expect(await atlasStatuses(engine, early)).toMatchObject({ peek: 'queued' });
-  expect(await atlasStatuses(engine, late)).toMatchObject({ cover: 'completed', peek: 'pending' });
+  expect(await folderStatuses(engine, early)).toMatchObject({ cover: 'queued', peek: 'pending' });
+  await runStage(engine, 'cover', 'folder');
+  expect(await folderStatuses(engine, early)).toMatchObject({ peek: 'queued' });
+  expect(await folderStatuses(engine, late)).toMatchObject({ cover: 'completed', peek: 'pending' });
   expect(await peeked(engine, late)).toBe('queued');
 });
 
@@ -206,68 +206,68 @@ test('several thresholds must all hold', async ({ engine }) => {
     { map: 'split', stage: 'scan', count: 3 },
     { map: 'split', stage: 'blend', consecutive: 2 },
   ];
-  const { atlas } = await waitingAtlas(engine, 4, { beside: [{ name: 'peek', after }] });
-  await endSheets(engine, [1, 2]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [4]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder } = await waitingFolder(engine, 4, { beside: [{ name: 'peek', after }] });
+  await endFiles(engine, [1, 2]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [4]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('thresholds cascade: each stage begins at its own, in one fold', async ({ engine }) => {
   const beside = [peek({ count: 1 }), { name: 'leaf', after: [{ map: 'split', stage: 'scan', consecutive: 3 }] }];
-  const { atlas } = await waitingAtlas(engine, 4, { beside });
-  await runSheets(engine, 'scan', [1, 2, 3]);
+  const { folder } = await waitingFolder(engine, 4, { beside });
+  await runFiles(engine, 'scan', [1, 2, 3]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'started', peek: 'queued', leaf: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'queued', leaf: 'queued' });
 });
 
 test('a stage begins once, however many folds and sweeps come after its threshold', async ({ engine }) => {
-  const { atlas, fanOut } = await peeking(engine, 8, { count: 2 });
-  await runSheets(engine, 'scan', [1, 2, 3]);
+  const { folder, fanOut } = await peeking(engine, 8, { count: 2 });
+  await runFiles(engine, 'scan', [1, 2, 3]);
   const sessions = await Promise.all(Array.from({ length: 4 }, () => engine.database.connect('service_role')));
   await Promise.all(sessions.map((session) => fold(engine, [fanOut], session)));
-  await runSheets(engine, 'scan', [4, 5]);
+  await runFiles(engine, 'scan', [4, 5]);
   await Promise.all([...sessions.map((session) => fold(engine, [fanOut], session)), sweep(engine)]);
-  await runStage(engine, 'peek', 'atlas');
-  await runSheets(engine, 'scan');
+  await runStage(engine, 'peek', 'folder');
+  await runFiles(engine, 'scan');
   await fold(engine);
   await sweep(engine);
-  expect(await stageAttempts(engine, atlas, 'peek')).toEqual(['1 completed']);
+  expect(await stageAttempts(engine, folder, 'peek')).toEqual(['1 completed']);
 });
 
 test('a stage that has begun is not undone by a child that starts over, and does not begin again', async ({
   engine,
 }) => {
-  const { atlas, fanOut } = await peeking(engine, 3, { count: 2 });
-  await runSheets(engine, 'scan', [1, 2]);
-  expect(await peeked(engine, atlas)).toBe('queued');
-  const child = await sheetRun(engine, fanOut, 1);
+  const { folder, fanOut } = await peeking(engine, 3, { count: 2 });
+  await runFiles(engine, 'scan', [1, 2]);
+  expect(await peeked(engine, folder)).toBe('queued');
+  const child = await fileRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [child.entity_id]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  expect(await peeked(engine, folder)).toBe('queued');
   expect(await engine.value('select done from millrace.fan_progress')).toBe(1);
-  await runSheets(engine, 'scan');
-  expect(await peeked(engine, atlas)).toBe('queued');
-  expect(await stageAttempts(engine, atlas, 'peek')).toEqual(['1 queued']);
+  await runFiles(engine, 'scan');
+  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await stageAttempts(engine, folder, 'peek')).toEqual(['1 queued']);
 });
 
 test('a child that starts over before the threshold is taken off the count', async ({ engine }) => {
-  const { atlas, fanOut } = await peeking(engine, 3, { count: 2 });
-  await runSheets(engine, 'scan', [1]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  const child = await sheetRun(engine, fanOut, 1);
+  const { folder, fanOut } = await peeking(engine, 3, { count: 2 });
+  await runFiles(engine, 'scan', [1]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  const child = await fileRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [child.entity_id]);
-  await runSheets(engine, 'scan', [2]);
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await runSheets(engine, 'scan', [1]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  await runFiles(engine, 'scan', [2]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await runFiles(engine, 'scan', [1]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('the first count of a stage may be a recount', async ({ engine }) => {
-  const { atlas, fanOut } = await peeking(engine, 3, { consecutive: 2 }, { fan_in: { failed_children: 'ignore' } });
-  await failSheets(engine, [3]);
-  await engine.sql.query('select millrace.retry($1)', [(await sheetRun(engine, fanOut, 3)).id]);
-  await runSheets(engine, 'scan', [1, 2]);
-  expect(await peeked(engine, atlas)).toBe('queued');
+  const { folder, fanOut } = await peeking(engine, 3, { consecutive: 2 }, { fan_in: { failed_children: 'ignore' } });
+  await failFiles(engine, [3]);
+  await engine.sql.query('select millrace.retry($1)', [(await fileRun(engine, fanOut, 3)).id]);
+  await runFiles(engine, 'scan', [1, 2]);
+  expect(await peeked(engine, folder)).toBe('queued');
 });
 
 test('a map that finished by its rule satisfies every threshold on it', async ({ engine }) => {
@@ -276,54 +276,54 @@ test('a map that finished by its rule satisfies every threshold on it', async ({
     { name: 'late', needs: ['cover'], after: [{ map: 'split', stage: 'blend', consecutive: 4 }] },
     { name: 'cover' },
   ];
-  const { atlas } = await waitingAtlas(engine, 5, { beside, split: { fan_in: { rule: 'at_least', count: 2 } } });
-  await endSheets(engine, [4, 5]);
+  const { folder } = await waitingFolder(engine, 5, { beside, split: { fan_in: { rule: 'at_least', count: 2 } } });
+  await endFiles(engine, [4, 5]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ split: 'completed', peek: 'queued', late: 'pending' });
-  await runStage(engine, 'cover', 'atlas');
-  expect(await atlasStatuses(engine, atlas)).toMatchObject({ late: 'queued' });
+  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed', peek: 'queued', late: 'pending' });
+  await runStage(engine, 'cover', 'folder');
+  expect(await folderStatuses(engine, folder)).toMatchObject({ late: 'queued' });
 });
 
 test('a map that was skipped, or that the run goes on without, satisfies every threshold on it', async ({ engine }) => {
-  const split = { when: '$.entity.label == "atlas 1"', on_failure: 'continue' };
+  const split = { when: '$.entity.label == "folder 1"', on_failure: 'continue' };
   await defineFamily(engine, { beside: [peek({ count: 2 })], split });
-  const [failing, skipping] = (await startAtlases(engine, 2)) as [string, string];
-  expect(await atlasStatuses(engine, skipping)).toEqual({ split: 'skipped', peek: 'queued' });
+  const [failing, skipping] = (await startFolders(engine, 2)) as [string, string];
+  expect(await folderStatuses(engine, skipping)).toEqual({ split: 'skipped', peek: 'queued' });
   await spawnAll(engine, numbers(1, 3));
-  await failSheets(engine, [1]);
+  await failFiles(engine, [1]);
   await fold(engine);
-  expect(await atlasStatuses(engine, failing)).toEqual({ split: 'failed', peek: 'queued' });
+  expect(await folderStatuses(engine, failing)).toEqual({ split: 'failed', peek: 'queued' });
 });
 
 test('a threshold may begin a stage under a condition, which its skipping cascades from', async ({ engine }) => {
   const beside = [peek({ count: 1 }, { when: '$.entity.label == "nothing"' }), { name: 'index', needs: ['peek'] }];
-  const { atlas } = await waitingAtlas(engine, 2, { beside });
-  await runSheets(engine, 'scan', [1]);
+  const { folder } = await waitingFolder(engine, 2, { beside });
+  await runFiles(engine, 'scan', [1]);
   await fold(engine);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'started', peek: 'skipped', index: 'queued' });
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'skipped', index: 'queued' });
 });
 
 test('a map that starts over takes the stages after its thresholds with it', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 3, { count: 1 });
-  await runSheets(engine, 'scan', [1]);
-  expect(await peeked(engine, atlas)).toBe('queued');
-  await runStage(engine, 'peek', 'atlas');
-  await engine.sql.query(`update public.atlases set split_status = 'queued'`);
-  expect(await atlasStatuses(engine, atlas)).toEqual({ split: 'queued', peek: 'pending' });
+  const { folder } = await peeking(engine, 3, { count: 1 });
+  await runFiles(engine, 'scan', [1]);
+  expect(await peeked(engine, folder)).toBe('queued');
+  await runStage(engine, 'peek', 'folder');
+  await engine.sql.query(`update public.folders set split_status = 'queued'`);
+  expect(await folderStatuses(engine, folder)).toEqual({ split: 'queued', peek: 'pending' });
   await spawnAll(engine, numbers(1, 3));
-  expect(await peeked(engine, atlas)).toBe('pending');
-  await endSheets(engine, [2]);
-  expect(await peeked(engine, atlas)).toBe('queued');
-  expect(await stageAttempts(engine, atlas, 'peek')).toEqual(['1 completed superseded', '2 queued']);
+  expect(await peeked(engine, folder)).toBe('pending');
+  await endFiles(engine, [2]);
+  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await stageAttempts(engine, folder, 'peek')).toEqual(['1 completed superseded', '2 queued']);
 });
 
 test('the run ends when the map and what came after its thresholds have ended', async ({ engine }) => {
-  const { atlas } = await peeking(engine, 2, { count: 1 });
-  await endSheets(engine);
+  const { folder } = await peeking(engine, 2, { count: 1 });
+  await endFiles(engine);
   await fold(engine);
-  expect((await atlasRun(engine, atlas)).status).toBe('running');
-  await runStage(engine, 'peek', 'atlas');
-  expect((await atlasRun(engine, atlas)).status).toBe('completed');
+  expect((await folderRun(engine, folder)).status).toBe('running');
+  await runStage(engine, 'peek', 'folder');
+  expect((await folderRun(engine, folder)).status).toBe('completed');
 });
 
 const refused: [string, unknown, RegExp][] = [
@@ -331,7 +331,7 @@ const refused: [string, unknown, RegExp][] = [
   [
     'an unknown stage of the children',
     [{ map: 'split', stage: 'bake', count: 1 }],
-    /after names the stage "bake" of pipeline sheets/,
+    /after names the stage "bake" of pipeline files/,
   ],
   ['two rules', [{ map: 'split', stage: 'scan', count: 1, all: true }], /one of count, consecutive and all/],
   ['no rule', [{ map: 'split', stage: 'scan' }], /one of count, consecutive and all/],

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Call, type Fate, gate, send } from '../support/detour.ts';
+import { type Call, type Fate, gate, send } from '../support/fault-proxy.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
 /** The callbacks that have come by. */
 let seen: Call[];
 beforeAll(async () => {
-  leads = await LeadsStack.start({ detours: true });
+  leads = await LeadsStack.start({ proxies: true });
   // Otherwise the poller could be first.
   await leads.rows(`update millrace.stages set poll_every = '1 minute'`);
 });
@@ -14,7 +14,7 @@ beforeEach(() => {
   seen = [];
 });
 afterEach(async () => {
-  const { toScraper, callbacks } = leads.detours;
+  const { toScraper, callbacks } = leads.proxies;
   toScraper.decide = () => 'pass';
   callbacks.decide = () => 'pass';
   await leads.expectSound();
@@ -23,7 +23,7 @@ afterAll(() => leads.stop());
 
 /** Lets every callback meet this fate; the call is kept. */
 function meet(fate: () => Fate | Promise<Fate>): void {
-  leads.detours.callbacks.decide = (call) => {
+  leads.proxies.callbacks.decide = (call) => {
     seen.push(call);
     return fate();
   };
@@ -81,9 +81,9 @@ test('a callback that overtakes the answer to its submission completes the stage
   const keptJobs: string[] = [];
   meet(() => 'pass');
   // The scraper is told of the job at once, but its answer with the job's id stays on the way.
-  leads.detours.toScraper.decide = async (call) => {
+  leads.proxies.toScraper.decide = async (call) => {
     if (call.method !== 'POST') return 'pass';
-    const { status, body } = await send(leads.detours.toScraper.target, call);
+    const { status, body } = await send(leads.proxies.toScraper.target, call);
     keptJobs.push(body.toString());
     await passed;
     return { status, json: JSON.parse(body.toString()) };

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Fate, gate } from '../support/detour.ts';
 import { type Caller, DocumentsStack, logbookOf, queueDocument, submitDocument } from '../support/documents-stack.ts';
+import { type Fate, gate } from '../support/fault-proxy.ts';
 
 const text = [
   '# Northern Light',
@@ -14,13 +14,13 @@ const text = [
 let documents: DocumentsStack;
 let user: Caller;
 beforeAll(async () => {
-  documents = await DocumentsStack.start({ detour: true });
+  documents = await DocumentsStack.start({ proxy: true });
   await documents.takeClock();
   user = await documents.user();
 });
 beforeEach(() => documents.rows(`select millrace.set_cut_over('documents', 'on')`));
 afterEach(async () => {
-  documents.detour.decide = () => 'pass';
+  documents.proxy.decide = () => 'pass';
   await documents.expectSound();
 });
 afterAll(() => documents.stop());
@@ -31,7 +31,7 @@ function holdFirst(matches: (path: string, body: string) => boolean) {
   const arrival = gate();
   let fate: Fate = 'pass';
   let held = false;
-  documents.detour.decide = async ({ path, body }) => {
+  documents.proxy.decide = async ({ path, body }) => {
     if (held || !matches(path, body)) return 'pass';
     held = true;
     arrival.open();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { gate } from '../support/detour.ts';
+import { gate } from '../support/fault-proxy.ts';
 import { functionsFolder } from '../support/functions-folder.ts';
 import { account, LeadsStack } from '../support/stack.ts';
 
@@ -14,7 +14,7 @@ const withFatalRow = functionsFolder({
 let leads: LeadsStack;
 beforeAll(async () => {
   leads = await LeadsStack.start({
-    detours: true,
+    proxies: true,
     functionsDir: withFatalRow.path,
     env: { FATAL_LEAD: fatalLead, CPU_LEAD: cpuLead, MEMORY_LEAD: memoryLead, QUEUE_BATCH_SIZE: '50' },
   });
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 test('a batch whose function is killed is taken up by the next worker once its leases have expired', async () => {
   const { passed, open } = gate();
-  leads.detours.toModel.decide = () => passed.then(() => 'pass');
+  leads.proxies.toModel.decide = () => passed.then(() => 'pass');
   const ids = await leads.queued(
     ...Array.from({ length: 5 }, (_, n) => leads.site.add([`Ferry number ${n} to the isles`])),
   );
@@ -102,7 +102,7 @@ test.runIf(process.platform === 'linux')(
     const good = await oneBatch(9, [cpuLead, memoryLead]);
     let executions = 0;
     // Beside one of the bad rows a good one never gets to its end.
-    leads.detours.toModel.decide = async () => {
+    leads.proxies.toModel.decide = async () => {
       executions += 1;
       await leads.until('it is alone', async () => (await leads.count('messaging', 'started')) === 1);
       return 'pass' as const;

@@ -1,15 +1,15 @@
 // What a user does to a lead while a function works on it.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Fate, gate } from '../support/detour.ts';
+import { type Fate, gate } from '../support/fault-proxy.ts';
 import type { StageName } from '../support/leads-report.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {
-  leads = await LeadsStack.start({ detours: true });
+  leads = await LeadsStack.start({ proxies: true });
 });
 afterEach(async () => {
-  leads.detours.toModel.decide = () => 'pass';
+  leads.proxies.toModel.decide = () => 'pass';
   await leads.expectSound();
 });
 afterAll(() => leads.stop());
@@ -18,7 +18,7 @@ afterAll(() => leads.stop());
 async function underWork(stage: StageName): Promise<{ ids: [string, string]; answer: () => void }> {
   const { passed, open } = gate();
   const held: string[] = [];
-  leads.detours.toModel.decide = async ({ body }): Promise<Fate> => {
+  leads.proxies.toModel.decide = async ({ body }): Promise<Fate> => {
     if (JSON.parse(body).metadata.stage === stage && held.length < 2) {
       held.push(body);
       await passed;

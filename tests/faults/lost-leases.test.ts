@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { gate } from '../support/detour.ts';
+import { gate } from '../support/fault-proxy.ts';
 import type { StageName } from '../support/leads-report.ts';
 import { LeadsStack } from '../support/stack.ts';
 import type { ClaimAnswer, Claimed, CompleteAnswer } from '../support/worker.ts';
@@ -8,10 +8,10 @@ import { completed } from '../support/worker.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {
-  leads = await LeadsStack.start({ detours: true });
+  leads = await LeadsStack.start({ proxies: true });
 });
 afterEach(async () => {
-  leads.detours.toModel.decide = () => 'pass';
+  leads.proxies.toModel.decide = () => 'pass';
   await leads.expectSound();
 });
 afterAll(() => leads.stop());
@@ -77,7 +77,7 @@ test('a completion after the lease went to another worker changes nothing and le
 test('a handler that is still at work when its lease is lost ends without a word, and the next one counts', async () => {
   const { passed, open } = gate();
   let asked = 0;
-  leads.detours.toModel.decide = () => (++asked === 1 ? passed.then(() => 'pass') : 'pass');
+  leads.proxies.toModel.decide = () => (++asked === 1 ? passed.then(() => 'pass') : 'pass');
   const [id = ''] = await leads.queued(leads.site.add(['Compasses and sextants']));
   await leads.until('the model is asked', async () => asked === 1);
   await leads.advance('2 minutes');

@@ -2,16 +2,16 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { functionsFolder } from '../support/functions-folder.ts';
 import { LeadsStack } from '../support/stack.ts';
 
-const functions = functionsFolder({ projectUrlFrom: 'PROJECT_DETOUR_URL' });
+const functions = functionsFolder({ projectUrlFrom: 'PROJECT_PROXY_URL' });
 
 let leads: LeadsStack;
 beforeAll(async () => {
-  leads = await LeadsStack.start({ detours: true, functionsDir: functions.path });
+  leads = await LeadsStack.start({ proxies: true, functionsDir: functions.path });
   // It would hide what does not come about by itself.
   await leads.rows(`select cron.unschedule('millrace-sweep')`);
 });
 afterEach(async () => {
-  leads.detours.toProject.decide = () => 'pass';
+  leads.proxies.toProject.decide = () => 'pass';
   await leads.expectSound();
 });
 afterAll(async () => {
@@ -35,7 +35,7 @@ test('a doorbell that got lost on the way is made good by the sweep', async () =
 
 test('rings between functions that fail are left to the database', async () => {
   // Functions hand jobs over to one another as well: those calls name a callback or jobs.
-  leads.detours.toProject.decide = ({ path, body }) =>
+  leads.proxies.toProject.decide = ({ path, body }) =>
     /^\/functions\/v1\/leads-[a-z]+$/.test(path) && !body.includes('"jobs"') ? { status: 503, json: {} } : 'pass';
   const ids = await leads.queued(leads.site.add(['Pumps for bilges']));
   await leads.finished(ids);
@@ -47,7 +47,7 @@ test.each(['millrace_claim', 'millrace_complete', 'millrace_leave', 'millrace_re
   'when the answer of %s is lost, the call is repeated and counts once',
   async (name) => {
     const calls: string[] = [];
-    leads.detours.toProject.decide = ({ path, body }) => {
+    leads.proxies.toProject.decide = ({ path, body }) => {
       if (!path.endsWith(`/rpc/${name}`)) return 'pass';
       calls.push(body);
       // Every call is answered at its second try.

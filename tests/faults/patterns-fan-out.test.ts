@@ -1,6 +1,6 @@
 // Parents and children whose functions, messages or database die at the worst moment.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Fate, gate } from '../support/detour.ts';
+import { type Fate, gate } from '../support/fault-proxy.ts';
 import { outcomesOf, PatternsStack } from '../support/patterns-stack.ts';
 
 let stack: PatternsStack;

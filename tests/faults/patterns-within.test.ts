@@ -1,6 +1,6 @@
 // Agents between their turns, child runs, and children that wait for an external job, when something dies or is reset.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Call, send } from '../support/detour.ts';
+import { type Call, send } from '../support/fault-proxy.ts';
 import { type EngineCall, outcomesOf, PatternsStack } from '../support/patterns-stack.ts';
 
 let stack: PatternsStack;
@@ -8,8 +8,8 @@ beforeAll(async () => {
   stack = await PatternsStack.start();
 });
 afterEach(async () => {
-  stack.leads.detours.toModel.decide = () => 'pass';
-  stack.leads.detours.callbacks.decide = () => 'pass';
+  stack.leads.proxies.toModel.decide = () => 'pass';
+  stack.leads.proxies.callbacks.decide = () => 'pass';
   await stack.expectSound();
 });
 afterAll(() => stack.stop());
@@ -17,7 +17,7 @@ afterAll(() => stack.stop());
 /** Makes the model call the tool for the left side, then for the right side, then answer; resolves to the keys it is asked under. */
 function scriptModel(): string[] {
   const keys: string[] = [];
-  stack.leads.detours.toModel.decide = ({ body, headers }) => {
+  stack.leads.proxies.toModel.decide = ({ body, headers }) => {
     keys.push(String(headers['idempotency-key']));
     const outputs = (JSON.parse(body).input as { type: string }[]).filter(
       ({ type }) => type === 'function_call_output',
@@ -97,7 +97,7 @@ async function expectReleased(run: string, childAttempts: string[]): Promise<voi
 test('callbacks of children’s jobs while their parent is reset, and after, change nothing in the children that follow', async () => {
   const { leads } = stack;
   const kept: Call[] = [];
-  leads.detours.callbacks.decide = (call) => {
+  leads.proxies.callbacks.decide = (call) => {
     kept.push(call);
     return { status: 503, json: {} };
   };
@@ -107,7 +107,7 @@ test('callbacks of children’s jobs while their parent is reset, and after, cha
   await stack.until('both children wait for their jobs', async () => (await leads.count('scrape', 'waiting')) === 2);
   await stack.until('the parent waits', async () => (await stack.attempts(run))[0] === 'send 1 waiting');
   const [first, second] = kept as [Call, Call];
-  leads.detours.callbacks.decide = () => 'pass';
+  leads.proxies.callbacks.decide = () => 'pass';
   const [, meanwhile] = await Promise.all([leads.rows('select millrace.reset($1)', [run]), deliver(first)]);
   expect(['accepted', 'stale', 'busy']).toContain(meanwhile);
   await stack.settled(() => leads.sweep());

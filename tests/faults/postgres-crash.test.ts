@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { gate } from '../support/detour.ts';
+import { gate } from '../support/fault-proxy.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {
-  leads = await LeadsStack.start({ detours: true });
+  leads = await LeadsStack.start({ proxies: true });
 });
 afterEach(() => leads.expectSound());
 afterAll(() => leads.stop());
@@ -13,7 +13,7 @@ test('when Postgres is killed with -9 in the middle of a run and started again, 
   const { passed, open } = gate();
   let asked = 0;
   // The first answers come, the others stay away until Postgres is gone.
-  leads.detours.toModel.decide = () => (++asked <= 5 ? 'pass' : passed.then(() => 'pass'));
+  leads.proxies.toModel.decide = () => (++asked <= 5 ? 'pass' : passed.then(() => 'pass'));
   const urls = Array.from({ length: 12 }, (_, n) => leads.site.add([`Pilots for harbour ${n}`]));
   const ids = await leads.queued(...urls);
   await leads.until('some are further than others', async () => (await leads.count('intel', 'completed')) >= 3);

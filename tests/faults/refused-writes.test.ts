@@ -4,7 +4,7 @@ import { LeadsStack } from '../support/stack.ts';
 let leads: LeadsStack;
 let ids: string[];
 beforeAll(async () => {
-  leads = await LeadsStack.start({ detours: true, env: { QUEUE_BATCH_SIZE: '50' } });
+  leads = await LeadsStack.start({ proxies: true, env: { QUEUE_BATCH_SIZE: '50' } });
   const url = leads.site.add(['Tar, pitch and oakum', 'For hulls of larch and oak.']);
   ids = await leads.queued(...Array.from({ length: 50 }, () => url));
   await leads.finished(ids);
@@ -13,7 +13,7 @@ beforeAll(async () => {
   await leads.rows('update millrace.stages set max_workers = 1');
 });
 afterEach(async () => {
-  leads.detours.toModel.decide = () => 'pass';
+  leads.proxies.toModel.decide = () => 'pass';
   await leads.expectSound();
 });
 afterAll(() => leads.stop());
@@ -67,7 +67,7 @@ test('a user who holds the row of a lead in an open transaction holds up that le
 test('an answer that does not parse is asked for again', async () => {
   const [id = ''] = ids;
   let asked = 0;
-  leads.detours.toModel.decide = () => (++asked === 1 ? answerOf('{"lines": ["Rope"]}') : 'pass');
+  leads.proxies.toModel.decide = () => (++asked === 1 ? answerOf('{"lines": ["Rope"]}') : 'pass');
   await leads.queue([id], 'subject');
   await leads.finished([id]);
   await leads.expectCompleted([id]);
@@ -86,7 +86,7 @@ test('an answer that does not parse is asked for again', async () => {
 
 test('a stage whose answers never parse fails with the path of the fault, and nothing of them is written', async () => {
   const [id = ''] = ids;
-  leads.detours.toModel.decide = () => answerOf('I would rather not say.');
+  leads.proxies.toModel.decide = () => answerOf('I would rather not say.');
   await leads.queue([id], 'subject');
   await leads.finished([id]);
   expect(await leads.attempts(id, 'subject')).toEqual(

@@ -2,9 +2,9 @@
 // that can be full.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { freePort } from '../../local/free-port.ts';
-import { type Sites, startSites } from '../../local/sites/server.ts';
-import type { StackOptions } from '../../local/stack.ts';
+import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts';
+import { freePort } from '../../local/platform/free-port.ts';
+import type { StackOptions } from '../../local/platform/stack.ts';
 import type { Row } from '../support/engine.ts';
 import { type Caller, ProjectStack } from '../support/project-stack.ts';
 import { startTestSite, type TestSite } from '../support/test-site.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { sampleDocuments } from '../../local/documents/sample-documents.ts';
+import { sampleDocuments } from '../../local/demo/samples/documents/sample-documents.ts';
 import { logbookOf } from '../support/documents-stack.ts';
 import { smallBookPdf } from '../support/small-book.ts';
 import { type Campaign, orThrow, type RootName, roots } from './campaign.ts';

@@ -1,11 +1,11 @@
-// The services of the examples behind detours, so that a campaign can take them away, and their callbacks.
+// The services of the examples behind proxies, so that a campaign can take them away, and their callbacks.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startModel } from '../../local/model/server.ts';
-import { startOcr } from '../../local/ocr/server.ts';
-import { startScraper } from '../../local/scraper/server.ts';
-import { startTranscriber } from '../../local/transcriber/server.ts';
-import { type Call, type Detour, type Fate, send, startDetour } from '../support/detour.ts';
+import { startModel } from '../../local/services/model/server.ts';
+import { startOcr } from '../../local/services/ocr/server.ts';
+import { startScraper } from '../../local/services/scraper/server.ts';
+import { startTranscriber } from '../../local/services/transcriber/server.ts';
+import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from '../support/fault-proxy.ts';
 
 export const serviceNames = ['scraper', 'ocr', 'transcriber', 'model'] as const;
 export type ServiceName = (typeof serviceNames)[number];
@@ -18,7 +18,7 @@ const answerMs = 30;
 const outOfOrder = { status: 503, json: { error: { code: 'out_of_order', message: 'this service is out of order' } } };
 
 export class ChaosServices {
-  /** Settings that lead the functions through the detours. */
+  /** Settings that lead the functions through the proxies. */
   readonly env: Record<string, string>;
   mood: CallbackMood = 'passed on';
   readonly dead = new Set<ServiceName>();
@@ -41,7 +41,7 @@ export class ChaosServices {
 
   /** Starts services that may read these hosts and, of the project, Storage. */
   static async start(apiUrl: string, siteHosts: string): Promise<ChaosServices> {
-    const callbacks = await startDetour();
+    const callbacks = await startFaultProxy();
     const apiHost = new URL(apiUrl).host;
     const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
     const own = {
@@ -60,8 +60,8 @@ export class ChaosServices {
       startTranscriber(options),
       startModel(options),
     ]);
-    const detours = await Promise.all(serviceNames.map(() => startDetour()));
-    const [scraper, ocr, transcriber, model] = detours.map(({ url }) => url) as [string, string, string, string];
+    const proxies = await Promise.all(serviceNames.map(() => startFaultProxy()));
+    const [scraper, ocr, transcriber, model] = proxies.map(({ url }) => url) as [string, string, string, string];
     const env = {
       ...own,
       SCRAPER_URL: scraper,
@@ -71,11 +71,11 @@ export class ChaosServices {
       LLM_MODEL: 'local',
       JOB_CALLBACK_URL: callbackUrl,
     };
-    const services = new ChaosServices(apiUrl, env, [...detours, callbacks, ...started]);
+    const services = new ChaosServices(apiUrl, env, [...proxies, callbacks, ...started]);
     for (const [place, name] of serviceNames.entries()) {
-      const [detour, service] = [detours[place] as Detour, started[place] as { url: string }];
-      detour.target = service.url;
-      detour.decide = (call) => services.#serve(name, service.url, call);
+      const [proxy, service] = [proxies[place] as FaultProxy, started[place] as { url: string }];
+      proxy.target = service.url;
+      proxy.decide = (call) => services.#serve(name, service.url, call);
     }
     callbacks.target = apiUrl;
     callbacks.decide = (call) => services.#callBack(call);

@@ -4,11 +4,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSettings, settingWarnings } from '../../local/settings.ts';
+import { readSettings, settingWarnings } from '../../local/platform/settings.ts';
 
 const run = promisify(execFile);
 const projectFolder = path.join(import.meta.dirname, '..', '..');
-const bootstrap = path.join(projectFolder, 'local', 'bootstrap.mjs');
+const bootstrap = path.join(projectFolder, 'cli', 'bootstrap.mjs');
 let folder: string;
 
 beforeAll(() => {

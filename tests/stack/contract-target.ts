@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { createDataDirectory } from '../../local/database/template.ts';
-import { startPgCron } from '../../local/pg-cron/worker.ts';
-import { startPgNet } from '../../local/pg-net/worker.ts';
-import { type Postgres, startPostgres } from '../../local/postgres.ts';
-import { startWatchdog } from '../../local/watchdog.ts';
+import { createDataDirectory } from '../../local/platform/database/template.ts';
+import { startPgCron } from '../../local/platform/pg-cron/worker.ts';
+import { startPgNet } from '../../local/platform/pg-net/worker.ts';
+import { type Postgres, startPostgres } from '../../local/platform/postgres.ts';
+import { startWatchdog } from '../../local/platform/watchdog.ts';
 
 export interface ContractTarget {
   connect(): Promise<pg.Client>;

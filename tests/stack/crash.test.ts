@@ -1,7 +1,7 @@
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stack, startStack } from '../../local/stack.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 import { type HttpTarget, startHttpTarget } from './http-target.ts';
 

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { takeDataFolder } from '../../local/data-folder.ts';
+import { takeDataFolder } from '../../local/platform/data-folder.ts';
 
 let parent: string;
 beforeEach(() => {

@@ -4,9 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createDataDirectory } from '../../local/database/template.ts';
-import { startPostgres } from '../../local/postgres.ts';
-import { startWatchdog } from '../../local/watchdog.ts';
+import { createDataDirectory } from '../../local/platform/database/template.ts';
+import { startPostgres } from '../../local/platform/postgres.ts';
+import { startWatchdog } from '../../local/platform/watchdog.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 const project = path.join(import.meta.dirname, '..', '..');

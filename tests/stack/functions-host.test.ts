@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFunctionsHost } from '../../local/functions/host.ts';
-import { hostedLimits } from '../../local/functions/limits.ts';
-import { type Stack, startStack } from '../../local/stack.ts';
+import { createFunctionsHost } from '../../local/platform/functions/host.ts';
+import { hostedLimits } from '../../local/platform/functions/limits.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
 // A copy, in which tests change config.toml and add functions while the stack runs.

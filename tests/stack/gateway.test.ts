@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stack, startStack } from '../../local/stack.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 
 const account = '11111111-1111-4111-8111-111111111111';
 const other = '22222222-2222-4222-8222-222222222222';
@@ -92,7 +92,7 @@ describe('functions behind the gateway', () => {
 
   it('are not found when there is no such folder, or one that cannot be a function', async () => {
     expect(await status('nothing')).toBe(404);
-    expect(await status('_shared')).toBe(404);
+    expect(await status('_millrace')).toBe(404);
     expect(await status('..%2ffunctions%2fecho')).toBe(404);
   });
 });

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { parseSchedule } from '../../local/pg-cron/schedule.ts';
+import { parseSchedule } from '../../local/platform/pg-cron/schedule.ts';
 import { until } from '../support/until.ts';
 import { type ContractTarget, startContractTarget } from './contract-target.ts';
 

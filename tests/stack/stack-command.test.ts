@@ -5,8 +5,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
-import { childProcesses, isRunning } from '../../local/child-processes.ts';
-import { freePort } from '../../local/free-port.ts';
+import { childProcesses, isRunning } from '../../local/platform/child-processes.ts';
+import { freePort } from '../../local/platform/free-port.ts';
 import { until } from '../support/until.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
@@ -32,7 +32,7 @@ interface Addresses {
 }
 
 const byNpm = ['npm', 'run', '-s', 'stack', '--', '--json'];
-const asNpmDoes = [process.execPath, 'local/bootstrap.mjs', 'local/stack-command.ts', '--json'];
+const asNpmDoes = [process.execPath, 'cli/bootstrap.mjs', 'cli/stack.ts', '--json'];
 
 /** Starts the stack and reads its line. */
 async function startCommand([program = '', ...args]: string[] = asNpmDoes): Promise<{

@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
-import { childProcesses } from '../../local/child-processes.ts';
-import { startStack } from '../../local/stack.ts';
+import { childProcesses } from '../../local/platform/child-processes.ts';
+import { startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
 const folders: string[] = [];

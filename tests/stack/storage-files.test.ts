@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { type StorageApiError, StorageClient } from '@supabase/storage-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stack, startStack } from '../../local/stack.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
 // Names of their own, so that a project in use is not disturbed.

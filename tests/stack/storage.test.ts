@@ -4,7 +4,7 @@ import path from 'node:path';
 import { StorageClient } from '@supabase/storage-js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stack, startStack } from '../../local/stack.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 
 let stack: Stack;
 let storage: StorageClient;

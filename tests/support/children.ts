@@ -1,4 +1,4 @@
-// What tests of parents and children share: atlases whose stage `split` spawns a run of `sheets` for each sheet, the calls
+// What tests of parents and children share: folders whose stage `split` spawns a run of `files` for each file, the calls
 // of a worker that spawns, and folds.
 import type pg from 'pg';
 import { chain, type Engine, type Row, type StageDefinition } from './engine.ts';
@@ -27,46 +27,46 @@ export const numbers = (from: number, to: number): Row[] =>
 interface Family {
   /** Options of the map stage `split`. */
   split?: Row;
-  /** Stages of `atlas` beside `split`. */
+  /** Stages of `folder` beside `split`. */
   beside?: StageDefinition[];
-  /** Stages of `sheets`. */
-  sheets?: StageDefinition[];
-  /** The projection of `atlas`. */
+  /** Stages of `files`. */
+  files?: StageDefinition[];
+  /** The projection of `folder`. */
   projection?: string;
-  /** The projection of `sheets`. */
-  sheetsProjection?: string;
+  /** The projection of `files`. */
+  filesProjection?: string;
 }
 
 /**
- * Defines `sheets` over public.items (scan → blend unless given otherwise) and `atlas` over public.atlases (split → publish,
- * where split is a map over sheets whose insert function keeps one item an atlas and number). Calls may be repeated.
+ * Defines `files` over public.items (scan → blend unless given otherwise) and `folder` over public.folders (split → publish,
+ * where split is a map over files whose insert function keeps one item a folder and number). Calls may be repeated.
  */
 export async function defineFamily(engine: Engine, family: Family = {}): Promise<void> {
-  const sheets = family.sheets ?? chain(['scan', 'blend']);
-  await engine.pipeline(sheets, { projection: family.sheetsProjection ?? 'columns' }, 'sheets');
+  const files = family.files ?? chain(['scan', 'blend']);
+  await engine.pipeline(files, { projection: family.filesProjection ?? 'columns' }, 'files');
   await engine.sql.query(`
-    alter table public.items add column if not exists atlas text, add column if not exists number text;
-    create unique index if not exists items_of_atlases on public.items (atlas, number);
-    create or replace function public.insert_sheets(p_parent text, p_items jsonb) returns table (item_key text, entity_id text)
+    alter table public.items add column if not exists folder text, add column if not exists number text;
+    create unique index if not exists items_of_folders on public.items (folder, number);
+    create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text)
     language sql as $$
-      insert into public.items as i (atlas, number, label) select p_parent, n ->> 'key', n ->> 'label' from jsonb_array_elements(p_items) n
-      where not exists (select from public.items o where o.atlas = p_parent and o.number = n ->> 'key')
-      on conflict (atlas, number) do nothing;
-      select i.number, i.id::text from public.items i where i.atlas = p_parent and i.number in (select n ->> 'key' from jsonb_array_elements(p_items) n)
+      insert into public.items as i (folder, number, label) select p_parent, n ->> 'key', n ->> 'label' from jsonb_array_elements(p_items) n
+      where not exists (select from public.items o where o.folder = p_parent and o.number = n ->> 'key')
+      on conflict (folder, number) do nothing;
+      select i.number, i.id::text from public.items i where i.folder = p_parent and i.number in (select n ->> 'key' from jsonb_array_elements(p_items) n)
     $$`);
-  const split = { name: 'split', kind: 'map', child: { pipeline: 'sheets', insert: 'public.insert_sheets' } };
+  const split = { name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } };
   await engine.pipeline(
     [{ ...split, ...family.split }, ...(family.beside ?? [{ name: 'publish', needs: ['split'] }])],
-    { table: 'public.atlases', projection: family.projection ?? 'columns' },
-    'atlas',
+    { table: 'public.folders', projection: family.projection ?? 'columns' },
+    'folder',
   );
 }
 
-/** Inserts atlases and starts their runs; resolves to their ids. */
-export async function startAtlases(engine: Engine, count = 1): Promise<string[]> {
-  const statement = `insert into public.atlases (label) select 'atlas ' || n from generate_series(1, $1) n returning id`;
+/** Inserts folders and starts their runs; resolves to their ids. */
+export async function startFolders(engine: Engine, count = 1): Promise<string[]> {
+  const statement = `insert into public.folders (label) select 'folder ' || n from generate_series(1, $1) n returning id`;
   const ids = (await engine.rows<{ id: string }>(statement, [count])).map((row) => row.id);
-  for (const id of ids) await engine.sql.query(`select millrace.start('atlas', $1)`, [id]);
+  for (const id of ids) await engine.sql.query(`select millrace.start('folder', $1)`, [id]);
   return ids;
 }
 
@@ -81,8 +81,8 @@ export class Spawner {
     this.item = item;
   }
 
-  /** A new worker that claims one attempt of a map stage (of atlas.split unless named otherwise). */
-  static async of(engine: Engine, stage = 'split', pipeline = 'atlas'): Promise<Spawner> {
+  /** A new worker that claims one attempt of a map stage (of folder.split unless named otherwise). */
+  static async of(engine: Engine, stage = 'split', pipeline = 'folder'): Promise<Spawner> {
     const worker = await Worker.of(engine, stage, pipeline);
     return new Spawner(worker, await worker.takeOne());
   }
@@ -107,10 +107,10 @@ export class Spawner {
 }
 
 /**
- * Claims the next attempt of a map stage (of atlas.split unless named otherwise), spawns these items in one last chunk and
+ * Claims the next attempt of a map stage (of folder.split unless named otherwise), spawns these items in one last chunk and
  * waits for them; resolves to the fan-out. Throws when they cannot be spawned at once.
  */
-export async function spawnAll(engine: Engine, items: Row[], stage = 'split', pipeline = 'atlas'): Promise<number> {
+export async function spawnAll(engine: Engine, items: Row[], stage = 'split', pipeline = 'folder'): Promise<number> {
   const spawner = await Spawner.of(engine, stage, pipeline);
   const answer = await spawner.spawn(items, true);
   if (answer.status !== 'spawned') throw new Error(`not spawned: ${JSON.stringify(answer)}`);
@@ -119,15 +119,15 @@ export async function spawnAll(engine: Engine, items: Row[], stage = 'split', pi
   return spawner.fanOut;
 }
 
-/** An atlas whose sheets 1 to `count` run and whose split waits for them. */
-export async function waitingAtlas(
+/** A folder whose files 1 to `count` run and whose split waits for them. */
+export async function waitingFolder(
   engine: Engine,
   count: number,
   family: Family = {},
-): Promise<{ atlas: string; fanOut: number }> {
+): Promise<{ folder: string; fanOut: number }> {
   await defineFamily(engine, family);
-  const [atlas] = await startAtlases(engine);
-  return { atlas: atlas as string, fanOut: await spawnAll(engine, numbers(1, count)) };
+  const [folder] = await startFolders(engine);
+  return { folder: folder as string, fanOut: await spawnAll(engine, numbers(1, count)) };
 }
 
 /** Folds as a worker does, until nothing is left to fold but what is busy. */
@@ -143,12 +143,12 @@ export async function fold(engine: Engine, fanOuts?: number[], client?: pg.Clien
   return rows[0].answer;
 }
 
-/** Runs a stage of sheets for the sheets with these numbers (all that are due when none is given); the others are handed back. */
-export async function runSheets(engine: Engine, stage: string, keys?: (number | string)[], error?: Row): Promise<void> {
-  const worker = await Worker.of(engine, stage, 'sheets');
+/** Runs a stage of files for the files with these numbers (all that are due when none is given); the others are handed back. */
+export async function runFiles(engine: Engine, stage: string, keys?: (number | string)[], error?: Row): Promise<void> {
+  const worker = await Worker.of(engine, stage, 'files');
   const wanted = keys?.map(String);
   const batch = await worker.take(1000);
-  const numberOf = await sheetNumbers(
+  const numberOf = await fileNumbers(
     engine,
     batch.map((item) => item.run),
   );
@@ -156,7 +156,7 @@ export async function runSheets(engine: Engine, stage: string, keys?: (number | 
   if (wanted && mine.length < wanted.length) throw new Error(`only ${mine.length} of ${wanted} were due at ${stage}`);
   const rest = batch.filter((item) => !mine.includes(item));
   await worker.complete(
-    mine.map((item) => (error ? failed(item, error) : completed(item, { sheet: numberOf.get(item.run) }))),
+    mine.map((item) => (error ? failed(item, error) : completed(item, { file: numberOf.get(item.run) }))),
   );
   // Handing back costs an attempt the third time, which these tests do not mean.
   await worker.complete(rest.map((item) => ({ attempt: item.attempt, token: item.token, outcome: 'released' })));
@@ -165,7 +165,7 @@ export async function runSheets(engine: Engine, stage: string, keys?: (number | 
   engine.database.giveBack(worker.client);
 }
 
-async function sheetNumbers(engine: Engine, runs: number[]): Promise<Map<number, string>> {
+async function fileNumbers(engine: Engine, runs: number[]): Promise<Map<number, string>> {
   const rows = await engine.rows<{ id: string; item_key: string }>(
     'select id, item_key from millrace.runs where id = any ($1)',
     [runs],
@@ -173,37 +173,37 @@ async function sheetNumbers(engine: Engine, runs: number[]): Promise<Map<number,
   return new Map(rows.map((row) => [Number(row.id), row.item_key]));
 }
 
-/** Runs both stages of the default sheets for these numbers, to their ends. */
-export async function endSheets(engine: Engine, keys?: (number | string)[]): Promise<void> {
-  await runSheets(engine, 'scan', keys);
-  await runSheets(engine, 'blend', keys);
+/** Runs both stages of the default files for these numbers, to their ends. */
+export async function endFiles(engine: Engine, keys?: (number | string)[]): Promise<void> {
+  await runFiles(engine, 'scan', keys);
+  await runFiles(engine, 'blend', keys);
 }
 
-/** Fails these sheets for good at a stage. */
-export async function failSheets(engine: Engine, keys?: (number | string)[], stage = 'scan'): Promise<void> {
-  await runSheets(engine, stage, keys, { permanent: true });
+/** Fails these files for good at a stage. */
+export async function failFiles(engine: Engine, keys?: (number | string)[], stage = 'scan'): Promise<void> {
+  await runFiles(engine, stage, keys, { permanent: true });
 }
 
-/** Statuses of an atlas's stages. */
-export async function atlasStatuses(engine: Engine, atlas: string): Promise<Record<string, string>> {
-  const [row] = await engine.rows('select * from public.atlases where id = $1', [atlas]);
+/** Statuses of a folder's stages. */
+export async function folderStatuses(engine: Engine, folder: string): Promise<Record<string, string>> {
+  const [row] = await engine.rows('select * from public.folders where id = $1', [folder]);
   const entries = Object.entries(row ?? {}).filter(([column]) => column.endsWith('_status'));
   return Object.fromEntries(entries.map(([column, status]) => [column.slice(0, -'_status'.length), status as string]));
 }
 
-/** The newest run of an atlas. */
-export async function atlasRun(engine: Engine, atlas: string): Promise<{ id: string; status: string }> {
+/** The newest run of a folder. */
+export async function folderRun(engine: Engine, folder: string): Promise<{ id: string; status: string }> {
   const [run] = await engine.rows<{ id: string; status: string }>(
     `select r.id, r.status from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
-     where p.name = 'atlas' and r.entity_id = $1 order by r.id desc limit 1`,
-    [atlas],
+     where p.name = 'folder' and r.entity_id = $1 order by r.id desc limit 1`,
+    [folder],
   );
-  if (!run) throw new Error(`atlas ${atlas} has no run`);
+  if (!run) throw new Error(`folder ${folder} has no run`);
   return run;
 }
 
 /** The run of a fan-out's child with this key. */
-export async function sheetRun(
+export async function fileRun(
   engine: Engine,
   fanOut: number,
   key: number | string,
@@ -225,12 +225,12 @@ export async function childStatuses(engine: Engine, fanOut: number): Promise<Rec
   return Object.fromEntries(rows.map((row) => [row.status, row.count]));
 }
 
-/** The attempts of a stage in the newest run of an entity (of `atlas` unless named otherwise), oldest first, as `number state`. */
+/** The attempts of a stage in the newest run of an entity (of `folder` unless named otherwise), oldest first, as `number state`. */
 export async function stageAttempts(
   engine: Engine,
   entity: string | undefined,
   stage: string,
-  pipeline = 'atlas',
+  pipeline = 'folder',
 ): Promise<string[]> {
   const rows = await engine.rows<{ text: string }>(
     `select number || ' ' || state || case when superseded then ' superseded' else '' end as text

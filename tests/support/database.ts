@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { setUpDatabase } from '../../local/database/template.ts';
+import { setUpDatabase } from '../../local/platform/database/template.ts';
 
 const loginRoles = ['supabase_admin', 'postgres', 'authenticator'];
 

@@ -1,8 +1,8 @@
 // A whole stack with the documents pipelines: files go in, and a test waits for what becomes of them.
 import { randomUUID } from 'node:crypto';
 import { expect, vi } from 'vitest';
-import { type Detour, startDetour } from './detour.ts';
 import type { Row } from './engine.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { functionsFolder } from './functions-folder.ts';
 import { type Caller as AnyCaller, ProjectStack } from './project-stack.ts';
 
@@ -27,32 +27,32 @@ export interface Upload {
 }
 
 export class DocumentsStack extends ProjectStack {
-  #detour: Detour | undefined;
+  #proxy: FaultProxy | undefined;
   #removeFolder = () => {};
 
-  /** Starts the stack. With `detour` a test hears what the functions ask of the project. */
-  static async start(options: { env?: Record<string, string>; detour?: boolean } = {}): Promise<DocumentsStack> {
-    if (!options.detour) return new DocumentsStack(await ProjectStack.launch({ env: { ...newWay, ...options.env } }));
-    const detour = await startDetour();
-    const folder = functionsFolder({ projectUrlFrom: 'PROJECT_DETOUR_URL' });
-    const env = { ...newWay, ...options.env, PROJECT_DETOUR_URL: detour.url };
+  /** Starts the stack. With `proxy` a test hears what the functions ask of the project. */
+  static async start(options: { env?: Record<string, string>; proxy?: boolean } = {}): Promise<DocumentsStack> {
+    if (!options.proxy) return new DocumentsStack(await ProjectStack.launch({ env: { ...newWay, ...options.env } }));
+    const proxy = await startFaultProxy();
+    const folder = functionsFolder({ projectUrlFrom: 'PROJECT_PROXY_URL' });
+    const env = { ...newWay, ...options.env, PROJECT_PROXY_URL: proxy.url };
     const documents = new DocumentsStack(await ProjectStack.launch({ env, functionsDir: folder.path }));
-    detour.target = documents.stack.apiUrl;
-    documents.#detour = detour;
+    proxy.target = documents.stack.apiUrl;
+    documents.#proxy = proxy;
     documents.#removeFolder = folder.remove;
     return documents;
   }
 
   override async stop(): Promise<void> {
     await super.stop();
-    await this.#detour?.stop();
+    await this.#proxy?.stop();
     this.#removeFolder();
   }
 
   /** What the functions ask of the project. */
-  get detour(): Detour {
-    if (!this.#detour) throw new Error('this stack was started without a detour');
-    return this.#detour;
+  get proxy(): FaultProxy {
+    if (!this.#proxy) throw new Error('this stack was started without a proxy');
+    return this.#proxy;
   }
 
   /** A user of a new organisation. */

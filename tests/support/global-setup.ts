@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { createDataDirectory } from '../../local/database/template.ts';
-import { startPostgres } from '../../local/postgres.ts';
-import { startWatchdog } from '../../local/watchdog.ts';
+import { createDataDirectory } from '../../local/platform/database/template.ts';
+import { startPostgres } from '../../local/platform/postgres.ts';
+import { startWatchdog } from '../../local/platform/watchdog.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

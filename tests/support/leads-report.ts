@@ -1,5 +1,5 @@
 // The stages of a lead, its attempts in words, and all there is to know when something did not come about.
-import type { Stack } from '../../local/stack.ts';
+import type { Stack } from '../../local/platform/stack.ts';
 import type { Row } from './engine.ts';
 
 export const stages = ['scrape', 'intel', 'strategy', 'subject', 'messaging'] as const;

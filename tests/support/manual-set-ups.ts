@@ -1,5 +1,5 @@
 // Manuals as different programs set them: where numbers stand, what leads to them, and what is printed around the text.
-import { widthOf } from '../../local/books/type-lines.ts';
+import { widthOf } from '../../local/demo/samples/books/type-lines.ts';
 import { leaderLine, left, type ManualEntry, type Piece, right, type SetUp } from './set-manual.ts';
 
 const plain = (numbers: number[], title: string) => {

@@ -3,13 +3,13 @@
 import path from 'node:path';
 import { expect } from 'vitest';
 import { patternPipelines } from '../faults/functions/pattern-pipelines.ts';
-import { type Call, type Detour, type Fate, send, startDetour } from './detour.ts';
 import type { Row } from './engine.ts';
+import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from './fault-proxy.ts';
 import { type FunctionsFolder, functionsFolder } from './functions-folder.ts';
 import { describeAttempt } from './leads-report.ts';
 import { LeadsStack } from './stack.ts';
 
-/** A call of an engine's function on its way through a detour. */
+/** A call of an engine's function on its way through a proxy. */
 export interface EngineCall {
   name: string;
   args: Row;
@@ -32,16 +32,16 @@ export function outcomesOf({ args }: EngineCall): string[] {
 
 export class PatternsStack {
   readonly leads: LeadsStack;
-  /** What tracks-left asks of the project; all other functions go through leads.detours.toProject. */
-  readonly toProjectFromLeft: Detour;
-  readonly #witness: Detour;
+  /** What tracks-left asks of the project; all other functions go through leads.proxies.toProject. */
+  readonly toProjectFromLeft: FaultProxy;
+  readonly #witness: FaultProxy;
   readonly #folder: FunctionsFolder;
   /** What handlers and tools have told since the test began: what they do, under which idempotency key. */
   told: { what: string; key: string }[] = [];
   /** Called with what a handler or tool tells; it goes on once this resolves. */
   hear: (what: string) => Promise<void> = async () => {};
 
-  private constructor(leads: LeadsStack, left: Detour, witness: Detour, folder: FunctionsFolder) {
+  private constructor(leads: LeadsStack, left: FaultProxy, witness: FaultProxy, folder: FunctionsFolder) {
     this.leads = leads;
     this.toProjectFromLeft = left;
     this.#witness = witness;
@@ -57,10 +57,10 @@ export class PatternsStack {
   static async start(): Promise<PatternsStack> {
     const module = (name: string) => path.join(import.meta.dirname, '..', 'faults', 'functions', `${name}.ts`);
     const add = Object.fromEntries(ownFunctions.map((name) => [name, module(name)]));
-    const folder = functionsFolder({ add, projectUrlFrom: 'PROJECT_DETOUR_URL' });
-    const [left, witness] = await Promise.all([startDetour(), startDetour()]);
-    const env = { LEFT_DETOUR_URL: left.url, WITNESS_URL: witness.url };
-    const leads = await LeadsStack.start({ detours: true, functionsDir: folder.path, env });
+    const folder = functionsFolder({ add, projectUrlFrom: 'PROJECT_PROXY_URL' });
+    const [left, witness] = await Promise.all([startFaultProxy(), startFaultProxy()]);
+    const env = { LEFT_PROXY_URL: left.url, WITNESS_URL: witness.url };
+    const leads = await LeadsStack.start({ proxies: true, functionsDir: folder.path, env });
     left.target = leads.stack.apiUrl;
     const stack = new PatternsStack(leads, left, witness, folder);
     await stack.#define();
@@ -136,11 +136,11 @@ export class PatternsStack {
   }
 
   /** Lets each call of an engine's function pass, unless `decide` says otherwise of it. */
-  intercept(decide: (call: EngineCall, from: Detour, whole: Call) => Fate | Promise<Fate>): void {
-    for (const detour of [this.leads.detours.toProject, this.toProjectFromLeft]) {
-      detour.decide = (whole) => {
+  intercept(decide: (call: EngineCall, from: FaultProxy, whole: Call) => Fate | Promise<Fate>): void {
+    for (const proxy of [this.leads.proxies.toProject, this.toProjectFromLeft]) {
+      proxy.decide = (whole) => {
         const call = engineCall(whole);
-        return call ? decide(call, detour, whole) : 'pass';
+        return call ? decide(call, proxy, whole) : 'pass';
       };
     }
   }
@@ -159,11 +159,11 @@ export class PatternsStack {
   ): Promise<string> {
     let met = false;
     let dead = false;
-    this.intercept(async (call, detour, whole) => {
+    this.intercept(async (call, proxy, whole) => {
       if (dead || !at(call)) return 'pass';
       if (!met) {
         met = true;
-        if (when === 'after') await send(detour.target, whole);
+        if (when === 'after') await send(proxy.target, whole);
         const run = await begun;
         await this.until('the function may be killed', () => meanwhile(run));
         await this.leads.stack.functions.kill(name);
@@ -205,7 +205,7 @@ export class PatternsStack {
   /** Fails the test when anything is stuck, spawned twice or recorded twice; then forgets what was told. */
   async expectSound(): Promise<void> {
     const { leads } = this;
-    for (const detour of [leads.detours.toProject, this.toProjectFromLeft]) detour.decide = () => 'pass';
+    for (const proxy of [leads.proxies.toProject, this.toProjectFromLeft]) proxy.decide = () => 'pass';
     this.hear = async () => {};
     this.told = [];
     await leads.expectSound();

@@ -5,7 +5,7 @@ import { PostgrestClient } from '@supabase/postgrest-js';
 import { StorageClient } from '@supabase/storage-js';
 import pg from 'pg';
 import { expect } from 'vitest';
-import { type Stack, type StackOptions, startStack } from '../../local/stack.ts';
+import { type Stack, type StackOptions, startStack } from '../../local/platform/stack.ts';
 import type { Row } from './engine.ts';
 import { until } from './until.ts';
 

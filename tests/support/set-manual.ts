@@ -1,7 +1,7 @@
 // Sets a manual on pages in some set-up: its contents, its headings, and what is printed around the text.
 import { PDFDocument, PDFHexString, PDFName, PDFNumber, type PDFRef, StandardFonts } from '@cantoo/pdf-lib';
 import { createCanvas, GlobalFonts } from '@napi-rs/canvas';
-import { breakLines, widthOf } from '../../local/books/type-lines.ts';
+import { breakLines, widthOf } from '../../local/demo/samples/books/type-lines.ts';
 import { pageSize } from './documents.ts';
 import { numbersOfSections, sections, textOf } from './manual-text.ts';
 
@@ -281,13 +281,13 @@ async function drawManual(
   const roman = await pdf.embedFont(StandardFonts.TimesRoman);
   const bold = await pdf.embedFont(StandardFonts.TimesRomanBold);
   for (const { pieces } of pages) {
-    const sheet = pdf.addPage(pageSize);
+    const file = pdf.addPage(pageSize);
     if (setUp.scanned) {
       const image = await pdf.embedPng(await photograph(pieces));
-      sheet.drawImage(image, { x: 0, y: 0, width: pageSize[0], height: pageSize[1] });
+      file.drawImage(image, { x: 0, y: 0, width: pageSize[0], height: pageSize[1] });
     } else {
       for (const { text, x, y, size: of, bold: heavy } of pieces) {
-        sheet.drawText(text, { x, y: pageSize[1] - y, size: of, font: heavy ? bold : roman });
+        file.drawText(text, { x, y: pageSize[1] - y, size: of, font: heavy ? bold : roman });
       }
     }
   }

@@ -1,6 +1,6 @@
 // A book of eight pages for tests: one of them a scan, one a scan over a text layer with wrong letters.
 import { type PDFFont, type PDFPage, StandardFonts, TextRenderingMode } from '@cantoo/pdf-lib';
-import { misread } from '../../local/books/misread.ts';
+import { misread } from '../../local/demo/samples/books/misread.ts';
 import { makePdf, pageSize, pictureOf, type Row } from './documents.ts';
 
 const paragraphs = [

@@ -2,12 +2,12 @@
 // The engine's clock can be moved on, so that nobody waits for a lease, a backoff or a deadline to pass.
 import pg from 'pg';
 import { expect, vi } from 'vitest';
-import type { ScrapeLimits } from '../../local/scraper/crawl-site.ts';
-import { type Sites, startSites } from '../../local/sites/server.ts';
-import { type Stack, startStack } from '../../local/stack.ts';
-import { type DetouredServices, startDetouredServices } from './detoured-services.ts';
+import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
+import type { ScrapeLimits } from '../../local/services/scraper/crawl-site.ts';
 import type { Row } from './engine.ts';
 import { type Attempt, describeAttempt, diagnose, type StageName, stages } from './leads-report.ts';
+import { type ProxiedServices, startProxiedServices } from './proxied-services.ts';
 import { startTestSite, type TestSite } from './test-site.ts';
 import { until } from './until.ts';
 
@@ -24,9 +24,9 @@ export interface LeadsStackOptions {
   functionsDir?: string;
   services?: boolean;
   dataDir?: string;
-  /** Puts a detour before the scraper, the model and the project. */
-  detours?: boolean;
-  /** Limits of the scraper behind its detour. */
+  /** Puts a proxy before the scraper, the model and the project. */
+  proxies?: boolean;
+  /** Limits of the scraper behind its proxy. */
   scraperLimits?: Partial<ScrapeLimits>;
 }
 
@@ -41,11 +41,11 @@ export class LeadsStack {
   readonly samples: Sites;
   /** A site whose pages the test writes. */
   readonly site: TestSite;
-  readonly #services: DetouredServices | undefined;
+  readonly #services: ProxiedServices | undefined;
   readonly #pool: pg.Pool;
   readonly #sessions: pg.Client[] = [];
 
-  private constructor(stack: Stack, samples: Sites, site: TestSite, services: DetouredServices | undefined) {
+  private constructor(stack: Stack, samples: Sites, site: TestSite, services: ProxiedServices | undefined) {
     this.stack = stack;
     this.samples = samples;
     this.site = site;
@@ -55,7 +55,7 @@ export class LeadsStack {
   }
 
   /** Starts sites and a stack that may read them. */
-  static async start({ detours = false, scraperLimits, ...options }: LeadsStackOptions = {}): Promise<LeadsStack> {
+  static async start({ proxies = false, scraperLimits, ...options }: LeadsStackOptions = {}): Promise<LeadsStack> {
     const started: { stop(): Promise<void> }[] = [];
     const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
       started.push(part);
@@ -66,7 +66,7 @@ export class LeadsStack {
       const site = keep(await startTestSite());
       const allowed = allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url));
       const env = { ...allowed, ...options.env };
-      const services = detours ? keep(await startDetouredServices(env, scraperLimits)) : undefined;
+      const services = proxies ? keep(await startProxiedServices(env, scraperLimits)) : undefined;
       const stack = keep(await startStack({ fsync: false, ...options, env: { ...services?.env, ...env } }));
       services?.connect(stack.apiUrl);
       const leads = new LeadsStack(stack, samples, site, services);
@@ -93,9 +93,9 @@ export class LeadsStack {
     await Promise.all([this.#services, this.samples, this.site].map((part) => part?.stop()));
   }
 
-  /** The detours of a stack that was started with them. */
-  get detours(): DetouredServices {
-    if (!this.#services) throw new Error('this stack was started without detours');
+  /** The proxies of a stack that was started with them. */
+  get proxies(): ProxiedServices {
+    if (!this.#services) throw new Error('this stack was started without proxies');
     return this.#services;
   }
 

@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff';
 import type { BlendResult, PageLine, Reading } from '../_pipelines/pages-results.ts';
-import { textQuality } from '../_shared/text-quality.ts';
+import { textQuality } from '../_services/text/text-quality.ts';
 
 /** Words by which two readings may differ: of more, no two words are the same one, and comparing them takes too long. */
 const mostDifferences = 800;

@@ -1,11 +1,9 @@
 import { z } from 'zod';
+import { type Env, PermanentError } from '../_millrace/mod.ts';
 import type { Reading } from '../_pipelines/pages-results.ts';
-import { decodeText } from '../_shared/decode-text.ts';
-import { PermanentError } from '../_shared/errors.ts';
-import { openPdf, type Pdf, sniffDocument } from '../_shared/pdf.ts';
-import type { PdfOutlineEntry } from '../_shared/pdf-outline.ts';
-import { projectClient, projectError } from '../_shared/project-client.ts';
-import type { Env } from '../_shared/settings.ts';
+import { openPdf, type Pdf, sniffDocument } from '../_services/pdf/pdf.ts';
+import type { PdfOutlineEntry } from '../_services/pdf/pdf-outline.ts';
+import { projectClient, projectError } from '../_services/project-client.ts';
 import {
   checkFileSize,
   fetchFile,
@@ -13,8 +11,9 @@ import {
   isInFolder,
   type StoragePlace,
   signedUrl,
-} from '../_shared/storage-files.ts';
-import { textQuality } from '../_shared/text-quality.ts';
+} from '../_services/storage-files.ts';
+import { decodeText } from '../_services/text/decode-text.ts';
+import { textQuality } from '../_services/text/text-quality.ts';
 import { plainLines, splitPages } from './plain-pages.ts';
 
 /** The bucket in which books and the documents made of them lie. */

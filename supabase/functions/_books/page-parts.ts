@@ -1,5 +1,5 @@
 import type { BlendResult, LabelResult } from '../_pipelines/pages-results.ts';
-import { normalForm } from '../_shared/normal-form.ts';
+import { normalForm } from '../_services/text/normal-form.ts';
 
 /** A page's text without what is printed around it. */
 export interface PageParts {

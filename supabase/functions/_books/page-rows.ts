@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { Env } from '../_millrace/mod.ts';
 import { blendResult, labelResult } from '../_pipelines/pages-results.ts';
-import { projectClient, projectError } from '../_shared/project-client.ts';
-import type { Env } from '../_shared/settings.ts';
+import { projectClient, projectError } from '../_services/project-client.ts';
 
 // The Data API cuts longer answers off.
 const rowsAtOnce = 500;

@@ -1,5 +1,5 @@
+import { storableText } from '../_millrace/mod.ts';
 import type { PageLine } from '../_pipelines/pages-results.ts';
-import { storableText } from '../_shared/errors.ts';
 
 // Of a page that the text itself does not end: about as much as a printed one holds.
 const longestPage = 2500;

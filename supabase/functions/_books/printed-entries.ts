@@ -1,5 +1,5 @@
 import type { ContentsEntry } from '../_pipelines/toc-results.ts';
-import { normalForm } from '../_shared/normal-form.ts';
+import { normalForm } from '../_services/text/normal-form.ts';
 import type { PageRow } from './page-rows.ts';
 import type { ContentsPages } from './place-entries.ts';
 import { titleKey } from './titles.ts';

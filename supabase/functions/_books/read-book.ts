@@ -1,5 +1,4 @@
-import { PermanentError } from '../_shared/errors.ts';
-import type { Env } from '../_shared/settings.ts';
+import { type Env, PermanentError } from '../_millrace/mod.ts';
 import { type PageRow, readPages } from './page-rows.ts';
 
 // Of a book with more gaps than this, nobody should take a document for the book.

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { Env } from '../_millrace/mod.ts';
 import type { ChunkingResult } from '../_pipelines/documents-results.ts';
-import { projectClient, projectError } from '../_shared/project-client.ts';
-import type { Env } from '../_shared/settings.ts';
+import { projectClient, projectError } from '../_services/project-client.ts';
 import type { Chunk } from './split-text.ts';
 
 /** So many rows go in a request; the Data API cuts answers off at a thousand. */

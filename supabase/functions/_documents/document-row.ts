@@ -1,7 +1,6 @@
 import type { z } from 'zod';
-import { PermanentError } from '../_shared/errors.ts';
-import { projectClient, projectError } from '../_shared/project-client.ts';
-import type { Env } from '../_shared/settings.ts';
+import { type Env, PermanentError } from '../_millrace/mod.ts';
+import { projectClient, projectError } from '../_services/project-client.ts';
 
 /**
  * What a document's row has in `columns`, which the Data API reads as its `select`, in the form of `shape`. Throws the

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { Unzip, UnzipInflate, unzipSync } from 'fflate';
-import { decodeText } from '../_shared/decode-text.ts';
-import { messageOf, PermanentError } from '../_shared/errors.ts';
+import { messageOf, PermanentError } from '../_millrace/mod.ts';
+import { decodeText } from '../_services/text/decode-text.ts';
 import { docxToMarkdown } from './docx-markdown.ts';
 import { archiveType, unsupported } from './media-types.ts';
 

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { PermanentError } from '../_shared/errors.ts';
-import type { Env } from '../_shared/settings.ts';
-import type { FinishContext, HandlerContext } from '../_shared/stage.ts';
+import { type Env, type FinishContext, type HandlerContext, PermanentError } from '../_millrace/mod.ts';
 import {
   type BegunFile,
   beginFile,
@@ -9,7 +7,7 @@ import {
   findFile,
   isInFolder,
   type StoragePlace,
-} from '../_shared/storage-files.ts';
+} from '../_services/storage-files.ts';
 import { documentRow } from './document-row.ts';
 import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';

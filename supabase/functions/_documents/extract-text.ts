@@ -1,6 +1,6 @@
+import { PermanentError } from '../_millrace/mod.ts';
 import type { Extractor } from '../_pipelines/documents-results.ts';
-import { decodeText } from '../_shared/decode-text.ts';
-import { PermanentError } from '../_shared/errors.ts';
+import { decodeText } from '../_services/text/decode-text.ts';
 import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';
 import { htmlToMarkdown } from './html-markdown.ts';
 import { decodeHtml } from './html-text.ts';

@@ -1,5 +1,5 @@
 import { getEncoding } from 'encoding-sniffer/sniffer';
-import { utf16Mark } from '../_shared/decode-text.ts';
+import { utf16Mark } from '../_services/text/decode-text.ts';
 import { hasMarkdownMarks } from './markdown-text.ts';
 
 // In front of what tells the type may stand a comment as long as a licence.

@@ -1,5 +1,5 @@
-import { PermanentError } from '../_shared/errors.ts';
-import { sniffMediaType } from '../_shared/pdf.ts';
+import { PermanentError } from '../_millrace/mod.ts';
+import { sniffMediaType } from '../_services/pdf/pdf.ts';
 import { isHtml } from './html-text.ts';
 
 /** What reads a file of some type: a reader here, or a service elsewhere. */

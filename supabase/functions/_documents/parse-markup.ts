@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { PermanentError } from '../_shared/errors.ts';
+import { PermanentError } from '../_millrace/mod.ts';
 
 // The parser's work grows with the depth. Nothing that people read comes near.
 const deepest = 1000;

@@ -1,7 +1,7 @@
-import { PermanentError } from '../_shared/errors.ts';
-import { openPdf, type Pdf } from '../_shared/pdf.ts';
-import { withoutFurniture } from '../_shared/pdf-furniture.ts';
-import { joinLines, type PdfLine } from '../_shared/pdf-lines.ts';
+import { PermanentError } from '../_millrace/mod.ts';
+import { openPdf, type Pdf } from '../_services/pdf/pdf.ts';
+import { withoutFurniture } from '../_services/pdf/pdf-furniture.ts';
+import { joinLines, type PdfLine } from '../_services/pdf/pdf-lines.ts';
 import { bodyText } from './markdown-blocks.ts';
 
 /** As for a book: fetching and opening a file takes twice its size beside 60 MB, and a function has 256 MB. */

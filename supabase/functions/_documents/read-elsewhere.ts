@@ -1,7 +1,7 @@
+import { PermanentError } from '../_millrace/mod.ts';
 import type { Extractor } from '../_pipelines/documents-results.ts';
 import type { ReadPage } from '../_services/ocr.ts';
 import type { Transcript } from '../_services/transcription.ts';
-import { PermanentError } from '../_shared/errors.ts';
 import { tidyText } from './tidy-text.ts';
 
 /** What a service elsewhere has read of a file. */

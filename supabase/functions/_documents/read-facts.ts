@@ -1,9 +1,8 @@
+import { type HandlerContext, storableText, Waiting } from '../_millrace/mod.ts';
+import { askModel } from '../_millrace/model/model.ts';
+import { quote } from '../_millrace/model/prompt.ts';
 import { type KgResult, kgResult } from '../_pipelines/chunks-results.ts';
-import { storableText } from '../_shared/errors.ts';
-import { askModel } from '../_shared/model.ts';
-import { normalForm } from '../_shared/normal-form.ts';
-import { quote } from '../_shared/prompt.ts';
-import { type HandlerContext, Waiting } from '../_shared/stage.ts';
+import { normalForm } from '../_services/text/normal-form.ts';
 import { proposeFacts } from './candidate-names.ts';
 import { prompt } from './facts-prompt.ts';
 import type { Chunk } from './split-text.ts';

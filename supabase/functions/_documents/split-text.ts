@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PermanentError } from '../_shared/errors.ts';
+import { PermanentError } from '../_millrace/mod.ts';
 import { chunkPlaces } from './chunk-places.ts';
 import { type Section, sectionsOf } from './sections.ts';
 import { countTokens } from './tokens.ts';

@@ -1,7 +1,6 @@
+import { type Env, RetriableError } from '../_millrace/mod.ts';
 import type { TextLocation } from '../_pipelines/documents-results.ts';
-import { RetriableError } from '../_shared/errors.ts';
-import type { Env } from '../_shared/settings.ts';
-import { fetchFile, findFile, type StoragePlace, uploadFile } from '../_shared/storage-files.ts';
+import { fetchFile, findFile, type StoragePlace, uploadFile } from '../_services/storage-files.ts';
 
 const BUCKET = 'extracted_text';
 

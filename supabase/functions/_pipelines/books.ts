@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePipeline } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_millrace/mod.ts';
 import { modelWork, ownWork } from './stage-defaults.ts';
 
 /** What a person says about an uncertain outline: which entries to keep. */

@@ -1,4 +1,4 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_millrace/mod.ts';
 import { modelWork, ownWork, throughOutages } from './stage-defaults.ts';
 
 /** From a chunk of a document's text to the facts in it. After a change run `npm run pipelines:sync`. */

@@ -1,4 +1,4 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_millrace/mod.ts';
 import { modelWork, ownWork } from './stage-defaults.ts';
 
 /** What one organisation may start and spend, each of the two ways by itself. */

@@ -1,4 +1,4 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_millrace/mod.ts';
 import { documentQuota } from './document-monolith.ts';
 import { ownWork, throughOutages } from './stage-defaults.ts';
 

@@ -1,5 +1,4 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
-import type { FunctionStageInput } from '../_shared/definition-schema.ts';
+import { definePipeline, type FunctionStageInput } from '../_millrace/mod.ts';
 
 const patient = { kind: 'exponential' as const, baseSeconds: 5, factor: 2, capSeconds: 300, jitter: 0.2 };
 

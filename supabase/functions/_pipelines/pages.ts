@@ -1,4 +1,4 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_millrace/mod.ts';
 import { completion, modelWork, ownWork } from './stage-defaults.ts';
 
 /** From a page of a book's file to its text, and what is what on it. After a change run `npm run pipelines:sync`. */

@@ -1,4 +1,4 @@
-import { definePipeline } from '../_shared/define-pipeline.ts';
+import { definePipeline } from '../_millrace/mod.ts';
 import { modelWork, ownWork } from './stage-defaults.ts';
 
 /** The contents may go on to pages that are still with the OCR service. */

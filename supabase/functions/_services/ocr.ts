@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { PermanentError, storableText } from '../_shared/errors.ts';
-import { jobService, type SubmitContext } from '../_shared/job-service.ts';
+import { jobService, PermanentError, type SubmitContext, storableText } from '../_millrace/mod.ts';
 
 /** Reads the pages of scanned documents, as pictures. */
 export const ocrService = jobService({ name: 'ocr', label: 'OCR service' });

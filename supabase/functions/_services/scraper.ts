@@ -1,4 +1,4 @@
-import { jobService } from '../_shared/job-service.ts';
+import { jobService } from '../_millrace/mod.ts';
 
 /** Reads web sites. Takes `{ url, max_pages }`; its result is `{ pages: [{ url, title, markdown }] }`. */
 export const scraper = jobService({ name: 'scraper' });

@@ -6,7 +6,7 @@ import {
   RetriableError,
   type StageError,
   storableText,
-} from '../_shared/errors.ts';
+} from '../_millrace/errors.ts';
 
 const refusalSchema = z.object({ err_code: z.string(), err_msg: z.string() });
 type Refusal = z.output<typeof refusalSchema>;

@@ -1,11 +1,20 @@
 import { z } from 'zod';
-import { ownCallbackUrl } from '../_shared/callback-url.ts';
-import type { Usage } from '../_shared/engine-contract.ts';
-import { messageOf, PermanentError, RetriableError, storableText } from '../_shared/errors.ts';
-import { parseJson } from '../_shared/parse-json.ts';
-import type { Service } from '../_shared/service.ts';
-import { type Env, httpUrl, price, readSettings } from '../_shared/settings.ts';
-import type { FinishContext, HandlerContext } from '../_shared/stage.ts';
+import {
+  type Env,
+  type FinishContext,
+  type HandlerContext,
+  httpUrl,
+  messageOf,
+  ownCallbackUrl,
+  PermanentError,
+  parseJson,
+  price,
+  RetriableError,
+  readSettings,
+  type Service,
+  storableText,
+  type Usage,
+} from '../_millrace/mod.ts';
 import { readRefusal, refusalError } from './transcription-errors.ts';
 
 /** Where the transcription service is and what it costs. */

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { makeDocument, toMarkdown } from '../_books/book-document.ts';
 import { BUCKET } from '../_books/book-file.ts';
 import { readBook } from '../_books/read-book.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 import { assembleResult, metadataResult, reviewResult, structureResult } from '../_pipelines/books-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
-import { uploadFile } from '../_shared/storage-files.ts';
+import { uploadFile } from '../_services/storage-files.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { findHeadings } from '../_books/heading-pattern.ts';
 import { readBook } from '../_books/read-book.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 import { headingsResult } from '../_pipelines/books-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });
 

@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { presentOrNull } from '../_books/absent-words.ts';
 import { readPages } from '../_books/page-rows.ts';
 import { readTitlePage } from '../_books/title-page.ts';
+import { defineStage, type HandlerContext, PermanentError, Waiting } from '../_millrace/mod.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
+import { quote } from '../_millrace/model/prompt.ts';
 import { books } from '../_pipelines/books.ts';
 import { metadataResult } from '../_pipelines/books-results.ts';
-import { PermanentError } from '../_shared/errors.ts';
-import { askModel, finishAnswer, model } from '../_shared/model.ts';
-import { modelSettings } from '../_shared/model-settings.ts';
-import { quote } from '../_shared/prompt.ts';
-import { defineStage, type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
 
 const LAST_PAGE = 20;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { explainedShare, findRuns } from '../_books/number-runs.ts';
 import { numbersOnPages } from '../_books/page-numbers.ts';
 import { readBook } from '../_books/read-book.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 import { pageNumbersResult } from '../_pipelines/books-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });
 

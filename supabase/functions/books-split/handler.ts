@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { withBookFile } from '../_books/book-file.ts';
+import { defineMap, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
-import { defineMap } from '../_shared/map-stage.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });
 

@@ -4,6 +4,7 @@ import { bodiesOf } from '../_books/contents-body.ts';
 import { joinOutline } from '../_books/outline.ts';
 import { readBook } from '../_books/read-book.ts';
 import { titleKey } from '../_books/titles.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { books } from '../_pipelines/books.ts';
 import {
   headingsResult,
@@ -12,7 +13,6 @@ import {
   structureResult,
   tocResult,
 } from '../_pipelines/books-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({
   entity: z.object({ id: z.string() }),

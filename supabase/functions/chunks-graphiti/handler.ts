@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { documentRow } from '../_documents/document-row.ts';
-import { graphitiSettings, postEpisode } from '../_documents/graphiti-client.ts';
+import { defineStage, type HandlerContext, readSettings } from '../_millrace/mod.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { type GraphitiResult, graphitiResult } from '../_pipelines/chunks-results.ts';
-import { readSettings } from '../_shared/settings.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
+import { graphitiSettings, postEpisode } from '../_services/graphiti.ts';
 
 const input = z.object({
   entity: z.object({

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { readFacts, tidyFacts } from '../_documents/read-facts.ts';
+import { defineStage } from '../_millrace/mod.ts';
+import { finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { kgResult } from '../_pipelines/chunks-results.ts';
-import { finishAnswer, model } from '../_shared/model.ts';
-import { modelSettings } from '../_shared/model-settings.ts';
-import { defineStage } from '../_shared/stage.ts';
 
 export const kg = defineStage({
   pipeline: chunks,

@@ -4,11 +4,11 @@ import { extractDocument, type SourceDocument, sourceDocument } from '../_docume
 import { readFacts } from '../_documents/read-facts.ts';
 import { type Chunk, splitText } from '../_documents/split-text.ts';
 import { storeText } from '../_documents/stored-text.ts';
+import { defineStage, type HandlerContext, Waiting } from '../_millrace/mod.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { documentMonolith } from '../_pipelines/document-monolith.ts';
 import { type MonolithResult, monolithResult } from '../_pipelines/document-monolith-results.ts';
 import type { ExtractionResult, TextLocation } from '../_pipelines/documents-results.ts';
-import { modelSettings } from '../_shared/model-settings.ts';
-import { defineStage, type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { readInCall } from './read-in-call.ts';
 import { summedUsage } from './sum-usage.ts';
 import { timeWatch } from './time-left.ts';

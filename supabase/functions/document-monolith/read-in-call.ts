@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { placeOf, type SourceDocument } from '../_documents/extract-document.ts';
 import { pictureText, type ReadElsewhere, spokenText } from '../_documents/read-elsewhere.ts';
+import { type HandlerContext, RetriableError } from '../_millrace/mod.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
+import { signedUrl } from '../_services/storage-files.ts';
 import { transcribeNow } from '../_services/transcription.ts';
-import { RetriableError } from '../_shared/errors.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
-import { signedUrl } from '../_shared/storage-files.ts';
 
 const urlSeconds = 600;
 const pollMs = 500;

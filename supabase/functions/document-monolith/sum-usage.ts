@@ -1,4 +1,4 @@
-import type { Usage } from '../_shared/engine-contract.ts';
+import type { Usage } from '../_millrace/mod.ts';
 
 /** Passes on, at each report, the sum of all so far: an attempt has one usage, however often it asks. */
 export function summedUsage(report: (usage: Usage) => void): (usage: Usage) => void {

@@ -1,5 +1,4 @@
-import { RetriableError } from '../_shared/errors.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
+import { type HandlerContext, RetriableError } from '../_millrace/mod.ts';
 
 /** What saving the result still takes. */
 const reserveMs = 3_000;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { draftChunks } from '../_documents/chunk-rows.ts';
 import { splitText } from '../_documents/split-text.ts';
 import { loadText } from '../_documents/stored-text.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ChunkingResult, chunkingResult, textLocation } from '../_pipelines/documents-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }), needs: z.object({ extraction: textLocation }) });
 

@@ -8,12 +8,12 @@ import {
 } from '../_documents/extract-document.ts';
 import { pictureText, spokenText } from '../_documents/read-elsewhere.ts';
 import { locateText, storeText } from '../_documents/stored-text.ts';
+import { defineStage, type FinishContext, type HandlerContext, type Waiting, waiting } from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ExtractionResult, extractionResult } from '../_pipelines/documents-results.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
+import { signedUrl } from '../_services/storage-files.ts';
 import { submitTranscription, transcription, transcriptOfJob } from '../_services/transcription.ts';
-import { defineStage, type FinishContext, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
-import { signedUrl } from '../_shared/storage-files.ts';
 
 // As long as the stage waits for a job.
 const urlSeconds = 3600;

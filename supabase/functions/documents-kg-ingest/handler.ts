@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { chunkIds } from '../_documents/chunk-rows.ts';
+import { defineMap, type HandlerContext } from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
-import { defineMap } from '../_shared/map-stage.ts';
-import type { HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });
 

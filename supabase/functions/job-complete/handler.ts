@@ -1,20 +1,20 @@
 import { z } from 'zod';
-import { callStage } from '../_shared/call-stage.ts';
+import { dataApiRpc, EngineRefusal, type Rpc } from '../_millrace/engine/engine-client.ts';
+import { type Platform, readPlatform } from '../_millrace/engine/platform.ts';
+import { classify, messageOf, UnavailableError } from '../_millrace/errors.ts';
+import { callStage } from '../_millrace/jobs/call-stage.ts';
 import {
   type CallbackOrigin,
   callbackUrlFault,
   isOwnCallbackUrl,
   originParams,
   readOrigin,
-} from '../_shared/callback-url.ts';
-import { dataApiRpc, EngineRefusal, type Rpc } from '../_shared/engine-client.ts';
-import { classify, messageOf, UnavailableError } from '../_shared/errors.ts';
-import { JobRecorder } from '../_shared/job-recorder.ts';
-import { createLog } from '../_shared/log.ts';
-import { type Platform, readPlatform } from '../_shared/platform.ts';
-import { readBody } from '../_shared/read-body.ts';
-import { type Env, readSettings, webhookSettings } from '../_shared/settings.ts';
-import { originFault, readOwner, signatureFault } from '../_shared/webhook.ts';
+} from '../_millrace/jobs/callback-url.ts';
+import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
+import { readBody } from '../_millrace/jobs/read-body.ts';
+import { originFault, readOwner, signatureFault } from '../_millrace/jobs/webhook.ts';
+import { createLog } from '../_millrace/log.ts';
+import { type Env, readSettings, webhookSettings } from '../_millrace/settings.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const FIND_TIME_MS = 4_000;

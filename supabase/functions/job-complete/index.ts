@@ -1,5 +1,5 @@
-import { serve } from '../_shared/edge-runtime.ts';
-import { processEnv } from '../_shared/settings.ts';
+import { processEnv } from '../_millrace/settings.ts';
+import { serve } from '../_millrace/worker/edge-runtime.ts';
 import { answerCallback } from './handler.ts';
 
 serve(answerCallback(processEnv()));

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { type Budget, createBudget } from '../_shared/budget.ts';
-import { callStage } from '../_shared/call-stage.ts';
-import { dataApiRpc, type Rpc } from '../_shared/engine-client.ts';
-import type { WaitingJob } from '../_shared/engine-contract.ts';
-import { classify, messageOf } from '../_shared/errors.ts';
-import { JobRecorder } from '../_shared/job-recorder.ts';
-import { createLog } from '../_shared/log.ts';
-import { type Platform, readPlatform, refuseRing } from '../_shared/platform.ts';
-import { type Env, readSettings, workerSettings } from '../_shared/settings.ts';
+import { dataApiRpc, type Rpc } from '../_millrace/engine/engine-client.ts';
+import type { WaitingJob } from '../_millrace/engine/engine-contract.ts';
+import { type Platform, readPlatform, refuseRing } from '../_millrace/engine/platform.ts';
+import { classify, messageOf } from '../_millrace/errors.ts';
+import { callStage } from '../_millrace/jobs/call-stage.ts';
+import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
+import { createLog } from '../_millrace/log.ts';
+import { type Env, readSettings, workerSettings } from '../_millrace/settings.ts';
+import { type Budget, createBudget } from '../_millrace/worker/budget.ts';
 
 const JOBS_A_ROUND = 20;
 /** In which a stage's function asks its services and records what has ended. */

@@ -1,5 +1,5 @@
-import { serve, waitUntil } from '../_shared/edge-runtime.ts';
-import { processEnv } from '../_shared/settings.ts';
+import { processEnv } from '../_millrace/settings.ts';
+import { serve, waitUntil } from '../_millrace/worker/edge-runtime.ts';
 import { answerPollDoorbell } from './handler.ts';
 
 serve(answerPollDoorbell(processEnv(), waitUntil));

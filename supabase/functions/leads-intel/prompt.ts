@@ -1,4 +1,4 @@
-import { type Prompt, UNTRUSTED_NOTE } from '../_shared/prompt.ts';
+import { type Prompt, UNTRUSTED_NOTE } from '../_millrace/model/prompt.ts';
 
 export const prompt: Prompt = {
   label: 'intel-1',

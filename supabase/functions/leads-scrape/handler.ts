@@ -1,9 +1,15 @@
 import { z } from 'zod';
+import {
+  defineStage,
+  type HandlerContext,
+  PermanentError,
+  storableText,
+  type Waiting,
+  waiting,
+} from '../_millrace/mod.ts';
 import { leads } from '../_pipelines/leads.ts';
 import { scrapeResult } from '../_pipelines/leads-results.ts';
 import { scraper } from '../_services/scraper.ts';
-import { PermanentError, storableText } from '../_shared/errors.ts';
-import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
 const MAX_PAGES = 5;
 

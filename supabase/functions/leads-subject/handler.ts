@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
+import { quoteResult } from '../_millrace/model/prompt.ts';
 import { leads } from '../_pipelines/leads.ts';
 import { strategyResult, subjectResult } from '../_pipelines/leads-results.ts';
-import { askModel, finishAnswer, model } from '../_shared/model.ts';
-import { modelSettings } from '../_shared/model-settings.ts';
-import { quoteResult } from '../_shared/prompt.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
 
 const input = z.object({ needs: z.object({ strategy: strategyResult }) });

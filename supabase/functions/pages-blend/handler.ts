@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { blendReadings } from '../_books/blend-readings.ts';
 import { withBookFile } from '../_books/book-file.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { type BlendResult, blendResult, ocrResult } from '../_pipelines/pages-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({
   entity: z.object({ book_id: z.string(), number: z.int().positive() }),

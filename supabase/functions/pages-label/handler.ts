@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { presentOrNull } from '../_books/absent-words.ts';
 import { proposeLabels } from '../_books/page-layout.ts';
+import { defineStage, type HandlerContext, Waiting } from '../_millrace/mod.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
+import { quote } from '../_millrace/model/prompt.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { blendResult, type LabelResult, labelResult } from '../_pipelines/pages-results.ts';
-import { askModel, finishAnswer, model } from '../_shared/model.ts';
-import { modelSettings } from '../_shared/model-settings.ts';
-import { quote } from '../_shared/prompt.ts';
-import { defineStage, type HandlerContext, Waiting } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
 
 const MAX_PAGE_TEXT = 12_000;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { bookFileUrl, withBookFile } from '../_books/book-file.ts';
+import { defineStage, type HandlerContext, type Waiting, waiting } from '../_millrace/mod.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { ocrResult, type Reading } from '../_pipelines/pages-results.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
-import { defineStage, type HandlerContext, type Waiting, waiting } from '../_shared/stage.ts';
 
 // A scan's text layer is somebody's earlier reading: it is believed only when next to nothing in it looks misread.
 const goodLayer = 0.98;

@@ -4,13 +4,12 @@ import { contentsRange } from '../_books/contents-range.ts';
 import { runsOf } from '../_books/page-numbers.ts';
 import { type PageRow, readPages } from '../_books/page-rows.ts';
 import { readContents } from '../_books/read-contents.ts';
+import { defineStage, type HandlerContext, PermanentError, RetriableError } from '../_millrace/mod.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
+import { quote } from '../_millrace/model/prompt.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { extractResult, findResult } from '../_pipelines/toc-results.ts';
-import { PermanentError, RetriableError } from '../_shared/errors.ts';
-import { askModel, finishAnswer, model } from '../_shared/model.ts';
-import { modelSettings } from '../_shared/model-settings.ts';
-import { quote } from '../_shared/prompt.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 import { prompt } from './prompt.ts';
 
 const MAX_TEXT = 60_000;

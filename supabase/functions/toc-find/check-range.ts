@@ -1,5 +1,5 @@
+import type { Finding } from '../_millrace/agents/agent-conversation.ts';
 import type { FindResult } from '../_pipelines/toc-results.ts';
-import type { Finding } from '../_shared/agent-conversation.ts';
 
 // What look_at_pages says first of all pages, whatever stands on those that it shows.
 const note = /^<look-\w+>\nBy the look[^\n]*\nfirst contents page: (\d+)\nlast contents page: (\d+)[^\n]*\n([^<]*)/;

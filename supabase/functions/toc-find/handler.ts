@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { defineAgent } from '../_millrace/agents/agent.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { findResult } from '../_pipelines/toc-results.ts';
-import { defineAgent } from '../_shared/agent.ts';
 import { rangeContradiction } from './check-range.ts';
 import { prompt } from './prompt.ts';
 import { bookTools } from './tools.ts';

@@ -1,4 +1,4 @@
-import { serveStage } from '../_shared/serve-stage.ts';
+import { serveStage } from '../_millrace/mod.ts';
 import { find } from './handler.ts';
 
 serveStage(find);

@@ -3,8 +3,8 @@ import { bodiesOf } from '../_books/contents-body.ts';
 import { findContents, mainContents } from '../_books/contents-pages.ts';
 import { runsOf } from '../_books/page-numbers.ts';
 import { type PageRow, readPages } from '../_books/page-rows.ts';
-import { type AgentTool, defineTool } from '../_shared/agent-tools.ts';
-import { quote } from '../_shared/prompt.ts';
+import { type AgentTool, defineTool } from '../_millrace/agents/agent-tools.ts';
+import { quote } from '../_millrace/model/prompt.ts';
 
 const mostPages = 12;
 const longestPage = 2500;

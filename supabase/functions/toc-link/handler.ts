@@ -6,9 +6,9 @@ import { runsOf } from '../_books/page-numbers.ts';
 import { readPages } from '../_books/page-rows.ts';
 import { placeEntries } from '../_books/place-entries.ts';
 import { printedEntries } from '../_books/printed-entries.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { extractResult, findResult, type LinkResult, linkResult } from '../_pipelines/toc-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({
   entity: z.object({ id: z.string() }),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { withBookFile } from '../_books/book-file.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { toc } from '../_pipelines/toc.ts';
 import { fileOutline } from '../_pipelines/toc-results.ts';
-import { defineStage, type HandlerContext } from '../_shared/stage.ts';
 
 const input = z.object({ entity: z.object({ id: z.string() }) });
 

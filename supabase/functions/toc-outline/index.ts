@@ -1,4 +1,4 @@
-import { serveStage } from '../_shared/serve-stage.ts';
+import { serveStage } from '../_millrace/mod.ts';
 import { outline } from './handler.ts';
 
 serveStage(outline);

@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { ProcessOptions, startFunctionProcess } from '../../../local/functions/function-process.ts';
-import { hostedLimits } from '../../../local/functions/limits.ts';
+import type { ProcessOptions, startFunctionProcess } from '../../../local/platform/functions/function-process.ts';
+import { hostedLimits } from '../../../local/platform/functions/limits.ts';
 import { median, type Result, round } from '../results.ts';
 
 const here = path.join(import.meta.dirname, '..', '..', '..');

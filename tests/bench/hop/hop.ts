@@ -4,7 +4,7 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { startStack } from '../../../local/stack.ts';
+import { startStack } from '../../../local/platform/stack.ts';
 import { stageNames } from '../engine.ts';
 import { createEntityTable } from '../engines/millrace.ts';
 import { percentile, type Result, round } from '../results.ts';

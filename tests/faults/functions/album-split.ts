@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineMap } from '../../../supabase/functions/_shared/map-stage.ts';
-import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
+import { defineMap, serveStage } from '../../../supabase/functions/_millrace/mod.ts';
 import { album } from './pattern-pipelines.ts';
 
 const sideOf = (number: number): 'left' | 'right' => (number % 2 === 1 ? 'left' : 'right');

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineMap } from '../../../supabase/functions/_shared/map-stage.ts';
-import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
+import { defineMap, serveStage } from '../../../supabase/functions/_millrace/mod.ts';
 import { campaign } from './pattern-pipelines.ts';
 
 serveStage(

@@ -1,7 +1,7 @@
 // The stage messaging with three faults: one lead ends the process of the function that works on it, and two take it to a
 // limit of the platform, bit by bit, so that it can still say so.
 import process from 'node:process';
-import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
+import { serveStage } from '../../../supabase/functions/_millrace/mod.ts';
 import { messaging } from '../../../supabase/functions/leads-messaging/handler.ts';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

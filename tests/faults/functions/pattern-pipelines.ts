@@ -1,5 +1,5 @@
 // Small pipelines, one or two for each pattern, whose functions tests kill.
-import { definePipeline } from '../../../supabase/functions/_shared/define-pipeline.ts';
+import { definePipeline } from '../../../supabase/functions/_millrace/mod.ts';
 
 const worked = {
   batchSize: 10,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineAgent } from '../../../supabase/functions/_shared/agent.ts';
-import { defineTool } from '../../../supabase/functions/_shared/agent-tools.ts';
-import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
+import { defineAgent } from '../../../supabase/functions/_millrace/agents/agent.ts';
+import { defineTool } from '../../../supabase/functions/_millrace/agents/agent-tools.ts';
+import { serveStage } from '../../../supabase/functions/_millrace/mod.ts';
 import { review } from './pattern-pipelines.ts';
 import { tellWitness } from './witnessed-step.ts';
 

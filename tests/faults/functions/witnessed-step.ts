@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import type { PipelineDefinition } from '../../../supabase/functions/_shared/define-pipeline.ts';
-import { serveStage } from '../../../supabase/functions/_shared/serve-stage.ts';
-import type { Env } from '../../../supabase/functions/_shared/settings.ts';
-import { defineStage } from '../../../supabase/functions/_shared/stage.ts';
+import {
+  defineStage,
+  type Env,
+  type PipelineDefinition,
+  serveStage,
+} from '../../../supabase/functions/_millrace/mod.ts';
 
 /** Tells the test what is being done; it answers when it likes. */
 export async function tellWitness(env: Env, what: string, idempotencyKey: string, signal: AbortSignal): Promise<void> {

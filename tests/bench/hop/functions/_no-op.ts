@@ -1,8 +1,11 @@
 // Five stages that do nothing but say when their handler started.
 import { z } from 'zod';
-import { definePipeline } from '../../../../supabase/functions/_shared/define-pipeline.ts';
-import type { StageInput } from '../../../../supabase/functions/_shared/definition-schema.ts';
-import { defineStage, type Stage } from '../../../../supabase/functions/_shared/stage.ts';
+import {
+  definePipeline,
+  defineStage,
+  type Stage,
+  type StageInput,
+} from '../../../../supabase/functions/_millrace/mod.ts';
 
 const names = ['one', 'two', 'three', 'four', 'five'] as const;
 

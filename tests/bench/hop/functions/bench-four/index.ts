@@ -1,4 +1,4 @@
-import { serveStage } from '../../../../../supabase/functions/_shared/serve-stage.ts';
+import { serveStage } from '../../../../../supabase/functions/_millrace/mod.ts';
 import { noOp } from '../_no-op.ts';
 
 serveStage(noOp('four'));

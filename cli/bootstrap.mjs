@@ -1,0 +1,93 @@
+// Runs a TypeScript file or Vitest of this project, after installing what is missing. Plain JavaScript without
+// dependencies, since it runs before there are any: node cli/bootstrap.mjs <file.ts|vitest> [arguments]
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+const modulesFolder = path.join(projectFolder, 'node_modules');
+const untried = ['linux-arm64', 'darwin-x64'];
+const parent = process.ppid;
+
+/** Why this cannot run here, or an empty string. */
+function obstacle() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major < 20 || (major === 20 && minor < 19)) {
+    return `Node ${process.versions.node} is too old: install Node 20.19 or newer (https://nodejs.org).`;
+  }
+  const platform = `${process.platform}-${process.arch}`;
+  if (platform === 'darwin-arm64') {
+    return 'There is no PostgREST program for darwin-arm64 in npm: run this on Linux (a virtual machine or container).';
+  }
+  if (platform !== 'linux-x64' && !untried.includes(platform)) {
+    return `The stack does not run on ${platform}: use Linux (on Windows, WSL 2).`;
+  }
+  if (platform === 'linux-x64' && !process.report.getReport().header.glibcVersionRuntime) {
+    return 'Deno and Postgres need glibc: use a Linux distribution with glibc, not musl (Alpine).';
+  }
+  return '';
+}
+
+/** npm writes its list of what it installed last, so that list is older than the lock file after a change. */
+function isInstalled() {
+  const installed = path.join(modulesFolder, '.package-lock.json');
+  if (!existsSync(installed)) return false;
+  return statSync(installed).mtimeMs >= statSync(path.join(projectFolder, 'package-lock.json')).mtimeMs;
+}
+
+function install() {
+  console.error('Installing dependencies (once, about 900 MB on disk; this takes a minute or two) …');
+  const started = Date.now();
+  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
+  // Versions come from the lock file. Not "npm ci": it begins by removing all that is installed, which after a change of the
+  // lock file is most of what is wanted, and may be in use.
+  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
+  // On standard error, so that what a command prints as its result stays clean.
+  const { status, error } = spawnSync(npm, args, { cwd: projectFolder, stdio: ['ignore', 2, 2] });
+  if (error || status !== 0) {
+    // A half-made folder must not pass for an installation at the next try.
+    rmSync(path.join(modulesFolder, '.package-lock.json'), { force: true });
+    console.error(
+      error ? `npm could not be started: ${error.message}` : `npm install failed with exit code ${status}.`,
+    );
+    process.exit(1);
+  }
+  console.error(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`);
+}
+
+function run(target, args) {
+  const command =
+    target === 'vitest'
+      ? [path.join(modulesFolder, 'vitest', 'vitest.mjs'), ...args]
+      : ['--import', 'tsx', path.join(projectFolder, target), ...args];
+  // The channel tells a long-running child when this process is gone, however it went.
+  const stdio = target === 'vitest' ? 'inherit' : ['inherit', 'inherit', 'inherit', 'ipc'];
+  const child = spawn(process.execPath, command, { cwd: projectFolder, stdio });
+  // At a terminal the child hears Ctrl-C too; forwarding covers a signal sent to this process alone.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  // npm runs this in a shell, which hands no signal on: "kill <npm>" ends npm and the shell, and would leave this running.
+  // Started by hand, it may well outlive the shell it was started from.
+  if (process.env.npm_lifecycle_event) {
+    const watch = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(watch);
+      child.kill('SIGTERM');
+    }, 1000);
+    watch.unref();
+  }
+  child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));
+}
+
+const [target, ...args] = process.argv.slice(2);
+if (!target) {
+  console.error('Usage: node cli/bootstrap.mjs <file.ts|vitest> [arguments]');
+  process.exit(2);
+}
+const reason = obstacle();
+if (reason) {
+  console.error(reason);
+  process.exit(1);
+}
+if (!isInstalled()) install();
+run(target, args);

@@ -1,0 +1,83 @@
+// npm run check: everything that can be judged without running the tests, one line each.
+import { parseArgs } from 'node:util';
+import pc from 'picocolors';
+import { checkAdvisors } from './check/advisors.ts';
+import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
+import { checkFunctionSizes } from './check/function-sizes.ts';
+import { checkDatabaseTypes, checkSnapshot } from './check/generated-files.ts';
+import { checkLayers } from './check/layers.ts';
+import { withMigratedDatabase } from './check/migrated-database.ts';
+import { projectFolder } from './check/run-program.ts';
+import { checkStageCode } from './check/stage-code.ts';
+import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+
+const usage = `npm run check -- [--write]
+  --write  correct the format, and bring the schema snapshot and the generated types up to date`;
+const shownLines = 60;
+const lighter = 'load a lighter library, or do the work in a stage of its own';
+const downwards = 'move what both need into the lower layer, or hand it over as an argument';
+const byWriting = 'run `npm run check -- --write` and commit what it changes';
+
+interface Check {
+  name: string;
+  remedy: string;
+  /** Resolves to what is wrong, empty when all is well. */
+  findings: Promise<string>;
+}
+
+/** Starts every check that needs no database. */
+async function codeChecks(write: boolean): Promise<Check[]> {
+  const format = checkFormat(write);
+  // The others should read files as they stand after the correction.
+  if (write) await format;
+  return [
+    { name: 'format and lint', remedy: byWriting, findings: format },
+    { name: 'types', remedy: 'correct them', findings: checkTypes() },
+    { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
+    { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
+    { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
+    { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
+    { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
+  ];
+}
+
+/** Starts the checks of the migrated database at `url`. */
+function databaseChecks(url: string, write: boolean): Check[] {
+  const advice = 'correct the migration, or add the finding to those justified in cli/check/advisors.ts';
+  return [
+    { name: 'schema snapshot', remedy: byWriting, findings: checkSnapshot(url, write) },
+    { name: 'database types', remedy: byWriting, findings: checkDatabaseTypes(url, write) },
+    { name: 'database advisors', remedy: advice, findings: checkAdvisors(url) },
+  ];
+}
+
+/** Prints each check's outcome in order. Resolves to the number that failed. */
+async function report(checks: Check[]): Promise<number> {
+  // Caught at once: one that breaks while an earlier one is awaited would end the program.
+  const caught = checks.map((check) => ({ ...check, findings: check.findings.catch(String) }));
+  let failed = 0;
+  for (const { name, remedy, findings } of caught) {
+    const found = await findings;
+    if (!found) {
+      console.log(`${pc.green('ok')}      ${name}`);
+      continue;
+    }
+    failed += 1;
+    console.log(`${pc.red('FAILED')}  ${name}: ${remedy}`);
+    const lines = found.split('\n');
+    for (const line of lines.slice(0, shownLines)) console.log(`        ${line}`);
+    if (lines.length > shownLines) console.log(`        … and ${lines.length - shownLines} lines more`);
+  }
+  return failed;
+}
+
+const { write } = argumentsOrExit(usage, () => {
+  refuseKeptByNpm('check', ['write']);
+  const options = { write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
+  return parseArgs({ options }).values;
+});
+const withoutDatabase = await report(await codeChecks(write));
+const withDatabase = await withMigratedDatabase((url) => report(databaseChecks(url, write))).catch((error) =>
+  report([{ name: 'migrations', remedy: 'correct them', findings: Promise.resolve(String(error)) }]),
+);
+process.exit(withoutDatabase + withDatabase === 0 ? 0 : 1);

@@ -1,0 +1,106 @@
+// npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
+import { parseArgs } from 'node:util';
+import pc from 'picocolors';
+import { readSettings, settingWarnings } from '../local/platform/settings.ts';
+import { type Stack, startStack } from '../local/platform/stack.ts';
+import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+
+const usage = `npm run stack -- [--json] [--data DIR] [--port N] [--db-port N]
+  --json       print one line of JSON when ready, nothing else on standard output
+  --data DIR   keep the data in DIR and find it there at the next start
+  --port N     serve the API on port N of 127.0.0.1 (default: a free port)
+  --db-port N  the same for the database`;
+
+const {
+  json = false,
+  data,
+  port,
+  dbPort,
+} = argumentsOrExit(usage, () => {
+  refuseKeptByNpm('stack', ['json', 'data', 'port', 'db-port']);
+  const options = {
+    json: { type: 'boolean' },
+    data: { type: 'string' },
+    port: { type: 'string' },
+    'db-port': { type: 'string' },
+    help: { type: 'boolean' },
+  } as const;
+  const { values } = parseArgs({ options });
+  if (values.data === '') throw new Error('--data is empty: name a folder.');
+  return { ...values, port: readPort('--port', values.port), dbPort: readPort('--db-port', values['db-port']) };
+});
+
+function readPort(option: string, given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const port = /^\d{1,5}$/.test(given) ? Number(given) : 0;
+  if (port < 1 || port > 65_535) throw new Error(`${option} is "${given}", but must be a port from 1 to 65535.`);
+  return port;
+}
+
+let stack: Stack | undefined;
+let ending = false;
+
+async function end(): Promise<void> {
+  if (ending) return;
+  ending = true;
+  if (!json) console.log(pc.dim('stopping …'));
+  // While it still starts, the end of the start takes care of the stop.
+  if (!stack) return;
+  await stack.stop();
+  process.exit(0);
+}
+process.on('SIGINT', end);
+process.on('SIGTERM', end);
+process.on('SIGHUP', end);
+// Whoever started this is gone without a word.
+process.on('disconnect', end);
+
+function printAddresses(ready: Stack, seconds: string): void {
+  const rows = {
+    API: ready.apiUrl,
+    Functions: ready.functionsUrl,
+    Database: ready.dbUrl,
+    Scraper: ready.scraperUrl,
+    OCR: ready.ocrUrl,
+    Transcriber: ready.transcriberUrl,
+    Model: ready.llmUrl,
+    'Secret key': ready.secretKey,
+    'Publishable key': ready.publishableKey,
+    'service_role key': ready.serviceRoleKey,
+    'anon key': ready.anonKey,
+    'Data folder': ready.dataDir,
+  };
+  console.log(pc.green(`ready in ${seconds} s`));
+  for (const [name, value] of Object.entries(rows)) console.log(`  ${pc.bold(name.padEnd(17))} ${value}`);
+  console.log(pc.dim('Ctrl-C stops it. What functions write appears below.'));
+}
+
+try {
+  for (const line of settingWarnings()) console.error(pc.yellow(line));
+  const started = Date.now();
+  const ready = await startStack({
+    env: readSettings(),
+    ...(data && { dataDir: data }),
+    ...(port && { port }),
+    ...(dbPort && { dbPort }),
+    progress: (message) => console.error(pc.dim(message)),
+    log: (source, line) => console.error(`${pc.cyan(source)} ${line}`),
+  });
+  stack = ready;
+  if (ending) {
+    await ready.stop();
+    process.exit(0);
+  }
+  if (json) {
+    const { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey } = ready;
+    const { scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir } = ready;
+    const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
+    console.log(JSON.stringify({ ...addresses, scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir }));
+  } else {
+    printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
+  }
+} catch (error) {
+  // Ctrl-C while starting ends the programs that prepare the database too: no failure worth telling.
+  if (!ending) console.error(pc.red((error as Error).message));
+  process.exit(ending ? 130 : 1);
+}

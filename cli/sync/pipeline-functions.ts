@@ -1,0 +1,40 @@
+// Whether each stage can be run once it is deployed: its function, and what config.toml says of that.
+import fs from 'node:fs';
+import path from 'node:path';
+import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import type { DefinitionJson } from './pipeline-migration.ts';
+
+/**
+ * What keeps stages of these pipelines from running, one sentence each with the remedy. `supabaseFolder` holds `functions`
+ * and config.toml. Throws when config.toml is no TOML.
+ */
+export function functionFaults(pipelines: DefinitionJson[], supabaseFolder: string): string[] {
+  const configOf = readFunctionConfigs(path.join(supabaseFolder, 'functions'));
+  const stageOf = new Map<string, string>();
+  return pipelines.flatMap(({ pipeline, stages }) =>
+    stages.flatMap((stage) => {
+      if (stage.function === undefined) return [];
+      const subject = `Stage ${stage.name} of pipeline ${pipeline} runs in function ${stage.function}`;
+      const { entry, importMap, verifyJwt } = configOf(stage.function);
+      const code = path.relative(supabaseFolder, entry);
+      const faults: string[] = [];
+      const other = stageOf.get(stage.function);
+      if (other) faults.push(`${subject}, as ${other} does: give each stage a function of its own.`);
+      stageOf.set(stage.function, `stage ${stage.name} of pipeline ${pipeline}`);
+      if (!fs.existsSync(entry)) {
+        faults.push(`${subject}, which does not exist: write supabase/${code}, or correct the name in the definition.`);
+      }
+      if (verifyJwt || importMap === undefined) {
+        faults.push(
+          `${subject}, for which supabase/config.toml must say: [functions.${stage.function}] with the lines ` +
+            'verify_jwt = false and import_map = "./functions/deno.json"; the second is not needed where the ' +
+            'function’s folder has a deno.json of its own.',
+        );
+      } else if (!fs.existsSync(importMap)) {
+        const missing = path.relative(supabaseFolder, importMap);
+        faults.push(`${subject}, whose import map supabase/${missing} does not exist: correct it in config.toml.`);
+      }
+      return faults;
+    }),
+  );
+}

@@ -1,0 +1,175 @@
+// Data directories with roles, stand-ins and migrations applied, kept under .cache/ and copied at the next start.
+import { execFile } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { postgresFolder, supabaseBinary } from '../binaries.ts';
+import { applyMigrations, type Migrations, migrationFiles } from '../migrate.ts';
+import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
+import { postgresUser } from '../postgres-user.ts';
+import { vaultFiles } from '../vault/install.ts';
+
+const run = promisify(execFile);
+const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
+const cacheFolder = path.join(projectFolder, '.cache', 'clusters');
+const keptTemplates = 6;
+
+const standIns = [
+  { extension: 'pg_net', file: path.join(import.meta.dirname, '..', 'pg-net', 'pg-net.sql') },
+  { extension: 'pg_cron', file: path.join(import.meta.dirname, '..', 'pg-cron', 'pg-cron.sql') },
+];
+const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
+const inThisFolder = (name: string) => path.join(import.meta.dirname, name);
+const rolesFile = inThisFolder('roles.sql');
+const schemasFile = inThisFolder('schemas.sql');
+const newObjectsFile = inThisFolder('new-objects.sql');
+// They decide what a cluster is like as well.
+const makers = [import.meta.filename, path.join(import.meta.dirname, '..', 'postgres.ts')];
+
+/**
+ * Puts a new cluster at `dataDir`, which must not exist yet: Supabase's roles and schemas, the stand-ins and, unless
+ * `migrations` is false, the migrations. `workDir` is a folder for scratch data on the way. With `exposeNewObjects` what
+ * postgres makes in public is granted to the API roles, as in projects of before 30 October 2026.
+ */
+export async function createDataDirectory(
+  dataDir: string,
+  workDir: string,
+  migrations: Migrations | false,
+  exposeNewObjects = false,
+): Promise<void> {
+  const base = { key: baseKey(exposeNewObjects), build: (folder: string) => buildBase(folder, exposeNewObjects) };
+  if (!migrations) return copyTemplate(base, dataDir, workDir);
+  const key = digest([base.key, packageVersion(supabaseBinary()), ...contents(migrationFiles(migrations))]);
+  await copyTemplate({ key, build: (folder) => buildMigrated(folder, workDir, migrations) }, dataDir, workDir);
+
+  async function buildMigrated(folder: string, work: string, applied: Migrations) {
+    await copyTemplate(base, folder, work);
+    await withServer(folder, async (server) => {
+      await applyMigrations(server.url('postgres'), applied);
+      await compactCatalogs(server.url('supabase_admin'));
+    });
+  }
+}
+
+interface Template {
+  key: string;
+  build(folder: string): Promise<void>;
+}
+
+async function copyTemplate(template: Template, dataDir: string, workDir: string): Promise<void> {
+  const cached = path.join(cacheFolder, template.key);
+  if (!fs.existsSync(cached)) {
+    // Built aside and renamed, so that two who start at once each find none or a whole one.
+    const draft = path.join(workDir, `draft-${randomUUID()}`);
+    await template.build(draft);
+    fs.mkdirSync(cacheFolder, { recursive: true });
+    const copy = `${cached}.${randomUUID()}`;
+    await run('cp', ['-a', draft, copy]);
+    try {
+      fs.renameSync(copy, cached);
+    } catch {
+      fs.rmSync(copy, { recursive: true });
+    }
+    fs.renameSync(draft, dataDir);
+    removeOldTemplates();
+    return;
+  }
+  fs.utimesSync(cached, new Date(), new Date());
+  await run('cp', ['-a', cached, dataDir]);
+}
+
+function removeOldTemplates(): void {
+  const hour = 3_600_000;
+  const folders = fs
+    .readdirSync(cacheFolder)
+    .map((name) => ({ folder: path.join(cacheFolder, name), used: fs.statSync(path.join(cacheFolder, name)).mtimeMs }))
+    .sort((a, b) => b.used - a.used);
+  for (const { folder, used } of folders.slice(keptTemplates)) {
+    if (Date.now() - used > hour) fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function buildBase(folder: string, exposeNewObjects: boolean): Promise<void> {
+  await initializeCluster(folder);
+  await withServer(folder, async (server) => {
+    const client = new pg.Client({ connectionString: server.url('supabase_admin') });
+    await client.connect();
+    try {
+      await client.query(fs.readFileSync(rolesFile, 'utf8'));
+      await client.query('alter database postgres owner to postgres');
+    } finally {
+      await client.end();
+    }
+    await setUpDatabase(server.url('supabase_admin'), exposeNewObjects);
+  });
+}
+
+/** Gives an empty database, of a cluster that has the roles, what a project's has before its first migration. */
+export async function setUpDatabase(url: string, exposeNewObjects = false): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(fs.readFileSync(schemasFile, 'utf8'));
+    if (!exposeNewObjects) await client.query(fs.readFileSync(newObjectsFile, 'utf8'));
+    for (const { extension, file } of standIns) {
+      const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
+      await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
+    }
+    await client.query('create extension supabase_vault');
+    await client.query(fs.readFileSync(storageFile, 'utf8'));
+  } finally {
+    await client.end();
+  }
+}
+
+/** Rids the catalogs of what migrations leave behind, a third of the database's size: it may be copied hundreds of times. */
+async function compactCatalogs(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      `select c.oid::regclass as name from pg_class c
+       where c.relnamespace = 'pg_catalog'::regnamespace and c.relkind = 'r' and not c.relisshared`,
+    );
+    await client.query(`vacuum full ${rows.map(({ name }) => name).join(', ')}`);
+  } finally {
+    await client.end();
+  }
+}
+
+async function withServer(dataDir: string, work: (server: Postgres) => Promise<void>): Promise<void> {
+  const server = await startPostgres({ dataDir, fsync: false });
+  try {
+    await work(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+function baseKey(exposeNewObjects: boolean): string {
+  const setup = [rolesFile, schemasFile, ...(exposeNewObjects ? [] : [newObjectsFile])];
+  const files = [...setup, ...standIns.map(({ file }) => file), ...vaultFiles, storageFile, ...makers];
+  const user = postgresUser()?.uid ?? process.getuid?.();
+  return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
+}
+
+/** The version in the package.json of the npm package that holds `file`. */
+function packageVersion(file: string): string {
+  for (let folder = file; folder !== path.dirname(folder); folder = path.dirname(folder)) {
+    const manifest = path.join(folder, 'package.json');
+    if (fs.existsSync(manifest)) return JSON.parse(fs.readFileSync(manifest, 'utf8')).version;
+  }
+  throw new Error(`${file} lies in no npm package.`);
+}
+
+function contents(files: string[]): string[] {
+  return files.flatMap((file) => [path.basename(file), fs.readFileSync(file, 'utf8')]);
+}
+
+function digest(parts: string[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:${part}`);
+  return hash.digest('hex').slice(0, 32);
+}

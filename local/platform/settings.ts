@@ -1,0 +1,65 @@
+// The settings of functions and services for a stack that a person starts: .env, and the environment before it.
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseEnv } from 'node:util';
+import { diffChars } from 'diff';
+import { settingsFaults, webhookSettings, workerSettings } from '../../supabase/functions/_millrace/settings.ts';
+
+const projectFolder = path.join(import.meta.dirname, '..', '..');
+/** Settings of the local services, which a deployment does not have. */
+const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS'];
+
+/** Two letters swapped, or one forgotten and one too many. */
+const nearestChanges = 2;
+
+/**
+ * The settings in .env, overruled by environment variables of the names that .env.example lists and by
+ * SCRAPER_ALLOW_HOSTS, OCR_ALLOW_HOSTS and DEEPGRAM_ALLOW_HOSTS. Empty ones count as unset. Throws an error that names each
+ * wrong setting of the workers or the callbacks: every function would stumble over it.
+ */
+export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const settings: Record<string, string | undefined> = { ...readFile() };
+  for (const name of knownNames()) if (environment[name]) settings[name] = environment[name];
+  const given = Object.fromEntries(
+    Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+  // The stack makes a secret of its own where none is set.
+  const groups = given.WEBHOOK_SECRET ? [workerSettings, webhookSettings] : [workerSettings];
+  const faults = settingsFaults(groups, given);
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  return given;
+}
+
+/** A sentence for each name, in .env or the environment, that is nearly that of a setting and so probably meant for it. */
+export function settingWarnings(environment: NodeJS.ProcessEnv = process.env): string[] {
+  const known = knownNames();
+  const given = Object.keys({ ...readFile(), ...environment }).filter((name) => !known.includes(name));
+  return given.flatMap((name) => {
+    const meant = known.find((setting) => isNear(name, setting));
+    return meant ? [`${name} is no setting, and nothing reads it: did you mean ${meant}?`] : [];
+  });
+}
+
+function isNear(name: string, setting: string): boolean {
+  if (Math.abs(name.length - setting.length) > nearestChanges) return false;
+  const changes = diffChars(name, setting).filter(({ added, removed }) => added || removed);
+  const letters = changes.reduce((sum, { value }) => sum + value.length, 0);
+  return letters <= nearestChanges;
+}
+
+function readFile(): NodeJS.Dict<string> {
+  const file = path.join(projectFolder, '.env');
+  return fs.existsSync(file) ? parseEnv(fs.readFileSync(file, 'utf8')) : {};
+}
+
+function knownNames(): string[] {
+  return [...settingNames(), ...localNames];
+}
+
+function settingNames(): string[] {
+  const example = path.join(projectFolder, '.env.example');
+  if (!fs.existsSync(example)) return [];
+  return [...fs.readFileSync(example, 'utf8').matchAll(/^#?\s*([A-Z][A-Z0-9_]+)=/gm)].map(
+    (match) => match[1] as string,
+  );
+}

@@ -1,0 +1,93 @@
+import { isUtf8 } from 'node:buffer';
+import { Readability } from '@mozilla/readability';
+import { decodeBuffer } from 'encoding-sniffer';
+import { parseHTML } from 'linkedom';
+import TurndownService from 'turndown';
+import type { Fetched } from '../http/fetch-url.ts';
+import { JobError, type JobErrorCode } from '../http/job-error.ts';
+
+/** What a reader sees on a page, and where it links to (absolute, as written, in document order). */
+export interface ReadPage {
+  title: string;
+  markdown: string;
+  links: string[];
+}
+
+/** What came of reading a page, in plain data. */
+export type ReadOutcome = { page: ReadPage } | { fault: { code: JobErrorCode; message: string } };
+
+// Below this share of the page's whole text, the article found is taken for a mere part of the page.
+const smallestArticleShare = 0.3;
+const mostLinks = 500;
+
+const notText = 'script, style, noscript, template, svg, img, picture, video, audio, iframe, form, button, nav, footer';
+
+const turndown = new TurndownService({
+  headingStyle: 'atx',
+  codeBlockStyle: 'fenced',
+  bulletListMarker: '-',
+}).addRule('link text', { filter: 'a', replacement: (content) => content });
+
+/** Turns a fetched HTML or plain text page into markdown. Throws JobError `unsupported_type` for anything else. */
+export function readPage({ url, contentType, body }: Fetched): ReadPage {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type === 'text/plain') return readText(decode(body, contentType));
+  if (type === '' || type === 'text/html' || type === 'application/xhtml+xml') {
+    return readHtml(decode(body, contentType), url);
+  }
+  throw new JobError('unsupported_type', `${url.href}: is "${type}"; only HTML and plain text can be read`);
+}
+
+function decode(body: Buffer, contentType: string): string {
+  const label = /charset\s*=\s*["']?([^\s"';]+)/i.exec(contentType)?.[1];
+  // Pages that name no charset are taken for UTF-8 where they can be, since browsers' own guess dates from before it.
+  const text = decodeBuffer(body, {
+    ...(label === undefined ? {} : { transportLayerEncodingLabel: label }),
+    defaultEncoding: isUtf8(body) ? 'utf-8' : 'windows-1252',
+  });
+  return clean(text);
+}
+
+function readText(text: string): ReadPage {
+  const title = text.trim().split('\n')[0] ?? '';
+  return { title: title.trim().slice(0, 120), markdown: text.trim(), links: [] };
+}
+
+function readHtml(html: string, url: URL): ReadPage {
+  const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`);
+  const links = readLinks(document, url);
+  const documentTitle = oneLine(document.querySelector('title')?.textContent ?? '');
+  for (const element of document.querySelectorAll(notText)) element.remove();
+  const whole = document.cloneNode(true) as Document;
+  whole.querySelector('head')?.remove();
+  const wholeText = oneLine(whole.documentElement?.textContent ?? '');
+
+  const article = new Readability(document as unknown as Document).parse();
+  const articleText = oneLine(article?.textContent ?? '');
+  const useArticle = articleText.length > 0 && articleText.length >= wholeText.length * smallestArticleShare;
+  const content = useArticle ? (article?.content ?? '') : (whole.documentElement?.innerHTML ?? '');
+  return {
+    title: oneLine(clean(article?.title || documentTitle)),
+    markdown: clean(turndown.turndown(content)).trim(),
+    links,
+  };
+}
+
+function readLinks(document: Document, url: URL): string[] {
+  const href = document.querySelector('base')?.getAttribute('href') ?? '';
+  const base = URL.canParse(href, url.href) ? new URL(href, url.href) : url;
+  return [...document.querySelectorAll('a[href]')].slice(0, mostLinks).flatMap((anchor) => {
+    const target = anchor.getAttribute('href') ?? '';
+    return URL.canParse(target, base) ? [new URL(target, base).href] : [];
+  });
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+// Control characters and halves of surrogate pairs are no text, and a database may refuse to store them.
+function clean(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to go.
+  return Buffer.from(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, '')).toString();
+}

@@ -1,0 +1,149 @@
+import type { ResponseInputItem } from 'openai/resources/responses/responses';
+import type { z } from 'zod';
+import type { ModelTurn, Turn } from '../engine/engine-contract.ts';
+import { PermanentError } from '../errors.ts';
+import { parseJson } from '../parse-json.ts';
+import { describeFault, invalidOutput } from '../stage/validate-result.ts';
+
+/** A tool's call that the model has made. */
+export interface Call {
+  call_id: string;
+  name: string;
+  arguments: string;
+}
+
+/** A tool's call that is over, with what the model was told. */
+export interface Finding {
+  name: string;
+  arguments: string;
+  output: string;
+}
+
+/** Says in what an answer contradicts what the tools have found, as a sentence to the model; null where it does not. */
+export type AnswerCheck<Answer> = (answer: Answer, findings: readonly Finding[]) => string | null;
+
+/** An answer in the right form, with what is to be handed back to the model where that may correct it. */
+export interface GivenAnswer<Answer> {
+  answer: Answer;
+  contradiction: string | null;
+}
+
+// What a model gives as its answer may be corrected twice.
+const MOST_INVALID_ANSWERS = 3;
+const MOST_CONTRADICTIONS = 2;
+
+/** The calls of the model's last turn that no output answers yet, in the order in which it made them. */
+export function openCalls(turns: readonly Turn[]): Call[] {
+  const last = turns.findLast(isSaid);
+  if (!last) return [];
+  // Not every service gives a call an id that no earlier turn had.
+  const since = turns.filter((turn) => turn.seq > last.seq);
+  return callsOf(last).filter((call) => !since.some((turn) => turn.kind === 'tool' && turn.call_id === call.call_id));
+}
+
+/**
+ * The answer the conversation has come to, or undefined while it goes on. An answer that does not fit the schema is sent
+ * back to the model with its fault. Throws `invalid_output` at the third in a row, and `model_refused`. An answer that `check`
+ * objects to comes with the contradiction, unless two were handed back before: then it stands.
+ */
+export function finalAnswer<S extends z.ZodObject>(
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): GivenAnswer<z.output<S>> | undefined {
+  const said = turns.filter(isSaid);
+  const last = said.at(-1);
+  if (!last || callsOf(last).length > 0) return undefined;
+  const refusal = partsOf(last).find((part) => part.type === 'refusal');
+  if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${String(refusal.refusal)}`);
+  const value = parseJson(textOf(last));
+  const parsed = schema.safeParse(value);
+  if (parsed.success) {
+    const before = said.slice(0, -1).filter((turn) => contradictionOf(turn, turns, schema, check) !== null);
+    const mayCorrect = before.length < MOST_CONTRADICTIONS;
+    return { answer: parsed.data, contradiction: mayCorrect ? contradictionOf(last, turns, schema, check) : null };
+  }
+  const tries = said.slice(-MOST_INVALID_ANSWERS).filter((turn) => callsOf(turn).length === 0).length;
+  if (tries === MOST_INVALID_ANSWERS) throw invalidOutput(parsed.error, value, { retriable: false });
+  return undefined;
+}
+
+/**
+ * The conversation as the API takes it, always the same for the same turns. Reasoning is left out: without its ids, which
+ * only the service that stored it knows, it cannot be given back.
+ */
+export function toInput<S extends z.ZodObject>(
+  asked: string,
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): ResponseInputItem[] {
+  const items = turns.flatMap((turn): ResponseInputItem[] => {
+    if (turn.kind === 'tool') {
+      return [{ type: 'function_call_output', call_id: turn.call_id, output: turn.content.output }];
+    }
+    if (!isSaid(turn)) return [];
+    const calls = callsOf(turn);
+    const text = textOf(turn);
+    return [
+      ...(text ? [{ role: 'assistant' as const, content: text }] : []),
+      ...calls.map((call) => ({ type: 'function_call' as const, ...call })),
+      ...(calls.length === 0 ? [{ role: 'user' as const, content: correction(turn, turns, schema, check) }] : []),
+    ];
+  });
+  return [{ role: 'user', content: asked }, ...items];
+}
+
+function correction<S extends z.ZodObject>(
+  turn: ModelTurn & Turn,
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): string {
+  const contradiction = contradictionOf(turn, turns, schema, check);
+  if (contradiction)
+    return `Your answer contradicts what the tools have found: ${contradiction} Look again and answer again.`;
+  const value = parseJson(textOf(turn));
+  const { error } = schema.safeParse(value);
+  return `Your answer does not fit: ${error ? describeFault(error, value, 'answer') : 'it was not taken'}. Answer again.`;
+}
+
+/** What speaks against the answer that the model gave in this turn, by what it had been told by then. */
+function contradictionOf<S extends z.ZodObject>(
+  turn: ModelTurn & Turn,
+  turns: readonly Turn[],
+  schema: S,
+  check?: AnswerCheck<z.output<S>>,
+): string | null {
+  if (!check || callsOf(turn).length > 0) return null;
+  const parsed = schema.safeParse(parseJson(textOf(turn)));
+  if (!parsed.success) return null;
+  const findings = turns.flatMap((other): Finding[] => {
+    if (other.kind !== 'tool' || other.seq > turn.seq || other.content.failed) return [];
+    const { name, arguments: given, output } = other.content;
+    return [{ name, arguments: given, output }];
+  });
+  return check(parsed.data, findings);
+}
+
+function isSaid(turn: Turn): turn is ModelTurn {
+  return turn.kind === 'model' && turn.content.discarded === undefined;
+}
+
+function callsOf(turn: ModelTurn): Call[] {
+  return turn.content.output
+    .filter((item) => item.type === 'function_call')
+    .map((item) => ({ call_id: String(item.call_id), name: String(item.name), arguments: String(item.arguments) }));
+}
+
+function partsOf(turn: ModelTurn): Record<string, unknown>[] {
+  return turn.content.output.flatMap((item) =>
+    item.type === 'message' && Array.isArray(item.content) ? item.content : [],
+  );
+}
+
+function textOf(turn: ModelTurn): string {
+  return partsOf(turn)
+    .map((part) => (part.type === 'output_text' ? String(part.text) : ''))
+    .join('');
+}

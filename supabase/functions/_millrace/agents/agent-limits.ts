@@ -1,0 +1,99 @@
+import type { AgentLimits, Turn, Usage } from '../engine/engine-contract.ts';
+import { MisconfiguredError, PermanentError } from '../errors.ts';
+import type { ModelSettings } from '../model/model-settings.ts';
+
+/** What turns have used up together; null where a response did not say. */
+export interface Used {
+  turns: number;
+  input: number | null;
+  output: number | null;
+  costUsd: number | null;
+}
+
+/** Adds up what turns have used. */
+export function usedBy(turns: readonly Turn[]): Used {
+  const usages = turns.flatMap((turn) => (turn.kind === 'model' ? [turn.usage] : []));
+  const sum = (field: 'input_tokens' | 'output_tokens' | 'cost_usd') =>
+    usages.reduce<number | null>((total, usage) => {
+      const part = usage[field];
+      return total === null || part === null ? null : total + part;
+    }, 0);
+  return { turns: usages.length, input: sum('input_tokens'), output: sum('output_tokens'), costUsd: sum('cost_usd') };
+}
+
+/** What attempt number `attempt` has used, beside what its whole passage has; null before the first turn. */
+export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | null {
+  const own = turns.filter((turn) => turn.attempt === attempt);
+  const last = own.findLast((turn) => turn.kind === 'model');
+  if (!last) return null;
+  const [used, passage] = [usedBy(own), usedBy(turns)];
+  return {
+    model: last.usage.model,
+    prompt: last.usage.prompt,
+    input_tokens: used.input,
+    output_tokens: used.output,
+    cost_usd: used.costUsd,
+    turns: used.turns,
+    passage_turns: passage.turns,
+    passage_tokens: (passage.input ?? 0) + (passage.output ?? 0),
+    passage_cost_usd: passage.costUsd,
+  };
+}
+
+/** Throws a MisconfiguredError when a limit is set that cannot be measured, before it costs anything. */
+export function checkMeasurable(limits: AgentLimits, settings: ModelSettings): void {
+  const priced = settings.LLM_PRICE_INPUT !== undefined && settings.LLM_PRICE_OUTPUT !== undefined;
+  if (limits.max_cost_usd !== undefined && !priced) {
+    throw new MisconfiguredError(
+      'The agent has a limit of cost (agent.max_cost_usd), but the price of a token is unknown: ' +
+        'set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or remove the limit.',
+    );
+  }
+}
+
+/**
+ * Throws a permanent error when a limit is used up: it names the limit, what was used and the remedy. Asked before every
+ * step, so tokens and cost may be exceeded by one turn, and an answer that has arrived always counts.
+ */
+export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsedMs: number): void {
+  const used = usedBy(turns);
+  if (used.turns >= limits.max_turns) {
+    throw exceeded('turns', 'max_turns', `${limits.max_turns} turns`, `${used.turns} turns`);
+  }
+  const measured = used.input !== null && used.output !== null;
+  if (!measured && (limits.max_tokens !== undefined || limits.max_cost_usd !== undefined)) {
+    throw new PermanentError(
+      'agent_usage_unknown',
+      'The agent has a limit of tokens or cost, but the model at LLM_URL does not report the tokens it uses: ' +
+        'use one that does, or limit the turns (agent.max_turns) instead.',
+    );
+  }
+  const tokens = (used.input ?? 0) + (used.output ?? 0);
+  if (limits.max_tokens !== undefined && tokens >= limits.max_tokens) {
+    throw exceeded('tokens', 'max_tokens', `${limits.max_tokens} tokens`, `${tokens} tokens in ${used.turns} turns`);
+  }
+  if (
+    limits.max_cost_usd !== undefined &&
+    used.costUsd !== null &&
+    used.turns > 0 &&
+    used.costUsd >= limits.max_cost_usd
+  ) {
+    const spent = Number(used.costUsd.toFixed(6));
+    throw exceeded('cost', 'max_cost_usd', `${limits.max_cost_usd} US dollars`, `${spent} in ${used.turns} turns`);
+  }
+  if (limits.max_seconds !== undefined && elapsedMs >= limits.max_seconds * 1000) throw timeExceeded(limits, turns);
+}
+
+/** The error of an agent whose time is up, however far it has come. */
+export function timeExceeded(limits: AgentLimits, turns: readonly Turn[]): PermanentError {
+  const { turns: taken } = usedBy(turns);
+  return exceeded('time', 'max_seconds', `${limits.max_seconds} seconds`, `all of them in ${taken} turns`);
+}
+
+function exceeded(what: string, option: string, limit: string, used: string): PermanentError {
+  return new PermanentError(
+    `agent_${what}_exceeded`,
+    `The agent has no answer within its limit of ${limit} (agent.${option}); it used ${used}: ` +
+      `raise agent.${option} in the stage's definition or give it a smaller task, then retry the stage.`,
+  );
+}

@@ -1,0 +1,97 @@
+import type { z } from 'zod';
+import { classify, MisconfiguredError, messageOf, PermanentError, storableText } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { parseJson } from '../parse-json.ts';
+import type { Env } from '../settings.ts';
+import { describeFault } from '../stage/validate-result.ts';
+
+/** What a tool knows beside its arguments. */
+export interface ToolContext {
+  /** Aborted when the agent is stopped. */
+  signal: AbortSignal;
+  env: Env;
+  /** The same when a call is repeated after a crash, which happens if its output could not be recorded. */
+  idempotencyKey: string;
+}
+
+/** A tool that the model may call. */
+export interface AgentTool {
+  name: string;
+  description: string;
+  parameters: z.ZodObject;
+  run(args: unknown, context: ToolContext): unknown;
+}
+
+/** What a tool's call came to, as the model is told it. */
+export interface ToolOutput {
+  output: string;
+  failed: boolean;
+}
+
+const LONGEST_OUTPUT = 100_000;
+
+/** A tool whose `run` gets arguments of the form of `parameters` and returns text, or a value that JSON can hold. */
+export function defineTool<P extends z.ZodObject>(tool: {
+  name: string;
+  description: string;
+  parameters: P;
+  run(args: z.output<P>, context: ToolContext): unknown;
+}): AgentTool {
+  return { ...tool, run: tool.run as AgentTool['run'] };
+}
+
+/**
+ * Runs the tool that the model called. What goes wrong becomes the output, for the model to act on; only a wrong
+ * setting is thrown, which no model can correct, and whatever ended the tool when `signal` was aborted.
+ */
+export async function runTool(
+  tools: readonly AgentTool[],
+  call: { name: string; arguments: string },
+  context: ToolContext,
+): Promise<ToolOutput> {
+  const tool = tools.find(({ name }) => name === call.name);
+  if (!tool) {
+    const names = tools.map(({ name }) => name).join(', ');
+    return failure(`There is no tool ${call.name}: the tools are ${names || 'none'}.`);
+  }
+  const given = parseJson(call.arguments);
+  const args = tool.parameters.safeParse(given);
+  if (!args.success) return failure(`The arguments do not fit: ${describeFault(args.error, given, 'arguments')}.`);
+  try {
+    const output = textOf(await untilAborted(tool.run(args.data, context), context.signal));
+    if (output.length <= LONGEST_OUTPUT) return { output, failed: false };
+    return failure(`The output has ${output.length} characters, and at most ${LONGEST_OUTPUT} fit: ask for less.`);
+  } catch (error) {
+    if (error instanceof MisconfiguredError || context.signal.aborted) throw error;
+    const { message, detail } = classify(error);
+    if (detail) createLog({ tool: call.name }).error('a tool failed', { error: detail });
+    return failure(message);
+  }
+}
+
+/** Settles as `work` does, but rejects as soon as the signal is aborted: a tool need not heed it. */
+async function untilAborted(work: unknown, signal: AbortSignal): Promise<unknown> {
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function textOf(value: unknown): string {
+  try {
+    return storableText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'));
+  } catch (error) {
+    throw new PermanentError('invalid_output', `The tool's output is no JSON: ${messageOf(error)}`);
+  }
+}
+
+function failure(message: string): ToolOutput {
+  return { output: JSON.stringify({ error: storableText(message) }), failed: true };
+}

@@ -1,0 +1,232 @@
+import type { z } from 'zod';
+import type { Log } from '../log.ts';
+import type { ChildItem } from '../stage/spawn-children.ts';
+import { createSweeper } from '../worker/sweep.ts';
+import { dataApi } from './data-api.ts';
+import type { EngineFunctions, Json } from './database.types.ts';
+import * as contract from './engine-contract.ts';
+import type { Platform } from './platform.ts';
+
+/** What one call of a database function came to: the shape postgrest-js answers with. */
+export interface RpcAnswer {
+  data: unknown;
+  error: { message: string; code?: string; details?: string | null; hint?: string | null } | null;
+  status: number;
+}
+export type Rpc = (name: string, args: Record<string, unknown>, signal: AbortSignal) => PromiseLike<RpcAnswer>;
+
+/** The arguments of a database function. What travels as JSON is checked by the engine's own contract instead. */
+type EngineArgs<N extends keyof EngineFunctions> = {
+  [A in keyof EngineFunctions[N]['Args']]: Json extends EngineFunctions[N]['Args'][A]
+    ? unknown
+    : EngineFunctions[N]['Args'][A];
+};
+
+/** The engine could not be reached, or answered 5xx, for as long as the caller was willing to try. */
+export class EngineUnavailable extends Error {}
+/** The engine refused the call itself; the same call would be refused again. */
+export class EngineRefusal extends Error {
+  /** `code` is the SQLSTATE, where the database gave one. */
+  constructor(
+    message: string,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The engine's functions, typed. Each throws EngineUnavailable or EngineRefusal. */
+export interface Engine {
+  claim(call: {
+    pipeline: string;
+    stage: string;
+    worker: string;
+    host: string;
+    seq: number;
+    limit: number;
+    /** What to claim instead of `limit` after the database has cancelled the call, which took too long. */
+    afterTimeout?(limit: number): number;
+  }): Promise<contract.Claim>;
+  complete(call: {
+    worker: string;
+    seq: number;
+    items: contract.OutcomeItem[];
+    limit: number;
+    afterTimeout?(limit: number): number;
+  }): Promise<contract.Completion>;
+  /** Renews all leases of a worker; of the attempts it names, `lost` are those that are no longer its own. */
+  renew(worker: string, attempts: number[]): Promise<z.output<typeof contract.renewAnswer>>;
+  /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
+  leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
+  ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
+  /** Starts the runs of a map attempt's children; an item whose key has one already is passed over. */
+  spawn(
+    worker: string,
+    held: contract.HeldAttempt,
+    items: ChildItem[],
+    last: boolean,
+  ): Promise<z.output<typeof contract.spawnAnswer>>;
+  /** Adds up what the children of these fan-outs have reported; at most 100 at a time. */
+  fold(fanOuts: number[]): Promise<z.output<typeof contract.foldAnswer>>;
+  /** What an agent's attempt goes on from. */
+  turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
+  /** Records turns of an agent's attempt and renews the worker's leases. */
+  checkpoint(
+    worker: string,
+    held: contract.HeldAttempt,
+    turns: contract.NewTurn[],
+  ): Promise<z.output<typeof contract.checkpointAnswer>>;
+  /** Takes jobs whose poll is due; `pollMs` sets their next poll instead of their stage. */
+  poll(limit: number, pollMs?: number): Promise<z.output<typeof contract.pollAnswer>>;
+  /**
+   * Reports polled jobs that have not ended, at most 1,000 at a time. Where a stage's deadline counts from the start, it
+   * does not run while its job is queued. Only jobs with `awaits_start` need a report; a report too many changes nothing.
+   * Tried once: the next poll repeats it.
+   */
+  noteJobs(jobs: contract.JobReport[]): Promise<z.output<typeof contract.noteJobsAnswer>>;
+  /** Shows what went wrong with jobs in the engine's log, on the attempts that wait for them and in doctor(). Tried once. */
+  noteFaults(faults: contract.JobFault[]): Promise<z.output<typeof contract.noteFaultsAnswer>>;
+  /** Whose a job is: by the attempt it was submitted for, or by its id alone. */
+  jobOwner(job: JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
+  resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
+}
+
+/** What a callback says of its job: the attempt it was submitted for, or its id. */
+export type JobName = contract.JobOrigin | { job_id: string };
+
+const CALL_TIMEOUT_MS = 10_000;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+/** The SQLSTATE of a statement that was cancelled, mostly by its timeout: nothing of it stays. */
+const QUERY_CANCELED = '57014';
+
+/**
+ * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated until `retryUntil` (epoch
+ * milliseconds), unchanged, since every function takes a repeat as the same call; only a claim that the database has
+ * cancelled, so that nothing of it stays, may ask for less the next time. `renew` is tried once, its timer repeats it,
+ * and so is `fold`, which the sweep repeats. When an answer says that the sweep itself is late, it is called in the background.
+ */
+export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
+  const { rpc, retryUntil, log } = options;
+
+  async function call<S extends z.ZodType, N extends keyof EngineFunctions>(
+    schema: S,
+    name: N,
+    given: EngineArgs<N>,
+    once = false,
+    afterTimeout: (args: EngineArgs<N>) => EngineArgs<N> = (args) => args,
+  ): Promise<z.output<S>> {
+    let args = given;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const answer = await tryCall(rpc, name, args);
+      if (!answer.error) return readAnswer(schema, name, answer.data);
+      const said = `${name}: ${answer.status} ${answer.error.message}`;
+      if (!isTransient(answer)) {
+        throw new EngineRefusal([said, answer.error.hint].filter(Boolean).join(' — '), answer.error.code);
+      }
+      if (once || Date.now() + pause >= retryUntil()) throw new EngineUnavailable(said);
+      log.warn('the engine did not answer, trying again', { rpc: name, status: answer.status, error: said });
+      await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
+      if (answer.error.code === QUERY_CANCELED) args = afterTimeout(args);
+    }
+  }
+
+  /** The same call with the limit that its caller chooses after a timeout. */
+  const claimLess =
+    (choose?: (limit: number) => number) =>
+    <A extends { p_limit: number }>(args: A): A =>
+      choose ? { ...args, p_limit: choose(args.p_limit) } : args;
+
+  const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'millrace_sweep', {}, true), log);
+  const seen = <A extends { sweep_due: boolean }>(answer: A): A => {
+    sweepWhenDue(answer);
+    return answer;
+  };
+
+  return {
+    claim: (c) =>
+      call(
+        contract.claimAnswer,
+        'millrace_claim',
+        {
+          p_pipeline: c.pipeline,
+          p_stage: c.stage,
+          p_worker: c.worker,
+          p_host: c.host,
+          p_seq: c.seq,
+          p_limit: c.limit,
+        },
+        false,
+        claimLess(c.afterTimeout),
+      ).then(seen),
+    complete: (c) =>
+      call(
+        contract.completeAnswer,
+        'millrace_complete',
+        { p_worker: c.worker, p_seq: c.seq, p_items: c.items, p_limit: c.limit },
+        false,
+        claimLess(c.afterTimeout),
+      ).then(seen),
+    renew: (worker, attempts) =>
+      call(contract.renewAnswer, 'millrace_renew', { p_worker: worker, p_attempts: attempts }, true),
+    leave: (worker, handOver) =>
+      call(contract.leaveAnswer, 'millrace_leave', { p_worker: worker, p_hand_over: handOver }),
+    ring: (stages) => call(contract.ringAnswer, 'millrace_ring', { p_stages: stages }),
+    spawn: (worker, { attempt, token }, items, last) =>
+      call(contract.spawnAnswer, 'millrace_spawn', {
+        p_worker: worker,
+        p_attempt: attempt,
+        p_token: token,
+        p_items: items,
+        p_last: last,
+      }),
+    fold: (fanOuts) => call(contract.foldAnswer, 'millrace_fold', { p_fan_outs: fanOuts }, true),
+    turns: (worker, { attempt, token }) =>
+      call(contract.turnsAnswer, 'millrace_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
+    checkpoint: (worker, { attempt, token }, turns) =>
+      call(contract.checkpointAnswer, 'millrace_checkpoint', {
+        p_worker: worker,
+        p_attempt: attempt,
+        p_token: token,
+        p_turns: turns,
+      }),
+    poll: (limit, pollMs) =>
+      call(contract.pollAnswer, 'millrace_poll', {
+        p_limit: limit,
+        ...(pollMs === undefined ? {} : { p_poll_ms: pollMs }),
+      }),
+    noteJobs: (jobs) => call(contract.noteJobsAnswer, 'millrace_note_jobs', { p_jobs: jobs }, true),
+    noteFaults: (faults) => call(contract.noteFaultsAnswer, 'millrace_note_faults', { p_faults: faults }, true),
+    jobOwner: (job) => call(contract.jobOwnerAnswer, 'millrace_job_owner', { p_job: job }),
+    resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(seen),
+  };
+}
+
+/** Calls the database's functions through the Data API with the project's secret key. */
+export function dataApiRpc(platform: Platform): Rpc {
+  const client = dataApi(platform);
+  return (name, args, signal) => client.rpc(name, args).abortSignal(signal);
+}
+
+async function tryCall(rpc: Rpc, name: string, args: Record<string, unknown>): Promise<RpcAnswer> {
+  try {
+    return await rpc(name, args, AbortSignal.timeout(CALL_TIMEOUT_MS));
+  } catch (error) {
+    return { data: null, error: { message: error instanceof Error ? error.message : String(error) }, status: 0 };
+  }
+}
+
+function readAnswer<S extends z.ZodType>(schema: S, name: string, data: unknown): z.output<S> {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new EngineRefusal(
+    `${name} answered something else than these functions expect, at ${issue?.path.join('.') || 'the top'}: ` +
+      `${issue?.message}. Deploy migrations and functions of the same version.`,
+  );
+}
+
+/** postgrest-js reports a failed fetch as status 0. */
+function isTransient(answer: RpcAnswer): boolean {
+  return answer.status === 0 || answer.status === 408 || answer.status === 429 || answer.status >= 500;
+}

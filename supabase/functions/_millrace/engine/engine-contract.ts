@@ -1,0 +1,236 @@
+import '../zod-settings.ts';
+import { z } from 'zod';
+import type { Failure } from '../errors.ts';
+
+const ring = z.object({ pipeline: z.string(), stage: z.string(), function: z.string() });
+
+const item = z.object({
+  attempt: z.number(),
+  token: z.string(),
+  run: z.number(),
+  trace_id: z.string(),
+  version: z.number(),
+  entity_id: z.string(),
+  entity: z.record(z.string(), z.unknown()),
+  needs: z.record(z.string(), z.unknown()),
+  retry_count: z.number(),
+  submission: z.number(),
+  /** The first attempt of this execution of the stage: retries go on from it, a reset begins another. */
+  execution: z.number(),
+  alone: z.boolean(),
+  /** Why the engine hands out neither row nor results: to be reported, as a permanent failure, in the handler's place. */
+  failure: z.object({ code: z.string(), message: z.string() }).nullish(),
+});
+
+const verdict = z.object({
+  attempt: z.number().nullish(),
+  verdict: z.enum(['accepted', 'duplicate', 'stale', 'busy', 'rejected']),
+  reason: z.string().nullish(),
+});
+
+const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), result_limit_bytes: z.number() });
+
+/** Fan-outs whose children have reported something. */
+const fold = z.array(z.number()).default([]);
+
+/** Whether the last sweep is over a minute old, so that whoever reads this calls millrace_sweep. */
+const sweep_due = z.boolean().default(false);
+
+const admitted = z.object({
+  status: z.enum(['working', 'empty']),
+  reason: z.string().nullish(),
+  lease_ms: z.number(),
+  stage: stageLimits,
+  batch: z.array(item),
+  ring: z.array(ring),
+  /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
+  wait_ms: z.number().nullish(),
+  /** Whether the batch has all the bytes that one may have, and more is queued. */
+  cut: z.boolean().default(false),
+  fold,
+  sweep_due,
+});
+const refused = z.object({
+  status: z.literal('refused'),
+  reason: z.string().nullish(),
+  ring: z.array(ring).default([]),
+  fold,
+  sweep_due,
+});
+const verdicts = { items: z.array(verdict) };
+
+export const claimAnswer = z.discriminatedUnion('status', [admitted, refused]);
+export const completeAnswer = z.discriminatedUnion('status', [admitted.extend(verdicts), refused.extend(verdicts)]);
+export const renewAnswer = z.object({ renewed: z.number(), lost: z.array(z.number()) });
+export const leaveAnswer = z.object({ left: z.boolean(), ring: z.array(ring) });
+export const ringAnswer = z.object({ rung: z.number() });
+export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring), fold, sweep_due });
+export const sweepAnswer = z.object({ swept: z.boolean() });
+export const foldAnswer = z.object({ ring: z.array(ring), busy: z.array(z.number()), fold });
+/** A job whose poll is due. */
+export const waitingJob = z.object({
+  attempt: z.number(),
+  submission: z.number(),
+  trace_id: z.string(),
+  pipeline: z.string(),
+  stage: z.string(),
+  /** The Edge Function that runs the stage. */
+  function: z.string(),
+  service: z.string(),
+  job_id: z.string(),
+  entity_id: z.string(),
+  deadline_at: z.string().nullish(),
+  /** Whether the engine wants to hear, by `noteJobs`, that the job is queued at its service or running. */
+  awaits_start: z.boolean(),
+  /** Whether a fault was noted for it, by `noteFaults`. */
+  faulty: z.boolean(),
+});
+export const pollAnswer = z.object({ jobs: z.array(waitingJob), more: z.boolean() });
+/** How many of the jobs the report changed. */
+export const noteJobsAnswer = z.object({ noted: z.number() });
+export const noteFaultsAnswer = z.object({ noted: z.number() });
+/** Whose a job is; null when nobody waits for it. */
+export const jobOwnerAnswer = z
+  .object({
+    function: z.string(),
+    service: z.string(),
+    pipeline: z.string(),
+    stage: z.string(),
+    submission: z.number(),
+    trace_id: z.string(),
+    entity_id: z.string(),
+    /** Whether what the job brings comes too late to count. */
+    ended: z.boolean().default(false),
+  })
+  .nullable();
+
+const turnUsage = z.object({
+  model: z.string(),
+  prompt: z.string(),
+  input_tokens: z.number().nullable(),
+  output_tokens: z.number().nullable(),
+  cost_usd: z.number().nullable(),
+});
+const turn = z.discriminatedUnion('kind', [
+  z.object({
+    seq: z.number(),
+    kind: z.literal('model'),
+    content: z.object({
+      /** The first message; only the first turn has it. */
+      asked: z.string().optional(),
+      /** The items of the response. */
+      output: z.array(z.looseObject({ type: z.string() })),
+      /** Why the response was paid for but is no part of the conversation. */
+      discarded: z.string().optional(),
+    }),
+    usage: turnUsage,
+    attempt: z.number(),
+  }),
+  z.object({
+    seq: z.number(),
+    kind: z.literal('tool'),
+    call_id: z.string(),
+    content: z.object({ name: z.string(), arguments: z.string(), output: z.string(), failed: z.boolean() }),
+    attempt: z.number(),
+  }),
+]);
+const agentLimits = z.object({
+  // An agent that nobody gave a limit must not go on for ever.
+  max_turns: z.number().default(50),
+  max_tokens: z.number().optional(),
+  max_cost_usd: z.number().optional(),
+  max_seconds: z.number().optional(),
+});
+const staleAnswer = z.object({ status: z.literal('stale'), reason: z.string() });
+export const spawnAnswer = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), ring: z.array(ring) }),
+  /** The keys of items whose rows somebody holds; without any, somebody holds the parent. */
+  z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), ring: z.array(ring) }),
+  staleAnswer,
+]);
+export const turnsAnswer = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('current'), elapsed_ms: z.number(), limits: agentLimits, turns: z.array(turn) }),
+  staleAnswer,
+]);
+export const checkpointAnswer = z.discriminatedUnion('status', [
+  z.object({ status: z.enum(['accepted', 'duplicate']), next_seq: z.number() }),
+  z.object({ status: z.literal('busy'), reason: z.string() }),
+  staleAnswer,
+]);
+
+/** A doorbell the engine wants rung. */
+export type Ring = z.output<typeof ring>;
+/** One claimed attempt, with all its handler needs. */
+export type Item = z.output<typeof item>;
+/** An attempt under the token of its claim. */
+export type HeldAttempt = Pick<Item, 'attempt' | 'token'>;
+/** The engine's answer to one outcome; answers come in the order of the items. */
+export type Verdict = z.output<typeof verdict>;
+export type Claim = z.output<typeof claimAnswer>;
+export type Completion = z.output<typeof completeAnswer>;
+export type StageLimits = z.output<typeof stageLimits>;
+export type WaitingJob = z.output<typeof waitingJob>;
+
+/** What a service says of a job that has not ended: it waits in the service's queue, or it runs. */
+export type JobReport = Pick<WaitingJob, 'attempt' | 'service' | 'job_id'> & { state: 'queued' | 'running' };
+
+/** What went wrong when a job was asked after, called back about or finished; without code and message it is over. */
+export interface JobFault {
+  /** The submission whose job it is; null where a callback could not be attributed. */
+  submission: number | null;
+  service: string;
+  job_id: string | null;
+  code: string | null;
+  message: string | null;
+}
+
+/** One turn of an agent's conversation, and the attempt that took it. */
+export type Turn = z.output<typeof turn>;
+/** An answer of the model. */
+export type ModelTurn = Extract<Turn, { kind: 'model' }>;
+/** A turn as it is recorded: the engine knows the attempt. */
+export type NewTurn = Turn extends infer T ? (T extends Turn ? Omit<T, 'attempt'> : never) : never;
+export type AgentLimits = z.output<typeof agentLimits>;
+
+/** What an attempt used up: flat, kept as it is on the attempt. */
+export interface Usage {
+  model: string;
+  /** The version of what a model was asked. */
+  prompt?: string;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  /** Of a transcription. */
+  audio_seconds?: number;
+  cost_usd: number | null;
+  /** Of an agent: how often this attempt asked the model, and what all attempts of its passage have used. */
+  turns?: number;
+  passage_turns?: number;
+  passage_tokens?: number;
+  passage_cost_usd?: number | null;
+}
+
+/** What the platform allows one function, and ends it for. */
+export type PlatformLimit = 'cpu' | 'memory';
+
+/** What a worker reports of an attempt it holds. */
+export type Outcome =
+  | { outcome: 'completed'; result: unknown; usage?: Usage }
+  | { outcome: 'failed'; error: Failure; usage?: Usage }
+  | { outcome: 'waiting'; service: string; job_id: string; usage?: Usage }
+  /** With a limit: it was in work when the function reached that limit of the platform. */
+  | { outcome: 'released'; limit?: PlatformLimit };
+
+export type OutcomeItem = { attempt: number; token: string } & Outcome;
+
+/** What became of an external job. */
+export type JobOutcome = Extract<Outcome, { outcome: 'completed' | 'failed' }>;
+export type JobOutcomeItem = JobOrigin & { service: string; job_id: string } & JobOutcome;
+
+/** Where a job was submitted. The engine takes its end only for an attempt of this stage and trace. */
+export interface JobOrigin {
+  pipeline: string;
+  stage: string;
+  submission: number;
+  trace_id: string;
+  entity_id: string;
+}

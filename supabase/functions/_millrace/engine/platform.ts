@@ -1,0 +1,95 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { MisconfiguredError } from '../errors.ts';
+import type { Env } from '../settings.ts';
+
+/** Where the project is, and the keys that let one part of it call another. */
+export interface Platform {
+  url: string;
+  secretKey: string;
+  secretKeys: Record<string, string>;
+  /** Opens nothing but the doorbells. Without it the secret key rings. */
+  ringSecret?: string | undefined;
+}
+
+/** Who calls: whoever knows the ring secret may ring and do nothing else, whoever knows a secret key is the project. */
+export type Caller = 'ringer' | 'project';
+
+/** The header that carries the ring secret. The secret key goes into `apikey`, which gateways check. */
+const RING_HEADER = 'x-millrace-ring-secret';
+
+/**
+ * Reads what Supabase puts into every function's environment: the secret keys, or only the legacy service-role key; and
+ * MILLRACE_RING_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
+ */
+export function readPlatform(env: Env): Platform {
+  const url = env.SUPABASE_URL?.replace(/\/+$/, '');
+  if (!url) throw new MisconfiguredError('SUPABASE_URL is not set: set it to the project’s base URL.');
+  const secretKeys = { ...namedKeys(env.SUPABASE_SECRET_KEYS) };
+  if (env.SUPABASE_SECRET_KEY) secretKeys.default ??= env.SUPABASE_SECRET_KEY;
+  // A database that was set up before the new keys came still rings with the legacy one.
+  if (env.SUPABASE_SERVICE_ROLE_KEY) secretKeys.legacy ??= env.SUPABASE_SERVICE_ROLE_KEY;
+  const secretKey = secretKeys.default ?? Object.values(secretKeys)[0];
+  if (!secretKey) {
+    throw new MisconfiguredError(
+      'Neither SUPABASE_SECRET_KEYS nor SUPABASE_SERVICE_ROLE_KEY is set: ' +
+        'set SUPABASE_SECRET_KEYS to {"default":"sb_secret_…"} with a secret key of the project.',
+    );
+  }
+  return { url, secretKey, secretKeys, ringSecret: env.MILLRACE_RING_SECRET?.trim() || undefined };
+}
+
+/** The headers with which one function rings another. */
+export function ringHeaders({ ringSecret, secretKey }: Platform): Record<string, string> {
+  return ringSecret ? { [RING_HEADER]: ringSecret } : { apikey: secretKey };
+}
+
+/**
+ * Tells who calls: the project, when `apikey` holds one of its secret keys; a ringer, when the request shows the ring
+ * secret; null for anybody else. How long it takes tells nothing about a key.
+ */
+export function callerOf(request: Request, { secretKeys, ringSecret }: Platform): Caller | null {
+  if (isOneOf(request.headers.get('apikey'), Object.values(secretKeys))) return 'project';
+  if (ringSecret && isOneOf(request.headers.get(RING_HEADER), [ringSecret])) return 'ringer';
+  return null;
+}
+
+/** Checks that a request shows one of the project's secret keys. Returns null when it does, else the answer to give. */
+export function refuseStranger(request: Request, platform: Platform): Response | null {
+  if (callerOf(request, platform) === 'project') return null;
+  return unauthorized('Send a secret key of this project in the header "apikey".');
+}
+
+/** Checks that a request may ring a doorbell. Returns null when it may, else the answer to give. */
+export function refuseRing(request: Request, platform: Platform): Response | null {
+  if (callerOf(request, platform)) return null;
+  return unauthorized(
+    `Ring with the value of MILLRACE_RING_SECRET in the header "${RING_HEADER}", or with a secret key of this project ` +
+      'in "apikey": set the function secret MILLRACE_RING_SECRET and Vault’s millrace_ring_secret to the same value.',
+  );
+}
+
+function unauthorized(message: string): Response {
+  return Response.json({ error: { code: 'unauthorized', message } }, { status: 401 });
+}
+
+function isOneOf(shown: string | null, keys: string[]): boolean {
+  if (!shown) return false;
+  const digest = digestOf(shown);
+  return keys.map((key) => timingSafeEqual(digest, digestOf(key))).includes(true);
+}
+
+/** Digests have one length, which timingSafeEqual() asks for. */
+function digestOf(key: string): Uint8Array {
+  return createHash('sha256').update(key).digest();
+}
+
+function namedKeys(json: string | undefined): Record<string, string> {
+  if (!json) return {};
+  try {
+    const parsed: unknown = JSON.parse(json);
+    if (parsed && typeof parsed === 'object' && !Array.isArray(parsed)) return parsed as Record<string, string>;
+  } catch {
+    // Reported below: a parse error would quote the key.
+  }
+  throw new MisconfiguredError('SUPABASE_SECRET_KEYS is no JSON object: set it to {"default":"sb_secret_…"}.');
+}

@@ -1,0 +1,25 @@
+/**
+ * What a pipeline, a stage and a client of a service need of the runtime. Nothing here loads a library beside zod and the
+ * client of the Data API, since Supabase embeds all that a function imports: stages that ask a model take `model/model.ts` and
+ * `model/prompt.ts` beside this, agents `agents/agent.ts`.
+ */
+export { definePipeline, type PipelineDefinition } from './define/define-pipeline.ts';
+export type { FunctionStageInput, PipelineInput, StageInput } from './define/definition-schema.ts';
+export type { Usage } from './engine/engine-contract.ts';
+export {
+  errorFromStatus,
+  MisconfiguredError,
+  messageOf,
+  PermanentError,
+  RetriableError,
+  storableText,
+  UnavailableError,
+} from './errors.ts';
+export { ownCallbackUrl } from './jobs/callback-url.ts';
+export { type JobService, jobService, type SubmitContext } from './jobs/job-service.ts';
+export type { CalledBack, JobState, Service, ServiceContext } from './jobs/service.ts';
+export { parseJson } from './parse-json.ts';
+export { type Env, httpUrl, price, processEnv, readSettings, wholeNumber } from './settings.ts';
+export { defineMap, mapResult } from './stage/map-stage.ts';
+export { defineStage, type FinishContext, type HandlerContext, type Stage, Waiting, waiting } from './stage/stage.ts';
+export { serveStage } from './worker/serve-stage.ts';

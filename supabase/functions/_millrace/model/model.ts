@@ -1,0 +1,178 @@
+import OpenAI from 'openai';
+import { zodTextFormat } from 'openai/helpers/zod';
+import type { Response as ModelResponse } from 'openai/resources/responses/responses';
+import { z } from 'zod';
+import type { ModelTurn } from '../engine/engine-contract.ts';
+import { MisconfiguredError, PermanentError, RetriableError, type StageError } from '../errors.ts';
+import { jobOrigin } from '../jobs/job-service.ts';
+import type { JobState, Service, ServiceContext } from '../jobs/service.ts';
+import { parseJson } from '../parse-json.ts';
+import { readSettings } from '../settings.ts';
+import type { FinishContext, HandlerContext, Waiting } from '../stage/stage.ts';
+import { waiting } from '../stage/stage.ts';
+import { invalidOutput } from '../stage/validate-result.ts';
+import { modelError } from './model-errors.ts';
+import { type ModelSettings, modelSettings } from './model-settings.ts';
+import { ownSignal } from './own-signal.ts';
+import { type Prompt, promptVersion } from './prompt.ts';
+
+const callbackSchema = z.object({
+  type: z.enum(['response.completed', 'response.failed', 'response.cancelled', 'response.incomplete']),
+  data: z.object({ id: z.string().min(1) }),
+});
+
+/** The model as a stage waits for it with LLM_MODE `background`. Its callback names the response, which is then fetched. */
+export const model: Service = {
+  name: 'llm',
+  settings: modelSettings,
+  poll: pollResponse,
+  readCallback(body) {
+    const parsed = callbackSchema.safeParse(body);
+    if (parsed.success) return { jobId: parsed.data.data.id };
+    const issue = parsed.error.issues[0];
+    throw new PermanentError('bad_callback', `${issue?.path.join('.') || 'The body'}: ${issue?.message}`);
+  },
+};
+
+/** A question to the model whose answer has the form of `schema`. */
+export interface Question<S extends z.ZodObject> {
+  /** Names the form of the answer to the model: letters, digits and _. */
+  name: string;
+  schema: S;
+  prompt: Prompt;
+  input: string;
+}
+
+/**
+ * Asks the model. With LLM_MODE `inline` returns the parsed answer; with `background` returns at once, waiting for the
+ * response to be finished by webhook or polling. Reports usage; throws a StageError that says what to do.
+ */
+export async function askModel<S extends z.ZodObject>(
+  question: Question<S>,
+  context: HandlerContext,
+): Promise<z.output<S> | Waiting> {
+  const settings = readSettings(modelSettings, context.env);
+  const background = settings.LLM_MODE === 'background';
+  const prompt = promptVersion(question.prompt);
+  const { signal, done } = ownSignal(context.signal);
+  let response: ModelResponse;
+  try {
+    response = await modelClient(settings).responses.create(
+      {
+        model: settings.LLM_MODEL,
+        instructions: question.prompt.instructions,
+        input: question.input,
+        text: { format: zodTextFormat(question.schema, question.name) },
+        metadata: {
+          ...jobOrigin(context),
+          submission: String(context.submission),
+          prompt,
+        },
+        background,
+        store: background,
+      },
+      { signal, headers: { 'Idempotency-Key': context.submissionKey } },
+    );
+  } catch (error) {
+    throw modelError(error);
+  } finally {
+    done();
+  }
+  if (!isResponse(response)) {
+    throw new MisconfiguredError(
+      'LLM_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses.',
+    );
+  }
+  if (isUnfinished(response)) return waiting(model, response.id);
+  context.reportUsage(usageOf(response, prompt, settings));
+  return readAnswer(response, question.schema);
+}
+
+/** How a background response becomes a stage's output. */
+export function finishAnswer<S extends z.ZodObject>(
+  schema: S,
+): (job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>) => z.output<S> {
+  return (job, { env, reportUsage }) => {
+    const response = job as ModelResponse;
+    reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings(modelSettings, env)));
+    return readAnswer(response, schema);
+  };
+}
+
+/** Asks after a background response. Throws as askModel does. */
+async function pollResponse(id: string, { env, signal }: ServiceContext): Promise<JobState> {
+  let response: ModelResponse;
+  try {
+    response = await modelClient(readSettings(modelSettings, env)).responses.retrieve(id, {}, { signal });
+  } catch (error) {
+    if (error instanceof OpenAI.NotFoundError) return { state: 'lost' };
+    throw modelError(error);
+  }
+  if (response.status === 'queued') return { state: 'queued' };
+  return isUnfinished(response) ? { state: 'running' } : { state: 'finished', job: response };
+}
+
+/** Servers of other protocols may answer 200 as well. */
+function isResponse(response: ModelResponse): boolean {
+  return response?.object === 'response';
+}
+
+/** True while a response is still being made. */
+function isUnfinished(response: ModelResponse): boolean {
+  return response.status === 'queued' || response.status === 'in_progress';
+}
+
+/** The official client for the API at LLM_URL; it does not retry. */
+export function modelClient(settings: ModelSettings): OpenAI {
+  const url = new URL(settings.LLM_URL);
+  if (url.pathname === '/') url.pathname = '/v1';
+  return new OpenAI({
+    baseURL: url.href,
+    // A local model may need no key, but the SDK insists on one.
+    apiKey: settings.LLM_AUTH_TOKEN ?? 'none',
+    // The engine retries: it knows the policy and survives a restart.
+    maxRetries: 0,
+  });
+}
+
+/** Why a response that has ended cannot be used, or null when it can. */
+export function responseFault(response: ModelResponse): StageError | null {
+  if (response.status === 'cancelled') return new RetriableError('job_cancelled', 'The response was cancelled.');
+  if (response.status === 'failed') {
+    const { code, message } = response.error ?? { code: 'unknown', message: 'no reason given' };
+    const said = `The model failed (${code}).`;
+    if (code === 'rate_limit_exceeded') return new RetriableError('rate_limited', said, undefined, message);
+    if (code === 'server_error' || code === 'unknown') {
+      return new RetriableError('server_error', said, undefined, message);
+    }
+    return new PermanentError('model_rejected_request', said, undefined, message);
+  }
+  if (response.status === 'incomplete') {
+    const reason = response.incomplete_details?.reason ?? 'unknown';
+    if (reason === 'content_filter') return new PermanentError('content_filtered', 'The answer was filtered.');
+    return new RetriableError('incomplete_output', `The answer was cut off: ${reason}`);
+  }
+  return null;
+}
+
+function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
+  const fault = responseFault(response);
+  if (fault) throw fault;
+  const parts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const refusal = parts.find((part) => part.type === 'refusal');
+  if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${refusal.refusal}`);
+  const text = parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
+  const parsed = schema.safeParse(parseJson(text));
+  if (!parsed.success) throw invalidOutput(parsed.error, parseJson(text), { retriable: true });
+  return parsed.data;
+}
+
+/** What a response has used up, with its cost where the settings name prices. */
+export function usageOf(response: ModelResponse, prompt: string, settings: ModelSettings): ModelTurn['usage'] {
+  const input = response.usage?.input_tokens ?? null;
+  const output = response.usage?.output_tokens ?? null;
+  const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;
+  const priced = input !== null && output !== null && priceIn !== undefined && priceOut !== undefined;
+  const cost = priced ? (input * priceIn + output * priceOut) / 1_000_000 : null;
+  return { model: response.model, prompt, input_tokens: input, output_tokens: output, cost_usd: cost };
+}

@@ -1,0 +1,63 @@
+import { type Engine, EngineRefusal } from '../engine/engine-client.ts';
+import type { HeldAttempt } from '../engine/engine-contract.ts';
+import { LeaseLost, PermanentError, RetriableError } from '../errors.ts';
+import type { Ringer } from '../worker/ring.ts';
+
+/** One child of a map: its key, which is its own among its siblings, and what the insert function wants to know. */
+export type ChildItem = { key: string | number } & Record<string, unknown>;
+
+/** The children of one attempt of a map. */
+export interface Children {
+  /**
+   * Starts runs for a chunk of items, except for those that have one already, and resolves to the fan-out's number. With
+   * `last` no others can follow. Waits for rows that somebody holds. Throws LeaseLost when the attempt was taken away, and
+   * a permanent error when the engine refuses the items.
+   */
+  spawn(items: ChildItem[], last: boolean): Promise<number>;
+}
+
+const FIRST_BUSY_PAUSE_MS = 50;
+const LONGEST_BUSY_PAUSE_MS = 1_000;
+
+/** The children of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
+export function createChildren(options: {
+  engine: Pick<Engine, 'spawn'>;
+  ringer: Pick<Ringer, 'ring'>;
+  worker: string;
+  item: HeldAttempt;
+  signal: AbortSignal;
+}): Children {
+  const { engine, ringer, worker, item, signal } = options;
+
+  async function call(items: ChildItem[], last: boolean) {
+    try {
+      return await engine.spawn(worker, item, items, last);
+    } catch (error) {
+      throw error instanceof EngineRefusal ? refused(error) : error;
+    }
+  }
+
+  return {
+    async spawn(items, last) {
+      let left = items;
+      for (let pause = FIRST_BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_BUSY_PAUSE_MS)) {
+        const answer = await call(left, last);
+        if (answer.status === 'stale') throw new LeaseLost(answer.reason);
+        ringer.ring(answer.ring);
+        if (answer.status === 'spawned') return answer.fan_out;
+        const busy = new Set(answer.busy);
+        // Without keys it is the parent that somebody holds, and nothing was done.
+        if (busy.size > 0) left = left.filter(({ key }) => busy.has(String(key)));
+        // Somebody may be about to end this attempt: what follows could be in vain.
+        signal.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, pause));
+      }
+    },
+  };
+}
+
+/** What the engine will not take, or no row can hold, it never will; other errors of the insert function may pass. */
+function refused(error: EngineRefusal): PermanentError | RetriableError {
+  if (/^(MR|22)/.test(error.code ?? '')) return new PermanentError('children_refused', error.message);
+  return new RetriableError('spawn_failed', 'The items could not be handed over just now.', undefined, error.message);
+}

@@ -1,0 +1,173 @@
+import type { z } from 'zod';
+import type { Checkpoints } from '../agents/agent-checkpoints.ts';
+import type { PipelineDefinition } from '../define/define-pipeline.ts';
+import type { WorkedStageDefinition } from '../define/definition-schema.ts';
+import type { Usage } from '../engine/engine-contract.ts';
+import type { Service } from '../jobs/service.ts';
+import type { Env, SettingsGroup } from '../settings.ts';
+import type { Children } from './spawn-children.ts';
+
+/** What a handler knows beside its input. */
+export interface HandlerContext {
+  pipeline: string;
+  stage: string;
+  attempt: number;
+  run: number;
+  entityId: string;
+  /** What an external job carries to say which attempt it belongs to: the same after a crash, another for a retry. */
+  submission: number;
+  /**
+   * The key for what must not happen twice, such as a mail or a payment: the same for every attempt of this stage in this
+   * run, until a person resets it or starts it over. A service that knows the key answers with what it did the first time,
+   * a failure too.
+   */
+  idempotencyKey: string;
+  /**
+   * The key for what each retry should ask for anew, such as a model's answer or a page that could not be read: the same
+   * after a crash, another for a retry, as `submission`. Like the other key, it is that of no other project.
+   */
+  submissionKey: string;
+  retryCount: number;
+  traceId: string;
+  /** Where an external service reports the end of its job. */
+  callbackUrl: string;
+  /** Aborted at the stage's timeout, when the lease is lost, and when the platform ends the function. */
+  signal: AbortSignal;
+  /** How long after its start the handler is stopped: the stage's timeout. */
+  timeoutMs: number;
+  env: Env;
+  /** The conversation of an agent's attempt. */
+  checkpoints: Checkpoints;
+  /** The children of a map's attempt. */
+  children: Children;
+  /** Records what the attempt used up, whether it completes or fails. */
+  reportUsage(usage: Usage): void;
+}
+
+/** What a handler returns when an external job will finish its work. */
+export class Waiting {
+  constructor(
+    readonly service: string,
+    readonly jobId: string,
+  ) {}
+}
+
+/** Says that the job `jobId` at `service` will finish this attempt, by callback or by polling. */
+export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting {
+  return new Waiting(service.name, jobId);
+}
+
+/** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
+export class HandedBack {
+  /** Without it the type would let every value pass for one. */
+  readonly handedBack = true;
+}
+
+/** What a finish function knows beside the job. */
+export interface FinishContext {
+  env: Env;
+  entityId: string;
+  /** Aborted when the time for finishing is over. */
+  signal: AbortSignal;
+  /** Records what the job used up, whether the attempt completes or fails. */
+  reportUsage(usage: Usage): void;
+}
+
+/**
+ * Turns a finished external job into the stage's output. Throws a StageError when the job failed. It has a few seconds,
+ * may run several times for one job, and runs before the engine says whether the attempt still stands: what it writes
+ * must be harmless when repeated or too late. A MisconfiguredError, an UnavailableError and a failing network end
+ * nothing: the job is kept, and finished when its service reports it again or the poller asks after it.
+ */
+export type Finish<Output> = (job: unknown, context: FinishContext) => Output | Promise<Output>;
+
+type Answer<T> = T | Promise<T>;
+
+interface CommonOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string> {
+  pipeline: PipelineDefinition<Name>;
+  stage: NoInfer<Name>;
+  /** Parses `{ entity, needs }`: the entity's row and the results of the stages this one needs. */
+  input: Input;
+  output: Output;
+  /** Groups of settings the stage cannot work without. */
+  settings?: readonly SettingsGroup[];
+}
+
+/** A stage whose handler does the work itself. */
+export interface StageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string>
+  extends CommonOptions<Input, Output, Name> {
+  services?: undefined;
+  finish?: undefined;
+  handler(input: z.output<Input>, context: HandlerContext): Answer<z.input<Output> | HandedBack>;
+}
+
+/** A stage whose handler may hand the work to a service, whose job is then finished by `finish`. */
+export interface WaitingStageOptions<Input extends z.ZodType, Output extends z.ZodType, Name extends string>
+  extends CommonOptions<Input, Output, Name> {
+  /** The services that the handler may wait for. */
+  services: readonly [Service, ...Service[]];
+  handler(input: z.output<Input>, context: HandlerContext): Answer<z.input<Output> | Waiting | HandedBack>;
+  finish: Finish<z.input<Output>>;
+}
+
+/** A stage's code with its entry in the pipeline's definition. */
+export interface Stage {
+  pipeline: PipelineDefinition;
+  name: string;
+  definition: WorkedStageDefinition;
+  input: z.ZodType;
+  output: z.ZodType;
+  handler(input: unknown, context: HandlerContext): unknown;
+  services: readonly Service[];
+  finish?: Finish<unknown>;
+  settings: readonly SettingsGroup[];
+}
+
+/**
+ * Joins a stage's code with its definition. A handler may return `waiting(…)` only where `services` and `finish` are given.
+ * Throws when the pipeline defines no such stage, one that has no code, or one of kind `external` that nobody could finish.
+ *
+ * @example
+ * export const pack = defineStage({ pipeline: orders, stage: 'pack', input, output, handler: packOrder });
+ */
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
+  options: StageOptions<Input, Output, Name>,
+): Stage;
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
+  options: WaitingStageOptions<Input, Output, Name>,
+): Stage;
+export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
+  options: StageOptions<Input, Output, Name> | WaitingStageOptions<Input, Output, Name>,
+): Stage {
+  const { pipeline, stage: name, services = [], finish } = options;
+  const { kind } = pipeline.stage(name);
+  if (kind === 'external' && !(finish && services.length > 0)) {
+    throw new Error(
+      `Stage ${name} of pipeline ${pipeline.name} is of kind external, but its code says nothing of how its job ends: give ` +
+        'defineStage() the services it waits for and a finish function, or define it with kind function.',
+    );
+  }
+  return stageOf({ ...options, services, finish } as StageCode);
+}
+
+/** A stage's code as it stands, before it is joined with the definition. */
+type StageCode = Omit<Stage, 'name' | 'definition' | 'settings'> & {
+  stage: string;
+  settings?: readonly SettingsGroup[];
+};
+
+/**
+ * Joins a stage's code with its definition, whatever the handler may return: defineStage() and defineMap() check that. Throws
+ * when the pipeline defines no such stage, or one that has no code.
+ */
+export function stageOf({ pipeline, stage: name, settings = [], ...code }: StageCode): Stage {
+  const definition = pipeline.stage(name);
+  if (!('function' in definition)) {
+    throw new Error(
+      `Stage ${name} of pipeline ${pipeline.name} is of kind ${definition.kind}, which has no code: ` +
+        'the database does its work. Remove its function, or change its kind.',
+    );
+  }
+  const { input, output, handler, services, finish } = code;
+  return { pipeline, name, definition, input, output, handler, services, finish, settings };
+}

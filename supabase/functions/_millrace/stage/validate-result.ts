@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import { PermanentError, RetriableError, type StageError, storableText } from '../errors.ts';
+
+/**
+ * Parses a stage's output by its schema and checks that Postgres can store it within `limitBytes`.
+ * Throws `invalid_output` with the path of the first fault, or `result_too_large` with the remedy.
+ * An output that JSON cannot hold, such as undefined, is stored as null.
+ */
+export function validateResult<S extends z.ZodType>(
+  schema: S,
+  output: unknown,
+  limitBytes: number,
+): z.output<S> | null {
+  const parsed = schema.safeParse(output);
+  if (!parsed.success) throw invalidOutput(parsed.error, output, { retriable: false });
+  const fault = unstorablePath(parsed.data, 'output');
+  if (fault) {
+    throw new PermanentError(
+      'invalid_output',
+      `${fault} holds a NUL character or half of a surrogate pair, which Postgres cannot store: remove it.`,
+    );
+  }
+  const json: string | undefined = JSON.stringify(parsed.data);
+  if (json === undefined) return null;
+  const bytes = new TextEncoder().encode(json).length;
+  if (bytes > limitBytes) {
+    throw new PermanentError(
+      'result_too_large',
+      `The result has ${bytes} bytes and the stage allows ${limitBytes}: ` +
+        'put it into Storage and return its location, or raise result_limit_bytes.',
+    );
+  }
+  return parsed.data;
+}
+
+/**
+ * Says where a value departs from its schema, what was found there and what was expected.
+ * Retriable is for a source that may answer differently when asked again, such as a model.
+ */
+export function invalidOutput(error: z.ZodError, value: unknown, options: { retriable: boolean }): StageError {
+  const message = `The output is not as the stage declares it: ${describeFault(error, value, 'output')}`;
+  return options.retriable
+    ? new RetriableError('invalid_output', message)
+    : new PermanentError('invalid_output', message);
+}
+
+/** The first fault of a failed parse as `path: what is wrong (found: kind of value)`. */
+export function describeFault(error: z.ZodError, value: unknown, root: string): string {
+  const issue = error.issues[0];
+  const path = issue?.path ?? [];
+  const more = error.issues.length > 1 ? `, and ${error.issues.length - 1} more` : '';
+  return `${pathText(path, root)}: ${issue?.message} (found: ${kindOf(valueAt(value, path))})${more}`;
+}
+
+/** The path of the first string or key that Postgres cannot store, or null. */
+export function unstorablePath(value: unknown, path: string): string | null {
+  if (typeof value === 'string') return storableText(value) === value ? null : path;
+  if (value === null || typeof value !== 'object') return null;
+  for (const [key, inner] of Object.entries(value)) {
+    const at = Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`;
+    if (storableText(key) !== key) return `A key of ${path}`;
+    const fault = unstorablePath(inner, at);
+    if (fault) return fault;
+  }
+  return null;
+}
+
+function pathText(path: readonly PropertyKey[], root: string): string {
+  return path.reduce<string>((text, key) => text + (typeof key === 'number' ? `[${key}]` : `.${String(key)}`), root);
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `array of ${value.length}`;
+  if (typeof value === 'string') return `string of ${value.length} characters`;
+  return typeof value;
+}

@@ -1,0 +1,66 @@
+import { createCheckpoints } from '../agents/agent-checkpoints.ts';
+import { createEngine, type Rpc } from '../engine/engine-client.ts';
+import type { Platform } from '../engine/platform.ts';
+import { createLog } from '../log.ts';
+import { type Env, readSettings, workerSettings } from '../settings.ts';
+import { createChildren } from '../stage/spawn-children.ts';
+import type { Stage } from '../stage/stage.ts';
+import { createBudget } from './budget.ts';
+import { Drain, type DrainEnd } from './drain.ts';
+import { onUnload } from './edge-runtime.ts';
+import { createFolder } from './fold.ts';
+import { createRinger } from './ring.ts';
+import { runHandler } from './run-handler.ts';
+
+/** One id for all drains of this isolate. */
+const host = crypto.randomUUID();
+
+/** Runs one worker of a stage until it ends, and waits for the doorbells it rang. */
+export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
+  const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
+  const settings = settingsOrDefaults(env);
+  const budget = createBudget(settings.WORKER_SECONDS);
+  const engine = createEngine({ rpc, retryUntil: () => budget.savesUntil, log });
+  const ringer = createRinger({ platform, engine, log });
+  const callbackUrl = settings.JOB_CALLBACK_URL ?? `${platform.url}/functions/v1/job-complete`;
+  const { definition } = stage;
+  const drain = new Drain({
+    pipeline: stage.pipeline.name,
+    stage: stage.name,
+    engine,
+    budget,
+    ringer,
+    folder: createFolder({ engine, ringer, log }),
+    log,
+    host,
+    batchSize: settings.QUEUE_BATCH_SIZE,
+    assumed: {
+      batch_size: definition.batchSize,
+      timeout_ms: definition.timeoutSeconds * 1000,
+      result_limit_bytes: definition.resultLimitBytes,
+    },
+    run: (item, limits, controller, worker) => {
+      const { signal } = controller;
+      const checkpoints = createCheckpoints({ engine, worker, item, signal });
+      const children = createChildren({ engine, ringer, worker, item, signal });
+      return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints, children });
+    },
+  });
+  const stopListening = onUnload((reason) => drain.unload(reason));
+  try {
+    const end = await drain.run();
+    await ringer.settled();
+    return end;
+  } finally {
+    stopListening();
+  }
+}
+
+/** The worker's own settings. Faulty ones are replaced by the defaults: each attempt then fails with what is wrong. */
+function settingsOrDefaults(env: Env) {
+  try {
+    return readSettings(workerSettings, env);
+  } catch {
+    return readSettings(workerSettings, {});
+  }
+}

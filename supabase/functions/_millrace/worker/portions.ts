@@ -1,0 +1,23 @@
+import type { OutcomeItem } from '../engine/engine-contract.ts';
+
+// In characters, since that is what JSON.stringify tells: at most three times as many bytes.
+const MOST_CHARACTERS = 4_000_000;
+
+/**
+ * Outcomes in portions that the database records well within its time for a call: each a few megabytes of JSON at most, or a
+ * single outcome. The last portion is never missing.
+ */
+export function portionsOf(items: OutcomeItem[]): OutcomeItem[][] {
+  const portions: OutcomeItem[][] = [[]];
+  let length = 0;
+  for (const item of items) {
+    const more = JSON.stringify(item).length;
+    if (length > 0 && length + more > MOST_CHARACTERS) {
+      portions.push([]);
+      length = 0;
+    }
+    portions.at(-1)?.push(item);
+    length += more;
+  }
+  return portions;
+}

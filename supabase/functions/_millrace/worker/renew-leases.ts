@@ -1,0 +1,38 @@
+import type { Engine } from '../engine/engine-client.ts';
+import { messageOf } from '../errors.ts';
+import type { Log } from '../log.ts';
+
+// A worker counts as alive for 15 s after it was last heard of.
+const LONGEST_INTERVAL_MS = 5_000;
+
+/**
+ * Renews a worker's heartbeat and leases on a timer, a third of a lease apart, until the returned function is called.
+ * `onLost` hears which of the `unfinished` attempts were taken away.
+ */
+export function renewLeases(options: {
+  engine: Pick<Engine, 'renew'>;
+  worker: string;
+  leaseMs: number;
+  log: Log;
+  unfinished(): number[];
+  onLost(attempts: number[]): void;
+}): () => void {
+  const interval = Math.min(options.leaseMs / 3, LONGEST_INTERVAL_MS);
+  let stopped = false;
+  let timer = setTimeout(renew, interval);
+
+  async function renew(): Promise<void> {
+    try {
+      const { lost } = await options.engine.renew(options.worker, options.unfinished());
+      if (!stopped && lost.length > 0) options.onLost(lost);
+    } catch (error) {
+      options.log.warn('leases could not be renewed, trying again', { error: messageOf(error) });
+    }
+    if (!stopped) timer = setTimeout(renew, interval);
+  }
+
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,102 @@
+import type { Checkpoints } from '../agents/agent-checkpoints.ts';
+import type { Item, Outcome, StageLimits, Usage } from '../engine/engine-contract.ts';
+import { classify, LeaseLost, MisconfiguredError, PermanentError, RetriableError } from '../errors.ts';
+import { type Env, settingsFaults, workerSettings } from '../settings.ts';
+import type { Children } from '../stage/spawn-children.ts';
+import { HandedBack, type Stage, Waiting } from '../stage/stage.ts';
+import { describeFault, validateResult } from '../stage/validate-result.ts';
+
+/** Why the runtime itself ended a handler: the outcome to report, or null when there is nothing to report any more. */
+export class Stopped {
+  constructor(readonly outcome: Outcome | null) {}
+}
+
+export interface HandlerRun {
+  stage: Stage;
+  item: Item;
+  limits: StageLimits;
+  env: Env;
+  callbackUrl: string;
+  checkpoints: Checkpoints;
+  children: Children;
+  /** Aborting it with a Stopped ends the handler with that outcome. */
+  controller: AbortController;
+}
+
+/**
+ * Runs the handler on one claimed item and says what to report of it. Never throws.
+ * A handler that does not heed its signal is left behind at the timeout: its late answer counts for nothing.
+ */
+export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
+  const { controller, limits } = run;
+  let usage: Usage | undefined;
+  const seconds = limits.timeout_ms / 1000;
+  const timeout = setTimeout(() => {
+    const error = new RetriableError('timeout', `The handler took longer than the stage's timeout of ${seconds} s.`);
+    controller.abort(new Stopped({ outcome: 'failed', error: classify(error) }));
+  }, limits.timeout_ms);
+  const stopped = new Promise<Outcome | null>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve((controller.signal.reason as Stopped).outcome));
+  });
+  const answered = answer(run, (reported) => {
+    usage = reported;
+  });
+  const outcome = await Promise.race([stopped, answered]);
+  clearTimeout(timeout);
+  return usage && outcome && outcome.outcome !== 'released' ? { ...outcome, usage } : outcome;
+}
+
+async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
+  const { stage, item, limits, env, controller } = run;
+  try {
+    if (item.failure) throw new PermanentError(item.failure.code, item.failure.message);
+    const faults = settingsFaults([workerSettings, ...stage.settings], env);
+    if (faults.length > 0) throw new MisconfiguredError(faults.join(' '));
+    const given = { entity: item.entity, needs: item.needs };
+    const input = stage.input.safeParse(given);
+    if (!input.success) {
+      const fault = describeFault(input.error, given, 'input');
+      throw new PermanentError('invalid_input', `The stage cannot use what it was given: ${fault}. Correct it.`);
+    }
+    const output = await stage.handler(input.data, {
+      pipeline: stage.pipeline.name,
+      stage: stage.name,
+      attempt: item.attempt,
+      run: item.run,
+      entityId: item.entity_id,
+      submission: item.submission,
+      // Attempts count from 1 in every database, and a service may serve several.
+      idempotencyKey: `${item.trace_id}-${item.execution}`,
+      submissionKey: `${item.trace_id}-${item.submission}`,
+      retryCount: item.retry_count,
+      traceId: item.trace_id,
+      callbackUrl: run.callbackUrl,
+      signal: controller.signal,
+      timeoutMs: limits.timeout_ms,
+      env,
+      checkpoints: run.checkpoints,
+      children: run.children,
+      reportUsage,
+    });
+    if (output instanceof Waiting) return waitFor(output, stage);
+    if (output instanceof HandedBack) return { outcome: 'released' };
+    return { outcome: 'completed', result: validateResult(stage.output, output, limits.result_limit_bytes) };
+  } catch (error) {
+    // Somebody else has the attempt: there is nothing to report.
+    if (error instanceof LeaseLost) return null;
+    return { outcome: 'failed', error: classify(error) };
+  }
+}
+
+/** Refuses to wait for what nobody could finish: map stages wait for children, others for the services that they name. */
+function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
+  const known = stage.services.map(({ name }) => name);
+  if (stage.definition.kind !== 'map' && !known.includes(service)) {
+    throw new PermanentError(
+      'unknown_service',
+      `The handler waits for service ${service}, which stage ${stage.name} does not name: add it to services, and a finish ` +
+        'function, in its defineStage().',
+    );
+  }
+  return { outcome: 'waiting', service, job_id: jobId };
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { dataApiRpc, type Rpc } from '../engine/engine-client.ts';
+import { type WaitingJob, waitingJob } from '../engine/engine-contract.ts';
+import { type Platform, readPlatform, refuseRing, refuseStranger } from '../engine/platform.ts';
+import { messageOf } from '../errors.ts';
+import { type CallbackOrigin, readOrigin } from '../jobs/callback-url.ts';
+import { finishCallback } from '../jobs/finish-callback.ts';
+import { JobRecorder } from '../jobs/job-recorder.ts';
+import { pollServices } from '../jobs/poll-services.ts';
+import { createLog } from '../log.ts';
+import { parseJson } from '../parse-json.ts';
+import { type Env, processEnv, settingsFaults, workerSettings } from '../settings.ts';
+import type { Stage } from '../stage/stage.ts';
+import { drainStage } from './drain-stage.ts';
+import { serve, waitUntil } from './edge-runtime.ts';
+
+const SAVE_TIME_MS = 4_000;
+const POLL_TIME_MS = 10_000;
+
+/** For which stage a ring or a poll is meant. */
+const named = z.object({ pipeline: z.string(), stage: z.string() }).partial();
+const poll = z.object({ jobs: z.array(waitingJob) });
+
+interface Serving {
+  stage: Stage;
+  env: Env;
+  platform: Platform;
+  rpc: Rpc;
+  background: (work: Promise<unknown>) => void;
+}
+
+/**
+ * Serves a stage as an Edge Function: answers its doorbell at once, then works until the stage is empty; finishes the jobs
+ * that job-complete and job-poll hand over.
+ */
+export function serveStage(stage: Stage): void {
+  serve(answerRequests(stage, processEnv(), (work) => waitUntil(work)));
+}
+
+/**
+ * What the function answers. To a ring: 202 when it goes to work, 500 with the faults of its settings. To a callback that
+ * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, in whose
+ * stead the ring secret will do for a ring, 409 when it is meant for a stage that is not its own. A GET with `?health` tells
+ * the state of the settings and starts nothing.
+ */
+export function answerRequests(
+  stage: Stage,
+  env: Env,
+  background: (work: Promise<unknown>) => void,
+  rpcFor: (platform: Platform) => Rpc = dataApiRpc,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    let platform: Platform;
+    try {
+      platform = readPlatform(env);
+    } catch (error) {
+      console.error(messageOf(error));
+      return misconfigured([messageOf(error)]);
+    }
+    const { searchParams } = new URL(request.url);
+    const stranger = refuseStranger(request, platform);
+    const mayRing = request.method === 'POST' && searchParams.size === 0;
+    const refusal = mayRing ? refuseRing(request, platform) : stranger;
+    if (refusal) return refusal;
+    if (searchParams.has('health')) {
+      const faults = faultsOf(stage, env);
+      return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'ok' });
+    }
+    if (request.method !== 'POST') {
+      return Response.json({ error: { code: 'method_not_allowed', message: 'Ring with POST.' } }, { status: 405 });
+    }
+    const serving = { stage, env, platform, rpc: rpcFor(platform), background };
+    const body = await request.text();
+    if (searchParams.has('callback')) return answerCallback(serving, readOrigin(searchParams), body);
+    return answerBody(serving, body, stranger);
+  };
+}
+
+/** Answers a ring, or job-poll's question after jobs; `stranger` is the answer to the latter unless the project asks. */
+async function answerBody(serving: Serving, text: string, stranger: Response | null): Promise<Response> {
+  const asked = parseJson(text);
+  const wrong = wrongStage(serving.stage, named.safeParse(asked).data ?? {});
+  if (wrong) return wrong;
+  if (typeof asked !== 'object' || asked === null || !('jobs' in asked)) return answerRing(serving);
+  if (stranger) return stranger;
+  const parsed = poll.safeParse(asked);
+  if (parsed.success) return answerPoll(serving, parsed.data.jobs);
+  const [issue] = parsed.error.issues;
+  const message = `${issue?.path.join('.')}: ${issue?.message}. Deploy job-poll and this function in the same version.`;
+  return Response.json({ error: { code: 'bad_request', message } }, { status: 400 });
+}
+
+function answerRing({ stage, env, platform, rpc, background }: Serving): Response {
+  const faults = faultsOf(stage, env);
+  background(drainStage(stage, env, platform, rpc));
+  if (faults.length === 0) return Response.json({ status: 'draining' }, { status: 202 });
+  // The drain goes ahead all the same: each attempt then fails with this reason and is tried again later.
+  createLog({ pipeline: stage.pipeline.name, stage: stage.name }).error('the settings are wrong', { faults });
+  return misconfigured(faults);
+}
+
+async function answerCallback(serving: Serving, origin: CallbackOrigin, body: string): Promise<Response> {
+  const wrong = wrongStage(serving.stage, origin);
+  if (wrong) return wrong;
+  const recorder = recorderOf(serving, SAVE_TIME_MS);
+  const answer = await finishCallback(serving.stage, origin, body, { env: serving.env, recorder });
+  serving.background(recorder.settled());
+  return answer;
+}
+
+async function answerPoll(serving: Serving, jobs: WaitingJob[]): Promise<Response> {
+  const recorder = recorderOf(serving, POLL_TIME_MS);
+  try {
+    return Response.json(await pollServices(serving.stage, jobs, { env: serving.env, recorder }));
+  } catch (error) {
+    return Response.json({ error: { code: 'not_recorded', message: messageOf(error) } }, { status: 503 });
+  } finally {
+    serving.background(recorder.settled());
+  }
+}
+
+function recorderOf({ stage, platform, rpc }: Serving, ms: number): JobRecorder {
+  const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
+  return new JobRecorder({ platform, rpc, log }, Date.now() + ms);
+}
+
+function faultsOf(stage: Stage, env: Env): string[] {
+  return settingsFaults([workerSettings, ...stage.settings], env);
+}
+
+/** What to correct when a request names a stage that this function does not serve: nobody else would say why that one stands still. */
+function wrongStage({ pipeline, name }: Stage, named: { pipeline?: string; stage?: string }): Response | null {
+  const wanted = { pipeline: named.pipeline ?? pipeline.name, stage: named.stage ?? name };
+  if (wanted.pipeline === pipeline.name && wanted.stage === name) return null;
+  const message =
+    `This function was rung for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
+    `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`;
+  console.error(message);
+  return Response.json({ error: { code: 'wrong_stage', message } }, { status: 409 });
+}
+
+function misconfigured(faults: string[]): Response {
+  return Response.json({ error: { code: 'misconfigured', message: faults.join(' ') } }, { status: 500 });
+}

@@ -1,0 +1,174 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { refuseKeptByNpm } from '../../cli/command-arguments.ts';
+import { functionTroubles } from '../../local/demo/function-troubles.ts';
+import { readArguments } from '../../local/demo/read-arguments.ts';
+import { startSites } from '../../local/demo/samples/sites/server.ts';
+import { demoSettings } from '../../local/demo/settings.ts';
+import { isRunning } from '../../local/platform/child-processes.ts';
+import { listen } from '../../local/services/http/listen.ts';
+import { runNode } from './run-command.ts';
+
+let temporary: string;
+
+beforeEach(() => {
+  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-test-'));
+  // Postgres may run as another user, who must get through to its own folder in here.
+  fs.chmodSync(temporary, 0o711);
+});
+afterEach(() => {
+  fs.rmSync(temporary, { recursive: true, force: true });
+});
+
+/** Runs `npm run demo` with a folder of its own for temporary files, with no settings but the defaults. */
+function runDemo(...args: string[]) {
+  const env = { TMPDIR: temporary, LLM_URL: '', LLM_MODEL: '', SCRAPER_ALLOW_HOSTS: '' };
+  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', ...args], { env, timeoutMs: 110_000 });
+}
+
+/** What the demo has left in its folder: data of the stack, and processes that were started with it. */
+function leftovers(): string[] {
+  const folders = fs.readdirSync(temporary).filter((name) => name.startsWith('millrace'));
+  const processes = fs.readdirSync('/proc').filter((name) => {
+    try {
+      return isRunning(Number(name)) && fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(temporary);
+    } catch {
+      return false;
+    }
+  });
+  return [...folders, ...processes];
+}
+
+describe.runIf(process.platform === 'linux')('npm run demo', () => {
+  it('writes a message for each sample site, says why the broken ones have none, and leaves nothing behind', async () => {
+    const sites = await startSites();
+    const companies = sites.hosts.length;
+    await sites.stop();
+    const { code, stdout, stderr } = await runDemo();
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toContain("update leads set scrape_status = 'queued';");
+    expect(stdout).toMatch(new RegExp(`messaging +${companies} completed`));
+    expect(stdout.match(/^ +→ /gm)).toHaveLength(companies);
+    expect(stdout).toMatch(/no-such-company\.invalid.*\n.*scrape failed: .*does not exist/);
+    expect(stdout).toMatch(/faults\/404.*\n.*scrape failed: [\s\S]*?status\s+404/);
+    expect(stdout).toMatch(/Leads +9, 7 with a message/);
+    expect(stdout).toMatch(/Tokens +[1-9][\d,]* in, [1-9][\d,]* out/);
+    expect(stdout).toMatch(
+      /5\. What it cost, by account\n\n? *account_id +leads +completed +cost_usd\n +[-0-9a-f]{36} +9 +7 +\$0\n/,
+    );
+    expect(stdout).toContain('millrace.check_invariants(): no violation');
+    expect(stdout).not.toContain('\x1b[');
+    expect(leftovers()).toEqual([]);
+  }, 120_000);
+
+  it('runs on a site named with --url though it is in the own network, and fails when such a lead has no message', async () => {
+    const paragraph = '<p>Our nets are knotted by hand in the harbour, and mended for life at no charge.</p>';
+    const site = await listen((request: Request) =>
+      new URL(request.url).pathname === '/'
+        ? new Response(`<title>Netmakers</title><main><h1>Nets that last</h1>${paragraph.repeat(5)}</main>`, {
+            headers: { 'content-type': 'text/html' },
+          })
+        : new Response('', { status: 404 }),
+    );
+    try {
+      const { code, stdout, stderr } = await runDemo('--url', `${site.url}/`, `${site.url}/gone`);
+      expect(code, `${stdout}${stderr}`).toBe(1);
+      expect(stdout).toMatch(/Leads +2, 1 with a message/);
+      expect(stdout).toMatch(/✗ .*\/gone\n.*scrape failed: .*status 404/);
+      expect(stdout).not.toContain('broken on purpose');
+      expect(leftovers()).toEqual([]);
+    } finally {
+      await site.stop();
+    }
+  }, 120_000);
+
+  it('ends with 2 at arguments it does not understand, before it starts anything', async () => {
+    const { code, stdout, stderr } = await runDemo('--url', 'example.com');
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('--url got "example.com", which is no web address: write it in full');
+    expect(stderr).toContain('npm run demo -- [leads] [--keep] [--url URL …]');
+    const misspelt = await runDemo('--kep');
+    expect(misspelt).toMatchObject({ code: 2, stdout: '' });
+    expect(misspelt.stderr).toMatch(/^Unknown option '--kep'\.\n\nnpm run demo -- \[leads\] \[--keep\]/);
+  });
+});
+
+describe('the arguments', () => {
+  it.each(['keep', 'url'])('--%s without the "--" before it, which npm keeps for itself, is refused', (option) => {
+    const refuse = (environment: Record<string, string>) => () => refuseKeptByNpm('demo', ['keep', 'url'], environment);
+    expect(refuse({ [`npm_config_${option}`]: 'true' })).toThrow(`write "npm run demo -- --${option}"`);
+    expect(refuse({ npm_config_prefix: '/usr' })).not.toThrow();
+  });
+
+  it.each([
+    [['https://example.com'], 'to run on a web site write --url https://example.com'],
+    [['--url', 'ftp://example.com'], '--url got "ftp://example.com"'],
+    [['--url', 'https://example.com', 'nonsense'], '--url got "nonsense"'],
+    [['--fast'], '--fast'],
+  ])('%j are refused, naming the one at fault', (args, message) => {
+    expect(() => readArguments(args)).toThrow(message);
+  });
+
+  it('take several URLs after --url', () => {
+    const { urls, keep } = readArguments(['--keep', '--url', 'https://example.com', 'http://127.0.0.1:8080/shop']);
+    expect(urls.map(String)).toEqual(['https://example.com/', 'http://127.0.0.1:8080/shop']);
+    expect(keep).toBe(true);
+  });
+});
+
+describe('the settings', () => {
+  const real = { LLM_URL: 'https://model.example/v1', LLM_MODEL: 'writer' };
+
+  it.each([
+    ['LLM_URL', 'LLM_MODEL'],
+    ['LLM_MODEL', 'LLM_URL'],
+  ] as const)('%s without %s leaves the local model, and the user is told', (set, missing) => {
+    const { env, warnings } = demoSettings({ [set]: real[set] });
+    expect(env).not.toHaveProperty(set);
+    expect(warnings).toEqual([
+      `${set} is set but ${missing} is not, so the local model writes: set both to use a real one.`,
+    ]);
+  });
+
+  it.each(['leads', 'books'] as const)('give the model of the demo %s the prices that the user names', (demo) => {
+    expect(demoSettings({}, demo).env).toEqual({ LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' });
+    const prices = { LLM_PRICE_INPUT: '0.25', LLM_PRICE_OUTPUT: '2' };
+    expect(demoSettings(prices, demo).env).toEqual(prices);
+    expect(demoSettings({ ...real, ...prices }, demo).env).toEqual({ ...real, ...prices });
+  });
+
+  it('of a real model are used, without a warning', () => {
+    const { env, warnings, modelNote } = demoSettings(real);
+    expect(env).toEqual(real);
+    expect(warnings).toEqual([]);
+    expect(modelNote).toEqual(['The model writer at https://model.example/v1 writes.']);
+  });
+
+  it('of another scraper are ignored, and the user is told', () => {
+    const { env, warnings } = demoSettings({ ...real, SCRAPER_URL: 'https://scraper.example' });
+    expect(env).toEqual(real);
+    expect(warnings).toEqual([expect.stringMatching(/^SCRAPER_URL is ignored/)]);
+  });
+});
+
+it('of what the functions write, warnings, errors and what is no report are kept, the last twenty', () => {
+  const troubles = functionTroubles();
+  const report = (level: string, message: string) =>
+    JSON.stringify({ level, message, pipeline: 'leads', stage: 'intel', status: 503 });
+  troubles.add('leads-intel', report('warn', 'early'));
+  for (let n = 0; n < 18; n++) troubles.add('leads-intel', report('error', 'again'));
+  troubles.add('leads-intel', report('info', 'drained'));
+  troubles.add('leads-intel', report('warn', 'a ring was refused'));
+  troubles.add('leads-intel', 'error: Uncaught SyntaxError');
+  expect(troubles.lines()).toHaveLength(20);
+  troubles.add('leads-intel', report('error', 'last'));
+  expect(troubles.lines()[0]).toBe('leads-intel: error, again, status 503');
+  expect(troubles.lines().slice(-3)).toEqual([
+    'leads-intel: warn, a ring was refused, status 503',
+    'leads-intel: error: Uncaught SyntaxError',
+    'leads-intel: error, last, status 503',
+  ]);
+});

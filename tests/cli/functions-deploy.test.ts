@@ -1,0 +1,100 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { functionGraph } from '../../cli/check/function-graph.ts';
+import { runProgram } from '../../cli/check/run-program.ts';
+import { supabaseBinary } from '../../local/platform/binaries.ts';
+import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import { type ManagementApi, startManagementApi, type Upload } from '../support/management-api.ts';
+import { projectFolder } from './run-command.ts';
+
+const project = 'abcdefghijklmnopqrst';
+const token = `sbp_${'0123456789abcdef'.repeat(3).slice(0, 40)}`;
+/** A copy of the project with one function more, whose deno.json is its own. */
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'functions-deploy-'));
+const functions = path.join(home, 'supabase', 'functions');
+const own = {
+  'deno.json': JSON.stringify({ imports: { words: './words.ts', zod: 'npm:zod@4.6.7' } }),
+  'index.ts':
+    "import { messageOf } from '../_millrace/errors.ts';\nimport { words } from 'words';\nconsole.log(messageOf, words);\n",
+  'words.ts': "export const words = 'its own';\n",
+};
+let api: ManagementApi;
+let output: string;
+
+beforeAll(async () => {
+  fs.cpSync(path.join(projectFolder, 'supabase', 'functions'), functions, { recursive: true });
+  const config = fs.readFileSync(path.join(projectFolder, 'supabase', 'config.toml'), 'utf8');
+  fs.writeFileSync(path.join(home, 'supabase', 'config.toml'), `${config}\n[functions.own]\nverify_jwt = false\n`);
+  fs.mkdirSync(path.join(functions, 'own'));
+  for (const [name, text] of Object.entries(own)) fs.writeFileSync(path.join(functions, 'own', name), text);
+  api = await startManagementApi(project, token);
+  output = await deploy();
+}, 120_000);
+afterAll(async () => {
+  await api.stop();
+  fs.rmSync(home, { recursive: true });
+});
+
+/** Deploys every function to the stand-in, with neither Docker nor a home that knows another project. */
+async function deploy(): Promise<string> {
+  const profile = path.join(home, 'profile.yaml');
+  fs.writeFileSync(
+    profile,
+    `name: recorded\napi_url: ${api.url}\ndashboard_url: ${api.url}\nproject_host: localhost\n`,
+  );
+  const target = [`--remote=${project}`, '--profile', profile, '--workdir', home, '--agent', 'no', '--yes'];
+  const env = {
+    HOME: home,
+    DOCKER_HOST: 'tcp://127.0.0.1:1',
+    SUPABASE_ACCESS_TOKEN: token,
+    SUPABASE_TELEMETRY_DISABLED: '1',
+    DO_NOT_TRACK: '1',
+  };
+  const run = await runProgram(supabaseBinary(), ['functions', 'deploy', '--use-api', ...target], env);
+  expect(run.ok, run.output).toBe(true);
+  return run.output;
+}
+
+/** Unpacks an upload into an empty folder and follows its imports there. Throws when a file or a mapping is missing. */
+async function unpackedGraph(name: string, { metadata, files }: Upload): Promise<string[]> {
+  const folder = path.join(home, 'uploaded', name);
+  for (const [file, text] of files) {
+    fs.mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    fs.writeFileSync(path.join(folder, file), text);
+  }
+  const importMap = metadata.import_map_path && path.join(folder, metadata.import_map_path);
+  const graph = await functionGraph({ entry: path.join(folder, metadata.entrypoint_path), importMap });
+  return graph.files.map((file) => path.relative(folder, file));
+}
+
+test('`supabase functions deploy --use-api` deploys every function, without Docker', () => {
+  expect(deployedFunctions(functions)).toContain('own');
+  expect([...api.deployed].sort()).toEqual(deployedFunctions(functions));
+  expect(output).not.toContain('WARN');
+});
+
+test('each function is uploaded with its entry point, its import map and no check of tokens', () => {
+  for (const [name, { metadata, files }] of api.uploads) {
+    const importMap = name === 'own' ? 'supabase/functions/own/deno.json' : 'supabase/functions/deno.json';
+    expect(metadata, name).toMatchObject({
+      entrypoint_path: `supabase/functions/${name}/index.ts`,
+      import_map_path: importMap,
+      verify_jwt: false,
+    });
+    expect([...files.keys()]).toContain(importMap);
+  }
+});
+
+test('each function is uploaded with all that it imports, so that what arrives can be bundled', async () => {
+  const configOf = readFunctionConfigs(functions);
+  await Promise.all(
+    [...api.uploads].map(async ([name, upload]) => {
+      const { files } = await functionGraph(configOf(name));
+      const wanted = files.map((file) => path.relative(home, file));
+      expect(await unpackedGraph(name, upload), name).toEqual(wanted);
+      for (const [file, text] of upload.files) expect(text).toBe(fs.readFileSync(path.join(home, file), 'utf8'));
+    }),
+  );
+});

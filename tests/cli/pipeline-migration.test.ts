@@ -1,0 +1,77 @@
+// What the migrations that `pipelines:sync` writes let users do.
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type DefinitionJson, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let client: pg.Client;
+const defined = new Map<string, DefinitionJson>();
+
+beforeEach(async () => {
+  defined.clear();
+  database = await createTestDatabase();
+  client = await database.connect();
+  await client.query(`create table public.receipts (id bigint generated always as identity primary key);
+    revoke all on public.receipts from anon, authenticated`);
+});
+afterEach(() => database.drop());
+
+const users = { startable_by: ['authenticated'] };
+
+/** A pipeline over public.receipts whose stages people do. */
+function receipts(
+  pipeline: string,
+  stages: string[],
+  entity: Partial<DefinitionJson['entity']> = users,
+): DefinitionJson {
+  const table = { table: 'public.receipts', key: 'id', projection: 'columns' };
+  return {
+    pipeline,
+    entity: { ...table, ...entity },
+    stages: stages.map((name) => ({ name, kind: 'manual', needs: [] })),
+  };
+}
+
+/** Writes the migrations of one sync, those before it being known, and applies them. */
+async function sync(...pipelines: DefinitionJson[]) {
+  const texts = pipelines.map((pipeline) => pipelineMigration(pipeline, defined));
+  for (const text of texts) await client.query(text);
+  for (const pipeline of pipelines) defined.set(pipeline.pipeline, pipeline);
+}
+
+/** The columns that a role may write. */
+async function writable(role = 'authenticated'): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `select a.attname as name from pg_attribute a where a.attrelid = 'public.receipts'::regclass and a.attnum > 0
+       and has_column_privilege($1, a.attrelid, a.attnum, 'update') order by a.attnum`,
+    [role],
+  );
+  return rows.map(({ name }) => name);
+}
+
+it('lets nobody write a status unless the definition says who starts stages', async () => {
+  await sync(receipts('whole', ['everything'], {}));
+  expect(await writable()).toEqual([]);
+  await sync(receipts('whole', ['everything', 'after']));
+  expect(await writable()).toEqual(['everything_status', 'after_status']);
+  expect(await writable('anon')).toEqual([]);
+});
+
+it('grants the statuses of stages that come later, and takes them from a role that is named no more', async () => {
+  await sync(receipts('whole', ['everything']));
+  await sync(receipts('whole', ['everything', 'late'], { startable_by: ['authenticated', 'anon'] }));
+  for (const role of ['authenticated', 'anon'])
+    expect(await writable(role)).toEqual(['everything_status', 'late_status']);
+  await sync(receipts('whole', ['everything', 'late', 'last'], { startable_by: ['anon'] }));
+  expect(await writable()).toEqual([]);
+  expect(await writable('anon')).toEqual(['everything_status', 'late_status', 'last_status']);
+  await sync(receipts('whole', ['late', 'last'], {}));
+  expect(await writable('anon')).toEqual(['everything_status']);
+});
+
+it('writes nothing about rights where they stay as they are', async () => {
+  await sync(receipts('whole', ['everything']));
+  const text = pipelineMigration(receipts('whole', ['everything']), defined);
+  expect(text).not.toMatch(/grant|revoke/);
+});

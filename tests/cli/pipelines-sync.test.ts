@@ -1,0 +1,323 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createTestDatabase } from '../support/database.ts';
+import { projectFolder, runNode } from './run-command.ts';
+
+let copy: string;
+
+beforeEach(() => {
+  copy = fs.mkdtempSync(path.join(os.tmpdir(), 'sync-test-'));
+  for (const part of ['package.json', 'cli', 'local', 'supabase']) {
+    fs.cpSync(path.join(projectFolder, part), path.join(copy, part), { recursive: true });
+  }
+  fs.symlinkSync(path.join(projectFolder, 'node_modules'), path.join(copy, 'node_modules'));
+});
+afterEach(() => {
+  fs.rmSync(copy, { recursive: true, force: true });
+});
+
+const sync = (...args: string[]) => runNode(['--import', 'tsx', 'cli/sync.ts', ...args], { cwd: copy });
+const readMigrations = () => {
+  const folder = path.join(copy, 'supabase', 'migrations');
+  const names = fs.readdirSync(folder).sort();
+  return names.map((name) => ({ name, text: fs.readFileSync(path.join(folder, name), 'utf8') }));
+};
+
+/** Replaces text in a file of the copy. */
+function edit(file: string, wanted: string | RegExp, replacement: string) {
+  const before = fs.readFileSync(path.join(copy, file), 'utf8');
+  const after = before.replace(wanted, replacement);
+  expect(after).not.toBe(before);
+  fs.writeFileSync(path.join(copy, file), after);
+}
+
+/** Adds a stage `probe` to the end of the leads pipeline, as a user would, without its function. */
+function addStage(needs = 'messaging') {
+  const stage = `    probe: { ...modelStage, function: 'leads-probe', needs: ['${needs}'] },\n`;
+  edit('supabase/functions/_pipelines/leads.ts', /( +messaging: \{.*\},\n)/, `$1${stage}`);
+}
+
+const configuration = '\n[functions.leads-probe]\nverify_jwt = false\nimport_map = "./functions/deno.json"\n';
+const configure = () => fs.appendFileSync(path.join(copy, 'supabase', 'config.toml'), configuration);
+function addFunction() {
+  fs.mkdirSync(path.join(copy, 'supabase', 'functions', 'leads-probe'));
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', 'leads-probe', 'index.ts'), '');
+}
+
+it('has nothing to write and passes --check when the migrations define the pipelines', async () => {
+  const before = readMigrations();
+  expect(await sync('--check')).toMatchObject({ code: 0, stderr: '' });
+  expect(await sync()).toMatchObject({ code: 0, stderr: '' });
+  expect(readMigrations()).toEqual(before);
+});
+
+it('answers a new stage with one new migration, the last, that adds its columns and defines it', async () => {
+  const before = readMigrations();
+  addStage();
+  addFunction();
+  configure();
+  const missing = await sync('--check');
+  expect(missing.code).toBe(1);
+  expect(missing.stderr).toContain('leads. Run `npm run pipelines:sync`');
+  expect(readMigrations()).toEqual(before);
+
+  expect(await sync()).toMatchObject({ code: 0 });
+  const after = readMigrations();
+  expect(after.slice(0, -1)).toEqual(before);
+  expect(await sync('--check')).toMatchObject({ code: 0 });
+
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    await client.query(after.at(-1)?.text ?? '');
+    await client.query(
+      `insert into public.leads (email, company_url, account_id)
+       values ('office@nets.example', 'https://nets.example', gen_random_uuid())`,
+    );
+    await client.query(`update public.leads set scrape_status = 'queued'`);
+    const { rows } = await client.query('select probe_status, probe_retry_count, probe_result from public.leads');
+    expect(rows).toEqual([{ probe_status: 'pending', probe_retry_count: 0, probe_result: null }]);
+    const stages = await client.query("select name from millrace.stages where function_name = 'leads-probe'");
+    expect(stages.rows).toEqual([{ name: 'probe' }]);
+  } finally {
+    await database.drop();
+  }
+});
+
+it('fails, in one sentence and writing nothing, while the function of a stage is missing', async () => {
+  const before = readMigrations();
+  addStage();
+  configure();
+  for (const args of [['--check'], []]) {
+    const { code, stderr } = await sync(...args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'Stage probe of pipeline leads runs in function leads-probe, which does not exist: write ',
+    );
+    expect(stderr).toContain('supabase/functions/leads-probe/index.ts');
+    expect(stderr).not.toContain('config.toml');
+  }
+  expect(readMigrations()).toEqual(before);
+});
+
+it('fails while two stages name one function', async () => {
+  addStage();
+  edit('supabase/functions/_pipelines/leads.ts', "function: 'leads-probe'", "function: 'leads-messaging'");
+  const { code, stderr } = await sync('--check');
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'Stage probe of pipeline leads runs in function leads-messaging, as stage messaging of pipeline leads does: ' +
+      'give each stage a function of its own.',
+  );
+});
+
+it.each([
+  ['has no block', ''],
+  ['asks for a JWT', configuration.replace('verify_jwt = false', '')],
+  ['names no import map', configuration.replace(/import_map.*/, '')],
+])('fails while config.toml %s for the function of a stage', async (_, block) => {
+  addStage();
+  addFunction();
+  fs.appendFileSync(path.join(copy, 'supabase', 'config.toml'), block);
+  const { code, stderr } = await sync('--check');
+  expect(code).toBe(1);
+  expect(stderr).toContain('leads-probe, for which supabase/config.toml must say: [functions.leads-probe] with');
+  expect(stderr).toContain('verify_jwt = false and import_map = "./functions/deno.json"');
+});
+
+/** Writes a file that exports a pipeline for each line `name: stages`, over the leads' rows unless a table is named. */
+function addPipelines(file: string, pipelines: [name: string, stages: string, table?: string, more?: string][]) {
+  const source = pipelines.map(([name, stages, table = 'public.leads', more = ''], place) => {
+    const entity = `{ table: '${table}', key: 'id', projection: 'none' }`;
+    return `export const p${place} = definePipeline({ name: '${name}', entity: ${entity}, stages: { ${stages} }, ${more} });`;
+  });
+  const imports = "import { definePipeline } from '../_millrace/define/define-pipeline.ts';";
+  const map = `const map = { kind: 'map' as const, function: 'leads-probe', batchSize: 1, maxWorkers: 1, leaseSeconds: 60,
+    timeoutSeconds: 30, retry: { maxAttempts: 1, backoff: { kind: 'list' as const, seconds: [1] } } };`;
+  const text = [imports, map, ...source].join('\n');
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
+}
+const ask = "ask: { kind: 'manual' }";
+const childRun = (name: string) => `inner: { kind: 'pipeline', child: { pipeline: '${name}' } }`;
+
+it('defines children before their parents, and asks no function of stages that have none', async () => {
+  addPipelines('a-outer.ts', [
+    ['outer', childRun('middle')],
+    ['middle', childRun('innermost')],
+  ]);
+  addPipelines('b-inner.ts', [['innermost', ask]]);
+  const before = readMigrations();
+  const missing = await sync('--check');
+  expect(missing).toMatchObject({ code: 1, stdout: '' });
+  expect(missing.stderr).toMatch(/^No migration defines the present state of: innermost, middle, outer\. Run/);
+
+  expect(await sync()).toMatchObject({ code: 0 });
+  const written = readMigrations().slice(before.length);
+  expect(written.map(({ name }) => name.replace(/^\d+_pipeline_|\.sql$/g, ''))).toEqual([
+    'innermost',
+    'middle',
+    'outer',
+  ]);
+  expect(await sync('--check')).toMatchObject({ code: 0 });
+
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    for (const { text } of written) await client.query(text);
+    const { rows } = await client.query('select name from millrace.pipelines where is_child order by id');
+    // The project's own children come before.
+    expect(rows.slice(-2)).toEqual([{ name: 'innermost' }, { name: 'middle' }]);
+  } finally {
+    await database.drop();
+  }
+});
+
+it('defines an old pipeline before the one that replaces it', async () => {
+  addPipelines('a-new.ts', [['phases', ask, undefined, "replaces: { pipeline: 'whole' }"]]);
+  addPipelines('b-old.ts', [['whole', ask]]);
+  const before = readMigrations();
+  expect(await sync()).toMatchObject({ code: 0 });
+  const written = readMigrations().slice(before.length);
+  expect(written.map(({ name }) => name.replace(/^\d+_pipeline_|\.sql$/g, ''))).toEqual(['whole', 'phases']);
+  expect(await sync('--check')).toMatchObject({ code: 0 });
+
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    for (const { text } of written) await client.query(text);
+    const { rows } = await client.query(
+      `select o.name, c.mode from millrace.pipelines n join millrace.pipelines o on o.id = n.replaces_id
+       join millrace.cut_overs c on c.pipeline_id = n.id where n.name = 'phases'`,
+    );
+    expect(rows).toEqual([{ name: 'whole', mode: 'default' }]);
+  } finally {
+    await database.drop();
+  }
+});
+
+it('fails, in one sentence and writing nothing, when pipelines say something wrong of one another', async () => {
+  const before = readMigrations();
+  const limits = "limits: { backPressure: { stage: 'inner.nothing', backlog: 1 } }";
+  const late = "late: { kind: 'manual', after: [{ map: 'split', stage: 'asked', all: true }] }";
+  addPipelines('wrong.ts', [
+    ['lost', childRun('nowhere')],
+    ['hen', childRun('egg')],
+    ['egg', childRun('hen')],
+    ['inner', ask],
+    ['outer', `split: { ...map, child: { pipeline: 'inner' }, ${limits} }, ${late}`],
+    ['inner', ask, 'public.items'],
+    ['far', childRun('egg'), 'public.items'],
+    ['heir', ask, undefined, "replaces: { pipeline: 'gone' }"],
+    ['mover', ask, undefined, "replaces: { pipeline: 'there' }"],
+    ['there', ask, 'public.items'],
+    ['usurper', ask, undefined, "replaces: { pipeline: 'mover' }"],
+    ['follower', ask, undefined, "replaces: { pipeline: 'leads' }"],
+    ['parent', childRun('born')],
+    ['born', ask],
+    ['reborn', ask, undefined, "replaces: { pipeline: 'born' }"],
+    ['first', ask, undefined, "replaces: { pipeline: 'second' }"],
+    ['second', ask, undefined, "replaces: { pipeline: 'first' }"],
+  ]);
+  const { code, stderr } = await sync();
+  expect(code).toBe(1);
+  const sentences = stderr.split('\n');
+  for (const expected of [
+    'Pipeline inner is defined twice: give each a name of its own.',
+    'Stage inner of pipeline lost starts runs of pipeline nowhere, which no file of _pipelines exports.',
+    'Pipelines hen → egg → hen need one another, so that none can be defined first: remove one of these references.',
+    'Stage late of pipeline outer waits for stage asked of pipeline inner, which has no such stage: correct its after.',
+    'Stage split of pipeline outer is held back by inner.nothing, which does not exist: correct limits.backPressure.stage.',
+    'Stage inner of pipeline far is of kind pipeline, whose child runs over the same row, but pipeline egg is over ' +
+      'public.leads.id and not public.items.id: use the kind map.',
+    'Pipeline heir replaces gone, which no file of _pipelines exports: correct replaces.pipeline.',
+    'Pipeline mover replaces there, which is over public.items.id and not public.leads.id: both must be over the same rows.',
+    'Pipeline usurper replaces mover, but that is tied to mover as well: end one of the two replacements first.',
+    'Pipeline follower replaces leads, which authenticated could still start, round the flag of the cut-over: ' +
+      'remove entity.startableBy from leads.',
+    'Pipeline reborn replaces born, but pipeline parent starts runs of born: only what is started by itself can be replaced.',
+    'Pipelines first → second → first need one another, so that none can be defined first: remove one of these references.',
+  ]) {
+    expect(sentences).toContain(expected);
+  }
+  expect(readMigrations()).toEqual(before);
+});
+
+it('asks for two steps when a stage is to go that a parent counted so far', async () => {
+  addFunction();
+  configure();
+  const outer = (counted: string): [string, string] => [
+    'outer',
+    `split: { ...map, child: { pipeline: 'inner' } }, late: { kind: 'manual', after: [{ map: 'split', stage: '${counted}', all: true }] }`,
+  ];
+  const tell = "tell: { kind: 'manual' }";
+  addPipelines('family.ts', [['inner', ask], outer('ask')]);
+  expect(await sync()).toMatchObject({ code: 0 });
+  const before = readMigrations();
+  addPipelines('family.ts', [['inner', tell], outer('tell')]);
+  expect(await sync()).toMatchObject({
+    code: 1,
+    stderr:
+      'Pipeline inner drops stage ask, which stage late of pipeline outer counts in the migrations: ' +
+      'keep it for now, change outer and run this, then drop it and run this again.\n',
+  });
+  expect(readMigrations()).toEqual(before);
+  for (const stages of [`${ask}, ${tell}`, tell]) {
+    addPipelines('family.ts', [['inner', stages], outer('tell')]);
+    expect(await sync()).toMatchObject({ code: 0 });
+  }
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    const defined = readMigrations().filter(({ name }) => /_pipeline_(inner|outer)\.sql$/.test(name));
+    expect(defined).toHaveLength(5);
+    for (const { text } of defined) await client.query(text);
+  } finally {
+    await database.drop();
+  }
+});
+
+it('warns of grants on a whole table that shows stages, with the statements that leave users their own columns', async () => {
+  const migration = (name: string, text: string) =>
+    fs.writeFileSync(path.join(copy, 'supabase', 'migrations', `${name}.sql`), text);
+  migration(
+    '20261101002001_grants',
+    `-- it's not "grant all on public.books to anon";
+    grant select, update on table public.leads to authenticated, service_role;
+    grant insert (email), update (email) on public.leads to anon;
+    grant all on public.books to anon; revoke insert, update on books from anon;
+    do $$ begin execute 'grant all on public.pages to anon'; end $$;
+    GRANT ALL ON ALL TABLES IN SCHEMA "public" TO reporters WITH GRANT OPTION;
+    revoke all on public.books, public.pages, public.document from reporters;`,
+  );
+  const { code, stderr } = await sync('--check');
+  expect(code).toBe(0);
+  // Whoever has added a stage has one more column.
+  expect(stderr.replace(/messaging_status, [a-z_, ]+/, 'messaging_status')).toBe(
+    `authenticated may update all columns of public.leads, and so write results such as scrape_result, which only the engine should. In a new migration, with your own columns for …:
+  revoke update on public.leads from authenticated;
+  grant update (…, scrape_status, intel_status, strategy_status, subject_status, messaging_status) on public.leads to authenticated;
+reporters may insert and update all columns of public.leads, and so write results such as scrape_result, which only the engine should. In a new migration, with your own columns for …:
+  revoke insert, update on public.leads from reporters;
+  grant insert (…), update (…) on public.leads to reporters;
+`,
+  );
+});
+
+it('says what is wrong with a definition in one sentence that names its file', async () => {
+  addStage('stratgy');
+  const { code, stdout, stderr } = await sync('--check');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^supabase\/functions\/_pipelines\/leads\.ts: .*stages\.probe\.needs names stratgy.*\n$/);
+});
+
+it('refuses arguments it does not know, and shows its usage when asked', async () => {
+  for (const wrong of ['--chek', 'leads']) {
+    const { code, stderr } = await sync(wrong);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`'${wrong}'.\n`);
+    expect(stderr).toContain('npm run pipelines:sync -- [--check]');
+  }
+  expect(await sync('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('--check  write nothing') });
+});

@@ -1,0 +1,208 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { degrees, PDFDocument } from '@cantoo/pdf-lib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { denoBinary } from '../../local/platform/binaries.ts';
+import { openPdf, type Pdf, sniffDocument } from '../../supabase/functions/_services/pdf/pdf.ts';
+import { looksLikeText } from '../../supabase/functions/_services/text/text-quality.ts';
+import { lockedPdf, makePdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/documents.ts';
+
+const rows = [
+  { text: 'Chapter One', x: 60, y: 80, size: 20 },
+  { text: 'The ferry leaves at seven and comes', x: 60, y: 120, size: 11 },
+  { text: 'back before noon, whatever the tide.', x: 60, y: 134, size: 11 },
+  { text: 'Nobody ever missed it twice.', x: 60, y: 170, size: 11 },
+  { text: '7', x: 205, y: 560, size: 9 },
+];
+
+async function opened(bytes: Uint8Array): Promise<Pdf> {
+  const pdf = await openPdf(bytes);
+  onTestFinished(() => pdf.close());
+  return pdf;
+}
+
+describe('the text layer', () => {
+  test('comes in lines with the size and place of their letters, counted from the top', async () => {
+    const pdf = await opened(await textPdf([], rows));
+    expect(pdf.pageCount).toBe(2);
+    const page = await pdf.pageText(2);
+    expect(page.lines).toEqual(rows);
+    expect(page).toMatchObject({ width: pageSize[0], height: pageSize[1], coversPageByImage: false });
+    expect(await pdf.pageLines(2)).toEqual(rows);
+  });
+
+  test('has an empty line where a gap is wider than others', async () => {
+    const page = await (await opened(await textPdf(rows))).pageText(1);
+    const [heading, first, second, third, number] = rows.map(({ text }) => text);
+    expect(page.text).toBe([heading, '', first, second, '', third, '', number].join('\n'));
+  });
+
+  test('joins what stands in one line, as a heading and its page number do', async () => {
+    const at = (text: string, x: number, y: number) => ({ text, x, y, size: 10 });
+    const page = await (
+      await opened(await textPdf([at('Winding', 60, 100), at('it', 98, 100), at('4', 350, 100), at('Oil', 60, 108)]))
+    ).pageText(1);
+    expect(page.lines.map(({ text }) => text)).toEqual(['Winding it 4', 'Oil']);
+  });
+
+  test('of a blank page and of a scan is empty', async () => {
+    const blank = await (await opened(await textPdf([]))).pageText(1);
+    expect(blank).toMatchObject({ text: '', lines: [], coversPageByImage: false });
+    const scan = await (await opened(await scannedPdf(rows))).pageText(1);
+    expect(scan).toMatchObject({ text: '', lines: [], coversPageByImage: true });
+  });
+});
+
+describe('a page counts as covered by images', () => {
+  const [width, height] = pageSize;
+  const cases: [string, boolean, Parameters<typeof makePdf>[1]][] = [
+    ['when it has a text layer beside the scan', true, (pages, pdf) => scan(pages, pdf, { width, height }, 'Text.')],
+    ['when the scan lies sideways', true, (pages, pdf) => scan(pages, pdf, { x: width, width: height, height: width })],
+    ['when the scan is cut into strips', true, (pages, pdf) => strips(pages, pdf, 4)],
+    ['not when it has a picture on half of it', false, (pages, pdf) => scan(pages, pdf, { width, height: height / 2 })],
+    ['not when half of the image lies beside it', false, (pages, pdf) => scan(pages, pdf, { x: 210, width, height })],
+    ['not when its ground is painted', false, (pages) => pages[0]?.drawRectangle({ width, height })],
+  ];
+
+  test.each(cases)('%s', async (_, expected, draw) => {
+    const page = await (await opened(await makePdf(1, draw))).pageText(1);
+    expect(page.coversPageByImage).toBe(expected);
+  });
+
+  test('when the scan lies in a form of its own', async () => {
+    const inner = await PDFDocument.load(await scannedPdf(rows));
+    const bytes = await makePdf(1, async ([page], pdf) => {
+      const [form] = await pdf.embedPdf(inner);
+      if (form) page?.drawPage(form, { x: 0, y: 0, width, height });
+    });
+    expect((await (await opened(bytes)).pageText(1)).coversPageByImage).toBe(true);
+  });
+
+  async function scan(
+    [page]: Parameters<Parameters<typeof makePdf>[1]>[0],
+    pdf: PDFDocument,
+    place: { x?: number; width: number; height: number },
+    text?: string,
+  ) {
+    const image = await pdf.embedPng(await pictureOf([], 0.1).encode('png'));
+    const isSideways = place.width > width;
+    page?.drawImage(image, { x: 0, y: 0, ...place, rotate: degrees(isSideways ? 90 : 0) });
+    if (text) page?.drawText(text, { x: 50, y: 300 });
+  }
+
+  async function strips([page]: Parameters<Parameters<typeof makePdf>[1]>[0], pdf: PDFDocument, count: number) {
+    const image = await pdf.embedPng(await pictureOf([], 0.1).encode('png'));
+    const strip = height / count;
+    for (let at = 0; at < count; at++) page?.drawImage(image, { x: 0, y: at * strip, width, height: strip });
+  }
+});
+
+describe('a file that cannot be read is refused for good, with what to do about it', () => {
+  const whole = textPdf(rows);
+  test.each<[string, () => Promise<Uint8Array> | Uint8Array, string, RegExp]>([
+    ['an empty file', () => new Uint8Array(), 'empty_document', /upload it again/],
+    ['an encrypted PDF', lockedPdf, 'encrypted_document', /upload it without one/],
+    ['a PDF cut off', async () => (await whole).slice(0, 700), 'damaged_document', /%%EOF: upload the whole file/],
+    ['a PDF of which only the marks are left', () => bytesOf('%PDF-1.7\nnothing\n%%EOF'), 'damaged_document', /upload/],
+    ['an image called PDF', () => pngHeader(10, 10), 'unsupported_type', /an image: upload a PDF/],
+    ['text called PDF', () => bytesOf('Once upon a time'), 'unsupported_type', /text: upload a PDF/],
+    ['a web archive called PDF', () => bytesOf('PK\u0003\u0004xxxx'), 'unsupported_type', /something unknown/],
+  ])('%s', async (_, make, code, message) => {
+    const error = await openPdf(await make()).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code, permanent: true, message: expect.stringMatching(message) });
+  });
+
+  test.each([0, 2, 1.5])('page %s of one', async (number) => {
+    const pdf = await opened(await textPdf(rows));
+    await expect(pdf.pageText(number)).rejects.toMatchObject({ code: 'no_such_page', permanent: true });
+  });
+});
+
+test.each([
+  ['pdf', bytesOf('%PDF-1.4')],
+  ['pdf', bytesOf('From: me@example.com\r\n\r\n%PDF-1.4')],
+  ['image', pngHeader(1, 1)],
+  ['image', Uint8Array.from([0xff, 0xd8, 0xff, 0xe0, 0, 16, 0x4a, 0x46, 0x49, 0x46])],
+  ['text', bytesOf('Déjà vu, as they say.\n')],
+  ['text', Buffer.from('Déjà vu', 'latin1')],
+  ['text', Buffer.from('\ufeffDéjà vu', 'utf16le')],
+  ['unknown', Buffer.from('\ufeffDéjà\u0000vu', 'utf16le')],
+  ['text', bytesOf(`${'a'.repeat(64 * 1024 - 1)}é`)],
+  ['unknown', new Uint8Array()],
+  ['unknown', Uint8Array.from([1, 2, 3, 0, 255])],
+])('a document is %s by its bytes', async (kind, bytes) => {
+  expect(await sniffDocument(bytes)).toBe(kind);
+});
+
+describe('a text layer', () => {
+  test.each([
+    'The ferry leaves at seven, and comes back before noon.',
+    'PART ONE',
+    'Preface . . . . . . . . . . . . . iv\n1 Where a Clock Should Stand . . . 1\n2 Winding........ 4',
+    'Größe, Kürze und Würze: 12 % für 3,50 €.',
+    'Die Donaudampfschifffahrtsgesellschaft war’s nicht.',
+    'Мельница стоит у реки.',
+    'L’œuvre de l’abbé, vol. IV, pp. 12–19.',
+  ])('is taken for what stands on the page: %s', (text) => {
+    expect(looksLikeText(text)).toBe(true);
+  });
+
+  test.each([
+    '',
+    ' \n ',
+    shifted('The ferry leaves at seven and comes back before noon, whatever the tide says.'),
+    '(cid:12)(cid:34)(cid:7) (cid:88)(cid:3)',
+    '\ue001\ue002\ue003 \ue004\ue005',
+    'bcdfg hjklmn pqrstv wxzbc dfghj klmnp',
+    '�� ��� ����',
+    '|| .~ ,;: _/ ^^ `` {} [] <> == ++',
+  ])('is taken for rubbish: %s', (text) => {
+    expect(looksLikeText(text)).toBe(false);
+  });
+});
+
+test('Deno reads a page within a function’s memory, and opening a document takes little of its second of CPU', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'millrace-pdf-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'book.pdf');
+  writeFileSync(file, await makeBook());
+  const functions = path.join(import.meta.dirname, '../../supabase/functions');
+  const script = `
+    import process from 'node:process';
+    const { openPdf } = await import('file://${functions}/_services/pdf/pdf.ts');
+    const pdf = await openPdf(Deno.readFileSync('${file}'));
+    const first = await pdf.pageText(1);
+    const last = await pdf.pageText(pdf.pageCount);
+    const { user, system } = process.cpuUsage();
+    const cpuMs = (user + system) / 1000;
+    console.log(JSON.stringify({ text: first.text, scan: last.coversPageByImage, cpuMs, rss: Deno.memoryUsage().rss }));
+  `;
+  const args = ['eval', '--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
+  const { stdout } = await promisify(execFile)(denoBinary(), [...args, script], { cwd: functions });
+  const read = JSON.parse(stdout);
+  expect(read.text).toContain('The ferry leaves at seven');
+  expect(read.scan).toBe(true);
+  expect(read.rss).toBeLessThan(200 * 1024 * 1024);
+  // A quarter of a second on a quiet machine, loading included; more of it where others compete for the processor.
+  expect(read.cpuMs).toBeLessThan(1500);
+});
+
+function makeBook(): Promise<Uint8Array> {
+  return makePdf(40, async (pages, pdf) => {
+    for (const page of pages.slice(0, -1)) for (const { text, x, y } of rows) page.drawText(text, { x, y });
+    const image = await pdf.embedJpg(await pictureOf(rows, 4).encode('jpeg'));
+    pages.at(-1)?.drawImage(image, { width: pageSize[0], height: pageSize[1] });
+  });
+}
+
+/** What a font says whose letters are numbered in an order of its own. */
+function shifted(text: string): string {
+  return text.replace(/\S/g, (letter) => String.fromCharCode(letter.charCodeAt(0) - 29));
+}
+
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

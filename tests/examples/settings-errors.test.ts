@@ -1,0 +1,95 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { LeadsStack } from '../support/stack.ts';
+
+let leads: LeadsStack;
+const folders: string[] = [];
+afterEach(async () => {
+  try {
+    await leads.expectSound();
+  } finally {
+    await leads.stop();
+    for (const folder of folders.splice(0)) fs.rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+const amiss = () => leads.rows('select what, detail from millrace.doctor() where not ok');
+
+describe('in the database', () => {
+  test('a missing secret holds up no write: it is told in the log and by doctor, and once set all goes on', async () => {
+    leads = await LeadsStack.start();
+    await leads.rows(`delete from vault.secrets where name = 'millrace_ring_secret'`);
+    const ids = await leads.queued(leads.site.add(['Hats of felt']));
+    expect(await leads.statuses(ids[0])).toEqual(['queued', 'pending', 'pending', 'pending', 'pending']);
+    expect(await leads.rows('select level, code, message from millrace.log')).toEqual([
+      { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/ring_secret is not set/) },
+    ]);
+    expect(await amiss()).toContainEqual({
+      what: 'ring_secret is set',
+      detail: expect.stringMatching(/vault\.create_secret/),
+    });
+    // The secret key rings where there is no ring secret.
+    await leads.rows(`select vault.create_secret($1, 'millrace_secret_key')`, [leads.stack.secretKey]);
+    await leads.advance('10 seconds');
+    await leads.sweep();
+    await leads.finished(ids);
+    await leads.expectCompleted(ids);
+  });
+
+  test('a wrong ring secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
+    leads = await LeadsStack.start();
+    const change = (key: string) =>
+      leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_ring_secret'`, [
+        key,
+      ]);
+    await change('ring secret of another project');
+    const ids = await leads.queued(leads.site.add(['Gloves of kid']));
+    await leads.until(
+      'the ring is answered',
+      async () => (await leads.rows('select from net._http_response where status_code = 401')).length > 0,
+    );
+    const detail = expect.stringMatching(/^401: .*MILLRACE_RING_SECRET/);
+    expect(await amiss()).toContainEqual({ what: 'the functions answered the last rings', detail });
+    expect((await leads.statuses(ids[0]))[0]).toBe('queued');
+    await change(leads.stack.ringSecret);
+    await leads.advance('10 seconds');
+    await leads.sweep();
+    await leads.finished(ids);
+    await leads.expectCompleted(ids);
+  });
+});
+
+test('settings that functions lack are named where a user looks, nothing is lost, and setting them is all there is to do', async () => {
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+  fs.chmodSync(dataDir, 0o711);
+  folders.push(dataDir);
+  leads = await LeadsStack.start({
+    proxies: true,
+    services: false,
+    dataDir,
+    env: { LLM_URL: '', WEBHOOK_SECRET: '' },
+  });
+  const ids = await leads.queued(leads.site.add(['Shoes of calf']));
+  await leads.until('intel has failed once', async () => (await leads.lead(ids[0])).intel_retry_count === 1);
+  expect(await leads.lead(ids[0])).toMatchObject({
+    scrape_status: 'completed',
+    intel_status: 'queued',
+    intel_error: expect.stringMatching(/LLM_URL is not set: set the base URL of .*supabase secrets set/),
+  });
+  expect(leads.stack.functions.logs('job-complete').join('\n')).toMatch(/WEBHOOK_SECRET is not set: set whsec_/);
+  const headers = { apikey: leads.stack.secretKey };
+  const health = await fetch(`${leads.stack.functionsUrl}/leads-intel?health`, { headers });
+  expect(health.status).toBe(500);
+  expect(await health.text()).toMatch(/LLM_URL is not set/);
+  await leads.stop();
+
+  leads = await LeadsStack.start({ proxies: true, services: false, dataDir });
+  await leads.finished(ids);
+  await leads.expectCompleted(ids);
+  expect((await leads.attempts(ids[0], 'intel')).slice(0, 2)).toEqual([
+    'intel 1 failed misconfigured',
+    'intel 2 completed',
+  ]);
+});

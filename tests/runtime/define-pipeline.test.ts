@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type {
+  FunctionStageInput,
+  PipelineInput,
+  StageInput,
+} from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { defineStage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { leads } from '../../supabase/functions/_pipelines/leads.ts';
+
+const stage: FunctionStageInput = {
+  kind: 'function',
+  function: 'p-a',
+  batchSize: 5,
+  maxWorkers: 1,
+  leaseSeconds: 30,
+  timeoutSeconds: 10,
+  retry: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 2] } },
+};
+const define = (stages: PipelineInput['stages'], changes: Partial<PipelineInput> = {}) =>
+  definePipeline({
+    name: 'p',
+    entity: { table: 'public.things', key: 'id', projection: 'columns' },
+    stages,
+    ...changes,
+  });
+
+describe('leads', () => {
+  test('is a chain in which messaging reads strategy and subject', () => {
+    const json = leads.toJson() as { stages: { name: string; needs: string[] }[] };
+    // A stage that somebody has added since may stand beside these.
+    expect(Object.fromEntries(json.stages.map(({ name, needs }) => [name, needs]))).toMatchObject({
+      scrape: [],
+      intel: ['scrape'],
+      strategy: ['intel'],
+      subject: ['strategy'],
+      messaging: ['strategy', 'subject'],
+    });
+  });
+
+  test('is written in the keys the database reads', () => {
+    const [scrape] = (leads.toJson() as { stages: Record<string, unknown>[] }).stages;
+    expect(scrape).toMatchObject({
+      name: 'scrape',
+      kind: 'external',
+      function: 'leads-scrape',
+      batch_size: 10,
+      max_workers: 2,
+      lease_seconds: 60,
+      timeout_seconds: 30,
+      completion: { callback: true, poll_seconds: 2, deadline_seconds: 600 },
+      result_limit_bytes: 1_048_576,
+      retry: { max_attempts: 4, backoff: { kind: 'exponential', base_seconds: 5, cap_seconds: 300 } },
+    });
+    expect(scrape?.retry).toHaveProperty('by_code.rate_limited.max_attempts', 8);
+  });
+
+  test('keeps error codes as written, since they name what handlers throw', () => {
+    const policy = { maxAttempts: 9, backoff: { kind: 'list' as const, seconds: [1] } };
+    const retry = { ...stage.retry, byCode: { HTTP_500: policy, quotaExceeded: policy } };
+    const [a] = (define({ a: { ...stage, retry } }).toJson() as { stages: { retry: { by_code: object } }[] }).stages;
+    const written = { max_attempts: 9, backoff: policy.backoff };
+    expect(a?.retry.by_code).toEqual({ HTTP_500: written, quotaExceeded: written });
+  });
+});
+
+describe('what a pipeline says of its rows and of the one it replaces', () => {
+  const entity = { table: 'public.things', key: 'id', projection: 'columns', metadata: 'metadata' } as const;
+
+  test('is written in the keys the database reads', () => {
+    const json = define({ a: stage }, { entity, replaces: { pipeline: 'old', groupBy: 'orgId' } }).toJson();
+    expect(json).toMatchObject({ entity, replaces: { pipeline: 'old', group_by: 'orgId' } });
+    expect(define({ a: stage }, { entity, replaces: { pipeline: 'old' } }).toJson().replaces).toEqual({
+      pipeline: 'old',
+    });
+  });
+
+  test('tells who starts stages', () => {
+    const json = define({ a: stage }, { entity: { ...entity, startableBy: ['authenticated'] } }).toJson();
+    expect(json.entity).toEqual({ ...entity, startable_by: ['authenticated'] });
+  });
+
+  test('is left out where nothing is said', () => {
+    const json = define({ a: stage }).toJson();
+    expect(Object.keys(json)).toEqual(['pipeline', 'entity', 'stages']);
+    expect(JSON.stringify(json.entity)).not.toMatch(/metadata|startable/);
+  });
+});
+
+describe('a bad definition is refused with the field named', () => {
+  test.each<[string, () => unknown, RegExp]>([
+    ['negative limit', () => define({ a: { ...stage, batchSize: -1 } }), /stages\.a\.batchSize/],
+    ['no attempts', () => define({ a: { ...stage, retry: { ...stage.retry, maxAttempts: 0 } } }), /retry\.maxAttempts/],
+    ['timeout no worker can meet', () => define({ a: { ...stage, timeoutSeconds: 3_600 } }), /timeoutSeconds/],
+    ['misspelt option', () => define({ a: { ...stage, bathSize: 3 } as StageInput }), /bathSize/],
+    ['unknown need', () => define({ a: { ...stage, needs: ['b'] } }), /stages\.a\.needs names b/],
+    ['bad table', () => define({ a: stage }, { entity: { table: 'things', key: 'id', projection: 'none' } }), /table/],
+    ['no stages', () => define({}), /at least one stage/],
+    [
+      'statuses to be written where there are none',
+      () =>
+        define(
+          { a: stage },
+          { entity: { table: 'public.things', key: 'id', projection: 'none', startableBy: ['authenticated'] } },
+        ),
+      /entity\.startableBy: belongs to the projection columns.*leave it out/,
+    ],
+    [
+      'a role that is none',
+      () =>
+        define(
+          { a: stage },
+          { entity: { table: 'public.things', key: 'id', projection: 'columns', startableBy: ['a; drop'] } },
+        ),
+      /entity\.startableBy\.0: must be the name of a database role/,
+    ],
+    [
+      'replacing itself',
+      () => define({ a: stage }, { replaces: { pipeline: 'p' } }),
+      /replaces\.pipeline names itself/,
+    ],
+    [
+      'groups without metadata',
+      () => define({ a: stage }, { replaces: { pipeline: 'old', groupBy: 'org' } }),
+      /replaces\.groupBy is org.* no entity\.metadata: name the jsonb column/,
+    ],
+    ['replacing a bad name', () => define({ a: stage }, { replaces: { pipeline: 'Old' } }), /replaces\.pipeline/],
+    [
+      'cycle',
+      () => define({ a: { ...stage, needs: ['c'] }, b: { ...stage, needs: ['a'] }, c: { ...stage, needs: ['b'] } }),
+      /cycle: a → c → b → a/,
+    ],
+    ['need of itself', () => define({ a: { ...stage, needs: ['a'] } }), /cycle: a → a/],
+  ])('%s', (_, act, expected) => {
+    expect(act).toThrow(expected);
+  });
+
+  test('code for a stage that is not defined names those that are', () => {
+    const pipeline = define({ a: stage, b: stage });
+    expect(() =>
+      defineStage({ pipeline, stage: 'z', input: z.unknown(), output: z.unknown(), handler: () => null }),
+    ).toThrow(/no stage z: it has a, b/);
+  });
+});
+
+test('the type of a handler allows what its stage declares, and waiting only where somebody could finish it', () => {
+  const pipeline = define({ a: stage });
+  const base = { pipeline, stage: 'a' as const, input: z.object({}), output: z.object({ a: z.string() }) };
+  const services = [{ name: 'printer', readCallback: () => ({ jobId: '1' }) }] as const;
+  const wait = () => waiting(services[0], '1');
+  defineStage({ ...base, handler: () => ({ a: 'x' }) });
+  defineStage({ ...base, handler: wait, services, finish: () => ({ a: 'x' }) });
+  // @ts-expect-error: another form than the output's
+  defineStage({ ...base, handler: () => ({ wrong: 1 }) });
+  // @ts-expect-error: nobody could finish the job
+  defineStage({ ...base, handler: wait });
+  // @ts-expect-error: nobody could finish the job
+  defineStage({ ...base, handler: wait, services });
+});

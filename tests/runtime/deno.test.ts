@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { parse } from 'smol-toml';
+import { expect, test } from 'vitest';
+import { denoBinary, oldDenoBinary } from '../../local/platform/binaries.ts';
+import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const functions = path.join(root, 'supabase/functions');
+const readJson = (file: string) => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
+const deployed = deployedFunctions(functions);
+
+test('deno.json and package.json name the same versions of the same libraries', () => {
+  const { imports } = readJson('supabase/functions/deno.json') as { imports: Record<string, string> };
+  const { dependencies } = readJson('package.json') as { dependencies: Record<string, string> };
+  const named = Object.values(imports).map((target) => target.match(/^npm:\/?((?:@[^/]+\/)?[^@/]+)@([^/]+)/)?.slice(1));
+  expect(Object.fromEntries(named as [string, string][])).toEqual(dependencies);
+});
+
+test('every bare import of the functions is mapped for Deno', () => {
+  const { imports } = readJson('supabase/functions/deno.json') as { imports: Record<string, string> };
+  const files = readdirSync(functions, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const used = new Set(
+    files.flatMap((file) =>
+      [...readFileSync(path.join(functions, file), 'utf8').matchAll(/ from '([^'.][^']*)'/g)].map(
+        (match) => match[1] ?? '',
+      ),
+    ),
+  );
+  expect(used.size).toBeGreaterThan(5);
+  for (const name of used) {
+    const mapped = Object.keys(imports).some((key) => key === name || (key.endsWith('/') && name.startsWith(key)));
+    expect(mapped || name.startsWith('node:'), name).toBe(true);
+  }
+});
+
+test('each stage of leads has the function its definition names', async () => {
+  const { leads } = await import('../../supabase/functions/_pipelines/leads.ts');
+  for (const stage of Object.values(leads.stages)) expect(deployed).toContain('function' in stage && stage.function);
+  expect(deployed).toEqual(expect.arrayContaining(['job-complete', 'job-poll']));
+});
+
+test('every function has its imports mapped, and checks its callers itself', () => {
+  const configOf = readFunctionConfigs(functions);
+  const config = parse(readFileSync(path.join(root, 'supabase/config.toml'), 'utf8'));
+  // The platform asks for a token of any function that config.toml does not name.
+  expect(Object.keys(config.functions ?? {}).sort()).toEqual(deployed);
+  for (const { verifyJwt, importMap } of deployed.map(configOf)) {
+    expect(verifyJwt).toBe(false);
+    expect(importMap).toBe(path.join(functions, 'deno.json'));
+  }
+});
+
+test.each([
+  ['the Deno of the stack', denoBinary()],
+  ['a Deno as old as the platform’s', oldDenoBinary()],
+])('every function loads in %s', async (_, deno) => {
+  // Serving is replaced, so that each function ends as soon as it has loaded.
+  const load = `
+    let served = 0;
+    Deno.serve = () => { served++; };
+    for (const name of ${JSON.stringify(deployed)}) await import('file://${functions}/' + name + '/index.ts');
+    console.log(served);
+  `;
+  const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
+  const { stdout } = await promisify(execFile)(deno, ['eval', ...args, load], { cwd: functions });
+  expect(Number(stdout)).toBe(deployed.length);
+});
+
+test('the old Deno is older than the stack’s', async () => {
+  const versionOf = async (deno: string) =>
+    /^deno (\S+)/.exec((await promisify(execFile)(deno, ['--version'])).stdout)?.[1];
+  expect(await versionOf(oldDenoBinary())).toBe('2.1.4');
+  expect(await versionOf(denoBinary())).not.toBe('2.1.4');
+});

@@ -1,0 +1,168 @@
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Ring } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import { createFolder } from '../../supabase/functions/_millrace/worker/fold.ts';
+import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
+import { gate, keepLog, makeDrain } from '../support/make-drain.ts';
+
+interface Answer {
+  ring?: Ring[];
+  busy?: number[];
+  fold?: number[];
+}
+
+/** A folder over an engine that answers each call by `answer`; `calls` are the fan-outs of each. */
+function makeFolder(answer: (fanOuts: number[], call: number) => Answer | Promise<Answer>) {
+  const calls: number[][] = [];
+  const rung: Ring[] = [];
+  const log = keepLog();
+  const fold = async (fanOuts: number[]) => {
+    calls.push(fanOuts);
+    return { ring: [], busy: [], fold: [], ...(await answer(fanOuts, calls.length)) };
+  };
+  const folder = createFolder({ engine: { fold }, ringer: { ring: (stages) => void rung.push(...stages) }, log });
+  return { folder, calls, rung, log };
+}
+
+describe('folding', () => {
+  test('rings the stages that got work', async () => {
+    const next = { pipeline: 'book', stage: 'toc', function: 'book-toc' };
+    const { folder, calls, rung } = makeFolder(() => ({ ring: [next] }));
+    folder.fold([3]);
+    await folder.settled();
+    expect(calls).toEqual([[3]]);
+    expect(rung).toEqual([next]);
+  });
+
+  test('has one call under way, and what is asked for meanwhile goes once with the next', async () => {
+    const first = gate();
+    const { folder, calls } = makeFolder(async (_, call) => {
+      if (call === 1) await first.opened;
+      return {};
+    });
+    folder.fold([1]);
+    folder.fold([2, 3]);
+    folder.fold([3, 1]);
+    expect(calls).toEqual([[1]]);
+    first.open();
+    await folder.settled();
+    expect(calls).toEqual([[1], [2, 3, 1]]);
+  });
+
+  test('sends no more at a time than the engine takes', async () => {
+    const { folder, calls } = makeFolder(() => ({}));
+    folder.fold(Array.from({ length: 230 }, (_, i) => i));
+    await folder.settled();
+    expect(calls.map((call) => call.length)).toEqual([100, 100, 30]);
+  });
+
+  test('goes on to the parents of parents', async () => {
+    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ fold: fanOut > 1 ? [fanOut - 1] : [] }));
+    folder.fold([3]);
+    await folder.settled();
+    expect(calls).toEqual([[3], [2], [1]]);
+  });
+
+  test('a call that fails is logged and left to the sweep, and the next is made all the same', async () => {
+    const { folder, calls, log } = makeFolder((_, call) => {
+      if (call === 1) throw new Error('the engine is down');
+      return {};
+    });
+    folder.fold([1]);
+    folder.fold([2]);
+    await folder.settled();
+    expect(calls).toEqual([[1], [2]]);
+    expect(log.lines).toEqual([expect.stringMatching(/the sweep will do it .*\[1\].*the engine is down/)]);
+  });
+
+  test('ends although others go on reporting: that is for them to fold', async () => {
+    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ fold: [fanOut + 1] }));
+    folder.fold([1]);
+    await folder.settled();
+    expect(calls.length).toBeGreaterThan(3);
+    expect(calls.length).toBeLessThan(20);
+  });
+});
+
+describe('a parent that somebody holds', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+  });
+  const settle = async (folder: { settled(): Promise<void> }) => {
+    const settled = folder.settled();
+    await vi.advanceTimersByTimeAsync(5_000);
+    await settled;
+  };
+
+  test('is tried again after a pause', async () => {
+    const { folder, calls, log } = makeFolder((fanOuts, call) => ({ busy: call < 3 ? fanOuts : [] }));
+    folder.fold([7]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(calls).toHaveLength(1);
+    await settle(folder);
+    expect(calls).toEqual([[7], [7], [7]]);
+    expect(log.lines).toEqual([]);
+  });
+
+  test('keeps no other waiting, and is not asked about in between', async () => {
+    const { folder, calls } = makeFolder((fanOuts) => ({ busy: fanOuts.filter((fanOut) => fanOut === 7) }));
+    folder.fold([7]);
+    await vi.advanceTimersByTimeAsync(1);
+    folder.fold([7, 8]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(calls).toEqual([[7], [8]]);
+    await settle(folder);
+  });
+
+  test('is left to the sweep in the end, with a log line', async () => {
+    const { folder, calls, log } = makeFolder((fanOuts) => ({ busy: fanOuts }));
+    folder.fold([7]);
+    await settle(folder);
+    expect(calls).toHaveLength(5);
+    expect(log.lines).toEqual([expect.stringContaining('the sweep will add up its children {"fan_out":7}')]);
+  });
+});
+
+describe('a drain', () => {
+  const done = (entity: { id: number }) => ({ done: entity.id });
+
+  test('folds what its answers name, without waiting for it before it claims again, but before it ends', async () => {
+    const fake = new FakeEngine();
+    fake.queue = Array.from({ length: 9 }, (_, i) => makeItem(i + 1));
+    const folded = gate();
+    const { rpc } = fake;
+    const slow: typeof rpc = async (name, args, signal) => {
+      if (name === 'millrace_fold') await folded.opened;
+      return rpc(name, args, signal);
+    };
+    Object.assign(fake, { rpc: slow });
+    fake.before = (name) => {
+      if (name === 'millrace_complete') fake.folds = [4];
+      return null;
+    };
+    let ended = false;
+    const end = makeDrain(fake, done)
+      .drain.run()
+      .finally(() => {
+        ended = true;
+      });
+    await vi.waitFor(() => expect(fake.callsOf('millrace_leave')).toHaveLength(1));
+    expect(fake.saved.size).toBe(9);
+    expect(ended).toBe(false);
+    folded.open();
+    expect(await end).toBe('empty');
+    // The first call was under way when the others were asked for.
+    expect(fake.callsOf('millrace_fold')).toEqual([{ p_fan_outs: [4] }, { p_fan_outs: [4] }]);
+  });
+
+  test('does not repeat a fold that fails, and ends as if nothing had happened', async () => {
+    const fake = new FakeEngine();
+    fake.queue = [makeItem(1)];
+    fake.folds = [4];
+    fake.before = (name) => (name === 'millrace_fold' ? failedAnswer(503) : null);
+    const { drain, log } = makeDrain(fake, done);
+    expect(await drain.run()).toBe('empty');
+    expect(fake.callsOf('millrace_fold')).toHaveLength(1);
+    expect(log.lines.join()).toContain('children were not added up, the sweep will do it');
+  });
+});

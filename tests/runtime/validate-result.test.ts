@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { classify } from '../../supabase/functions/_millrace/errors.ts';
+import { validateResult } from '../../supabase/functions/_millrace/stage/validate-result.ts';
+
+const schema = z.object({ title: z.string(), pages: z.array(z.object({ url: z.string() })).default([]) });
+
+function failureOf(output: unknown, limit = 1_000) {
+  try {
+    validateResult(schema, output, limit);
+  } catch (error) {
+    return classify(error);
+  }
+  throw new Error('the output was accepted');
+}
+
+test('a good output is returned as the schema parses it', () => {
+  expect(validateResult(schema, { title: 'T', extra: 1 }, 1_000)).toEqual({ title: 'T', pages: [] });
+});
+
+test('the path of the fault and the kind of value found are named', () => {
+  const failure = failureOf({ title: 'T', pages: [{ url: 'a' }, { url: 7 }] });
+  expect(failure).toMatchObject({ code: 'invalid_output', permanent: true });
+  expect(failure.message).toContain('output.pages[1].url');
+  expect(failure.message).toContain('found: number');
+});
+
+test('an output that is no object at all is named too', () => {
+  expect(failureOf(undefined).message).toContain('found: undefined');
+  expect(failureOf(null).message).toContain('found: null');
+});
+
+test.each(['a\u0000b', 'a\ud83d', '\ude00b'])('a character Postgres cannot store is refused: %j', (title) => {
+  const failure = failureOf({ title });
+  expect(failure).toMatchObject({ code: 'invalid_output', permanent: true });
+  expect(failure.message).toContain('output.title');
+});
+
+test('characters outside the basic plane are fine', () => {
+  expect(validateResult(schema, { title: '😀 漢字' }, 1_000)).toHaveProperty('title', '😀 漢字');
+});
+
+test.each([undefined, () => 1, { toJSON: () => undefined }])(
+  'what JSON cannot hold is stored as null: %s',
+  (output) => {
+    expect(validateResult(z.any(), output, 1_000)).toBeNull();
+    expect(validateResult(z.void(), undefined, 1_000)).toBeNull();
+  },
+);
+
+test('a result over the limit is refused, with the way out', () => {
+  const failure = failureOf({ title: 'é'.repeat(600) });
+  expect(failure).toMatchObject({ code: 'result_too_large', permanent: true });
+  expect(failure.message).toMatch(
+    /has 12\d\d bytes and the stage allows 1000: put it into Storage and return its location/,
+  );
+});

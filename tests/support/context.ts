@@ -1,0 +1,36 @@
+import type { Usage } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { Env } from '../../supabase/functions/_millrace/settings.ts';
+import type { FinishContext, HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { keepChildren } from './kept-children.ts';
+import { keepCheckpoints } from './kept-turns.ts';
+
+/** A handler's context for one test; `usages` keeps what was reported. */
+export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
+  const usages: Usage[] = [];
+  const context: HandlerContext = {
+    pipeline: 'leads',
+    stage: 'intel',
+    attempt: 11,
+    run: 1,
+    entityId: '1',
+    submission: 11,
+    idempotencyKey: 'trace-3',
+    submissionKey: 'trace-11',
+    retryCount: 0,
+    traceId: 'trace',
+    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    signal: new AbortController().signal,
+    timeoutMs: 30_000,
+    checkpoints: keepCheckpoints(),
+    children: keepChildren(),
+    env,
+    reportUsage: (usage) => usages.push(usage),
+    ...changes,
+  };
+  return { context, usages };
+}
+
+/** What finishJob is given beside stage and job. */
+export function finishContext(env: Env = {}): Omit<FinishContext, 'reportUsage'> {
+  return { env, entityId: '1', signal: new AbortController().signal };
+}
