@@ -4,7 +4,7 @@ import pc from 'picocolors';
 import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
 import { checkFunctionSizes } from './check/function-sizes.ts';
-import { checkDatabaseTypes, checkSnapshot } from './check/generated-files.ts';
+import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generated-files.ts';
 import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { projectFolder } from './check/run-program.ts';
@@ -30,10 +30,13 @@ async function codeChecks(write: boolean): Promise<Check[]> {
   const format = checkFormat(write);
   // The others should read files as they stand after the correction.
   if (write) await format;
+  const install = checkInstall(write);
+  await install.catch(() => {});
   return [
     { name: 'format and lint', remedy: byWriting, findings: format },
     { name: 'types', remedy: 'correct them', findings: checkTypes() },
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
+    { name: 'migration of the engine', remedy: byWriting, findings: install },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
+import { installSql } from '../engine/engine-sql.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
 const snapshotFile = path.join('tests', 'schema.snapshot.sql');
@@ -8,12 +9,19 @@ const snapshotHeading = `-- The schema that the migrations make, as text, writte
 -- in a review it shows what a change of the migrations does.
 `;
 const typesFile = path.join('supabase', 'functions', '_millrace', 'engine', 'database.types.ts');
+/** The engine as one migration, for whoever deploys it. */
+const installFile = path.join('supabase', 'migrations', '20261101000000_millrace_0.1.0.sql');
 const shownLines = 30;
 const typesHeading = `// The types of the functions that the engine serves by the Data API, written by \`npm run check -- --write\` from the
 // migrated database.
 `;
 /** What the engine's functions are called by. Their arguments are all that the runtime needs to know of the schema. */
-const ofTheEngine = /^ {6}pipeline_\w+:/;
+const ofTheEngine = /^ {6}millrace_\w+:/;
+
+/** Compares the migration that installs the engine with what engine/ builds, or with `write` replaces it. */
+export async function checkInstall(write: boolean): Promise<string> {
+  return compare(installFile, await installSql(path.join(projectFolder, 'engine')), write);
+}
 
 /** Compares the schema of the database at `url` with its snapshot, or with `write` replaces it. Resolves to findings. */
 export async function checkSnapshot(url: string, write: boolean): Promise<string> {

@@ -52,7 +52,7 @@ const ofJobs = /permanentByCode = \{(.*?)\}/s.exec(
 const thrown = [
   ...[...(ofJobs ?? '').matchAll(/^ {2}(\w+):/gm)].map(([, code = '']) => code),
   ...(await codesIn('supabase/functions', '.ts', inCode)),
-  ...(await codesIn('supabase/migrations', '.sql', inSql)),
+  ...(await codesIn('engine', '.sql', inSql)),
   ...composed,
 ];
 

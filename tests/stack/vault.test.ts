@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
-const chapter = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations', '20261101000100_extensions.sql');
+const chapter = path.join(import.meta.dirname, '..', '..', 'engine', 'structure', '0001_extensions.sql');
 
 let database: TestDatabase;
 let owner: pg.Client;

@@ -1,0 +1,43 @@
+-- The schema, its clock, the log and the settings.
+--
+-- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema. Not to '': then the
+-- session's temporary schema would come first for types, and what a low-privileged session puts there would run as owner.
+
+create schema millrace;
+comment on schema millrace is 'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health and millrace.doctor().';
+revoke all on schema millrace from public;
+
+-- Tables have it in their defaults, so it stands here.
+create or replace function millrace.now() returns timestamptz
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return clock_timestamp();
+end
+$$;
+comment on function millrace.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
+
+create table millrace.log (
+  id bigint generated always as identity constraint log_pkey primary key,
+  at timestamptz not null default millrace.now(),
+  level text not null constraint log_level_known check (level in ('info', 'warning', 'error')),
+  code text not null,
+  message text not null,
+  detail jsonb not null default '{}'
+);
+create index log_by_code on millrace.log (code, at);
+comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
+
+create table millrace.settings (
+  name text constraint settings_pkey primary key,
+  value text not null,
+  comment text not null default ''
+);
+comment on table millrace.settings is 'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
+
+insert into millrace.settings (name, value, comment) values
+  ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
+  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more alone fails as row_too_large. Read from here alone, at each claim.'),
+  ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
+  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
+  ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
