@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const light = ['tests/engine/**/*.test.ts', 'tests/docs/**/*.test.ts'];
+const light = [
+  'tests/engine/**/*.test.ts',
+  'tests/docs/**/*.test.ts',
+  'tests/examples/{books-table,documents-tables,example-lengths}.test.ts',
+];
 
 /** What all projects share. */
 export const common = {

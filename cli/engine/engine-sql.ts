@@ -29,11 +29,11 @@ export async function statementsOf(engine: string, file: string): Promise<Statem
   await loadModule();
   const text = fs.readFileSync(path.join(engine, file));
   try {
-    return (parseSync(text.toString()).stmts ?? []).map(({ stmt = {}, stmt_location: at = 0, stmt_len: length }) => ({
+    return (parseSync(text.toString()).stmts ?? []).map(({ stmt = {}, stmt_location: at = 0, stmt_len: length = 0 }) => ({
       file,
       kind: Object.keys(stmt)[0] ?? '',
       text: text
-        .subarray(at, length ? at + length : undefined)
+        .subarray(at, length > 0 ? at + length : undefined)
         .toString()
         .trim()
         .replace(/;$/, ''),

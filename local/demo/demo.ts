@@ -9,9 +9,10 @@ const given = argumentsOrExit(usage, () => {
 });
 // Loaded here, because each has libraries of its own, and wrong arguments are told at once.
 const run = async () => {
-  if (given.demo === 'books') return (await import('./run-books.ts')).runBooks(given, ending.signal);
-  if (given.demo === 'documents') return (await import('./run-documents.ts')).runDocuments(given, ending.signal);
-  return (await import('./run-leads.ts')).runLeads(given, ending.signal);
+  if (given.demo === 'books') return (await import('./books/run-books.ts')).runBooks(given, ending.signal);
+  if (given.demo === 'documents')
+    return (await import('./documents/run-documents.ts')).runDocuments(given, ending.signal);
+  return (await import('./leads/run-leads.ts')).runLeads(given, ending.signal);
 };
 const ending = new AbortController();
 // "disconnect": whoever started this is gone without a word.

@@ -6,11 +6,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { DocumentProgress } from '../../local/demo/document-progress.ts';
-import { tellApart, whyRefused } from '../../local/demo/document-source.ts';
+import type { DocumentProgress } from '../../local/demo/documents/document-progress.ts';
+import { tellApart, whyRefused } from '../../local/demo/documents/document-source.ts';
+import { documentsTable } from '../../local/demo/documents/watch-documents.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
-import { documentsTable } from '../../local/demo/watch-documents.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;

@@ -51,7 +51,10 @@ export async function coldStart(beside: string | undefined, progress: (message: 
 }
 
 async function checkout(name: string, folder: string): Promise<Checkout> {
-  const host = path.join(folder, 'local', 'functions', 'function-process.ts');
+  // An older commit has it one folder higher.
+  const places = ['local/platform/functions', 'local/functions'].map((place) => path.join(folder, place));
+  const place = places.find((candidate) => fs.existsSync(candidate)) ?? '';
+  const host = path.join(place, 'function-process.ts');
   const { startFunctionProcess: start } = await import(pathToFileURL(host).href);
   return { name, folder, start };
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { documents as pipeline } from '../../supabase/functions/_pipelines/documents.ts';
+import { documents as pipeline } from '../../../supabase/functions/_pipelines/documents.ts';
 
 const phases = Object.keys(pipeline.stages);
 

@@ -1,14 +1,14 @@
 // The demo of the leads pipeline, on a stack of its own.
 import pc from 'picocolors';
-import { leads as pipeline } from '../../supabase/functions/_pipelines/leads.ts';
-import { readSettings } from '../platform/settings.ts';
+import { leads as pipeline } from '../../../supabase/functions/_pipelines/leads.ts';
+import { readSettings } from '../../platform/settings.ts';
+import { heading, onAStack, print } from '../on-a-stack.ts';
+import { printCosts } from '../print-costs.ts';
+import { printFailures, printMessages, readFailures } from '../report.ts';
+import { startSites } from '../samples/sites/server.ts';
+import { demoSettings } from '../settings.ts';
 import { allowHosts, insertLeads, leadsFor, sampleLeads, startStatement } from './leads.ts';
 import { leadSteps } from './next-steps-leads.ts';
-import { heading, onAStack, print } from './on-a-stack.ts';
-import { printCosts } from './print-costs.ts';
-import { printFailures, printMessages, readFailures } from './report.ts';
-import { startSites } from './samples/sites/server.ts';
-import { demoSettings } from './settings.ts';
 import { watchLeads } from './watch.ts';
 
 const stages = Object.keys(pipeline.stages);

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
-import { books } from '../../supabase/functions/_pipelines/books.ts';
+import { books } from '../../../supabase/functions/_pipelines/books.ts';
 import { type BookProgress, bookStages, pageStages, readBookProgress } from './book-progress.ts';
 
 const everyMs = 200;

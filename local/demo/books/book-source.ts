@@ -1,9 +1,9 @@
 import path from 'node:path';
-import { sniffDocument } from '../../supabase/functions/_services/pdf/pdf.ts';
-import type { Stack } from '../platform/stack.ts';
-import { readFileNamed } from './read-file.ts';
-import { buildSampleBook } from './samples/books/build-pdf.ts';
-import { stackClient } from './stack-client.ts';
+import { sniffDocument } from '../../../supabase/functions/_services/pdf/pdf.ts';
+import type { Stack } from '../../platform/stack.ts';
+import { readFileNamed } from '../read-file.ts';
+import { buildSampleBook } from '../samples/books/build-pdf.ts';
+import { stackClient } from '../stack-client.ts';
 
 /** A book to run on. */
 export interface BookSource {

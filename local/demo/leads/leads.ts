@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Sites } from './samples/sites/server.ts';
+import type { Sites } from '../samples/sites/server.ts';
 
 export interface Lead {
   email: string;

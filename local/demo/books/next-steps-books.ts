@@ -1,4 +1,4 @@
-import type { NextSteps } from './next-steps.ts';
+import type { NextSteps } from '../next-steps.ts';
 
 /** Where to look next after the books' demo; `links` lead to the finished document. */
 export function bookSteps(links: string[]): NextSteps {

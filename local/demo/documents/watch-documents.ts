@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
+import { shorten } from '../shorten.ts';
 import { type DocumentProgress, readDocumentProgress } from './document-progress.ts';
 import { describeRetry, type Retry, readNewRetries } from './document-retries.ts';
-import { shorten } from './shorten.ts';
 
 const everyMs = 200;
 const nameWidth = 32;

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { fileTypeFromBuffer } from 'file-type';
-import type { Stack } from '../platform/stack.ts';
-import { readFileNamed } from './read-file.ts';
-import { type DocumentFile, sampleDocuments } from './samples/documents/sample-documents.ts';
-import { stackClient } from './stack-client.ts';
+import type { Stack } from '../../platform/stack.ts';
+import { readFileNamed } from '../read-file.ts';
+import { type DocumentFile, sampleDocuments } from '../samples/documents/sample-documents.ts';
+import { stackClient } from '../stack-client.ts';
 
 /** A file to upload, with what its row says of it. */
 export interface DocumentSource extends DocumentFile {

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import pc from 'picocolors';
-import { documents as pipeline } from '../../supabase/functions/_pipelines/documents.ts';
-import { dollars } from './print-costs.ts';
-import { printTable } from './print-table.ts';
-import { shorten } from './shorten.ts';
-import { wrapText } from './wrap-text.ts';
+import { documents as pipeline } from '../../../supabase/functions/_pipelines/documents.ts';
+import { dollars } from '../print-costs.ts';
+import { printTable } from '../print-table.ts';
+import { shorten } from '../shorten.ts';
+import { wrapText } from '../wrap-text.ts';
 
 type Print = (line: string) => void;
 

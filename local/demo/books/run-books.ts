@@ -1,15 +1,15 @@
 // The demo of the books pipelines, on a stack of its own.
 import type pg from 'pg';
 import pc from 'picocolors';
-import { readSettings } from '../platform/settings.ts';
+import { readSettings } from '../../platform/settings.ts';
+import { heading, onAStack, print } from '../on-a-stack.ts';
+import { printCosts } from '../print-costs.ts';
+import { demoSettings } from '../settings.ts';
+import { wrapText } from '../wrap-text.ts';
 import { addBook, documentLink, readBookSource } from './book-source.ts';
 import { bookSteps } from './next-steps-books.ts';
-import { heading, onAStack, print } from './on-a-stack.ts';
-import { printCosts } from './print-costs.ts';
 import { type FinishedBook, printMetadata, printOutline, readFinishedBook } from './report-book.ts';
-import { demoSettings } from './settings.ts';
 import { bookWatcher } from './watch-book.ts';
-import { wrapText } from './wrap-text.ts';
 
 const startStatement = "update books set split_status = 'queued';";
 const costs = {

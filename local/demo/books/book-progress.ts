@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { books } from '../../supabase/functions/_pipelines/books.ts';
-import { pages } from '../../supabase/functions/_pipelines/pages.ts';
-import { toc } from '../../supabase/functions/_pipelines/toc.ts';
+import { books } from '../../../supabase/functions/_pipelines/books.ts';
+import { pages } from '../../../supabase/functions/_pipelines/pages.ts';
+import { toc } from '../../../supabase/functions/_pipelines/toc.ts';
 
 export const pageStages = Object.keys(pages.stages);
 export const bookStages = Object.keys(books.stages);

@@ -1,4 +1,4 @@
-import type { NextSteps } from './next-steps.ts';
+import type { NextSteps } from '../next-steps.ts';
 
 /** Where to look next after the documents' demo. */
 export function documentSteps(): NextSteps {

@@ -1,10 +1,11 @@
 // The demo of the documents pipelines, on a stack of its own.
 import pc from 'picocolors';
-import { readSettings } from '../platform/settings.ts';
+import { readSettings } from '../../platform/settings.ts';
+import { heading, onAStack, print } from '../on-a-stack.ts';
+import { printCosts } from '../print-costs.ts';
+import { demoSettings } from '../settings.ts';
 import { addDocuments, readDocumentSources } from './document-source.ts';
 import { documentSteps } from './next-steps-documents.ts';
-import { heading, onAStack, print } from './on-a-stack.ts';
-import { printCosts } from './print-costs.ts';
 import {
   type FinishedDocument,
   printDocuments,
@@ -13,7 +14,6 @@ import {
   printJobs,
   readFinishedDocuments,
 } from './report-documents.ts';
-import { demoSettings } from './settings.ts';
 import { watchDocuments } from './watch-documents.ts';
 
 const startStatement = "update document set extraction_status = 'queued';";

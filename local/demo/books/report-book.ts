@@ -5,7 +5,7 @@ import type {
   assembleResult,
   metadataResult,
   structureResult,
-} from '../../supabase/functions/_pipelines/books-results.ts';
+} from '../../../supabase/functions/_pipelines/books-results.ts';
 
 export interface FinishedBook {
   metadata: z.output<typeof metadataResult> | null;
