@@ -8,6 +8,21 @@ schema public
   grant usage to service_role
 type millrace.attempt_state enum (queued, started, waiting, completed, failed, cancelled, skipped)
 type millrace.run_status enum (running, completed, failed, cancelled)
+view millrace.agent_executions
+  column attempts bigint
+  column cost_usd numeric
+  column entity_id text
+  column execution integer
+  column first_turn_at timestamp with time zone
+  column input_tokens numeric
+  column last_turn_at timestamp with time zone
+  column output_tokens numeric
+  column pipeline text
+  column run_id bigint
+  column stage text
+  column tool_calls bigint
+  column turns bigint
+  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.execution, count(*) FILTER (WHERE t.kind = 'model'::text) AS turns, count(*) FILTER (WHERE t.kind = 'tool'::text) AS tool_calls, sum((t.usage ->> 'input_tokens'::text)::numeric) AS input_tokens, sum((t.usage ->> 'output_tokens'::text)::numeric) AS output_tokens, sum((t.usage ->> 'cost_usd'::text)::numeric) AS cost_usd, count(DISTINCT t.attempt_id) AS attempts, min(t.created_at) AS first_turn_at, max(t.created_at) AS last_turn_at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id GROUP BY p.name, s.id, s.name, t.run_id, r.entity_id, t.execution ORDER BY t.run_id, s.id, t.execution;
 view millrace.agent_log
   column arguments text
   column asked text
@@ -15,9 +30,9 @@ view millrace.agent_log
   column attempt_id bigint
   column cost_usd numeric
   column entity_id text
+  column execution integer
   column kind text
   column output text
-  column passage integer
   column pipeline text
   column run_id bigint
   column seq integer
@@ -25,29 +40,14 @@ view millrace.agent_log
   column tokens numeric
   column tool text
   column what text
-  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.passage, t.seq, t.kind, CASE WHEN t.kind = 'tool'::text THEN CASE WHEN (t.content -> 'failed'::text) = 'true'::jsonb THEN 'fails'::text ELSE 'answers'::text END WHEN t.content ? 'discarded'::text THEN 'discarded: '::text || (t.content ->> 'discarded'::text) WHEN m.calls IS NOT NULL THEN 'calls '::text || m.calls ELSE 'answers'::text END AS what, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'name'::text ELSE m.calls END AS tool, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'arguments'::text ELSE m.arguments END AS arguments, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'output'::text ELSE m.said END AS output, ((t.usage ->> 'input_tokens'::text)::numeric) + ((t.usage ->> 'output_tokens'::text)::numeric) AS tokens, (t.usage ->> 'cost_usd'::text)::numeric AS cost_usd, t.content ->> 'asked'::text AS asked, t.attempt_id, t.created_at AS at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id CROSS JOIN LATERAL ( SELECT string_agg(o.i ->> 'name'::text, ', '::text ORDER BY o.n) FILTER (WHERE (o.i ->> 'type'::text) = 'function_call'::text) AS calls, string_agg(o.i ->> 'arguments'::text, ', '::text ORDER BY o.n) FILTER (WHERE (o.i ->> 'type'::text) = 'function_call'::text) AS arguments, string_agg(jsonb_path_query_first(o.i, '$."content"[*]."text"'::jsonpath) #>> '{}'::text[], ' '::text ORDER BY o.n) AS said FROM jsonb_array_elements( CASE WHEN t.kind = 'model'::text AND jsonb_typeof(t.content -> 'output'::text) = 'array'::text THEN t.content -> 'output'::text ELSE '[]'::jsonb END) WITH ORDINALITY o(i, n)) m ORDER BY t.run_id, t.stage_id, t.passage, t.seq;
-view millrace.agent_passages
-  column attempts bigint
-  column cost_usd numeric
-  column entity_id text
-  column first_turn_at timestamp with time zone
-  column input_tokens numeric
-  column last_turn_at timestamp with time zone
-  column output_tokens numeric
-  column passage integer
-  column pipeline text
-  column run_id bigint
-  column stage text
-  column tool_calls bigint
-  column turns bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.passage, count(*) FILTER (WHERE t.kind = 'model'::text) AS turns, count(*) FILTER (WHERE t.kind = 'tool'::text) AS tool_calls, sum((t.usage ->> 'input_tokens'::text)::numeric) AS input_tokens, sum((t.usage ->> 'output_tokens'::text)::numeric) AS output_tokens, sum((t.usage ->> 'cost_usd'::text)::numeric) AS cost_usd, count(DISTINCT t.attempt_id) AS attempts, min(t.created_at) AS first_turn_at, max(t.created_at) AS last_turn_at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id GROUP BY p.name, s.id, s.name, t.run_id, r.entity_id, t.passage ORDER BY t.run_id, s.id, t.passage;
+  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind, CASE WHEN t.kind = 'tool'::text THEN CASE WHEN (t.content -> 'failed'::text) = 'true'::jsonb THEN 'fails'::text ELSE 'answers'::text END WHEN t.content ? 'discarded'::text THEN 'discarded: '::text || (t.content ->> 'discarded'::text) WHEN m.calls IS NOT NULL THEN 'calls '::text || m.calls ELSE 'answers'::text END AS what, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'name'::text ELSE m.calls END AS tool, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'arguments'::text ELSE m.arguments END AS arguments, CASE WHEN t.kind = 'tool'::text THEN t.content ->> 'output'::text ELSE m.said END AS output, ((t.usage ->> 'input_tokens'::text)::numeric) + ((t.usage ->> 'output_tokens'::text)::numeric) AS tokens, (t.usage ->> 'cost_usd'::text)::numeric AS cost_usd, t.content ->> 'asked'::text AS asked, t.attempt_id, t.created_at AS at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id CROSS JOIN LATERAL ( SELECT string_agg(o.i ->> 'name'::text, ', '::text ORDER BY o.n) FILTER (WHERE (o.i ->> 'type'::text) = 'function_call'::text) AS calls, string_agg(o.i ->> 'arguments'::text, ', '::text ORDER BY o.n) FILTER (WHERE (o.i ->> 'type'::text) = 'function_call'::text) AS arguments, string_agg(jsonb_path_query_first(o.i, '$."content"[*]."text"'::jsonpath) #>> '{}'::text[], ' '::text ORDER BY o.n) AS said FROM jsonb_array_elements( CASE WHEN t.kind = 'model'::text AND jsonb_typeof(t.content -> 'output'::text) = 'array'::text THEN t.content -> 'output'::text ELSE '[]'::jsonb END) WITH ORDINALITY o(i, n)) m ORDER BY t.run_id, t.stage_id, t.execution, t.seq;
 table millrace.alerts
   column attempt_id bigint not null
   column entity_id text not null
+  column execution integer not null
   column id bigint not null generated always as identity
   column kind text not null
   column message text not null
-  column passage integer not null
   column pipeline text not null
   column raised_at timestamp with time zone not null
   column resolved_at timestamp with time zone
@@ -58,28 +58,28 @@ table millrace.alerts
   constraint alerts_pkey PRIMARY KEY (id)
   CREATE INDEX alerts_by_run ON millrace.alerts USING btree (run_id)
   CREATE INDEX alerts_open ON millrace.alerts USING btree (id) WHERE (resolved_at IS NULL)
-  CREATE UNIQUE INDEX alerts_one_open ON millrace.alerts USING btree (run_id, stage_id, passage) WHERE (resolved_at IS NULL)
+  CREATE UNIQUE INDEX alerts_one_open ON millrace.alerts USING btree (run_id, stage_id, execution) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX alerts_pkey ON millrace.alerts USING btree (id)
 sequence millrace.alerts_id_seq
 table millrace.arrivals
+  column concurrency_group text not null
   column due_at timestamp with time zone not null
   column id bigint not null generated always as identity
-  column lane text not null
   column stage_id integer not null
-  constraint arrivals_pkey PRIMARY KEY (stage_id, lane, id)
-  CREATE UNIQUE INDEX arrivals_pkey ON millrace.arrivals USING btree (stage_id, lane, id)
+  constraint arrivals_pkey PRIMARY KEY (stage_id, concurrency_group, id)
+  CREATE UNIQUE INDEX arrivals_pkey ON millrace.arrivals USING btree (stage_id, concurrency_group, id)
 sequence millrace.arrivals_id_seq
 table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
-  column alone boolean not null default false
+  column concurrency_group text
   column created_at timestamp with time zone not null
   column deadline_at timestamp with time zone
   column error jsonb
   column finished_at timestamp with time zone
   column held boolean not null default false
   column id bigint not null generated always as identity
+  column isolated boolean not null default false
   column job_id text
   column job_started_at timestamp with time zone
-  column lane text
   column late_at timestamp with time zone
   column number smallint not null
   column output jsonb
@@ -101,12 +101,12 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column usage jsonb
   constraint attempts_number_key UNIQUE (run_id, stage_id, number)
   constraint attempts_pkey PRIMARY KEY (id)
-  CREATE INDEX attempts_alone ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (alone AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_deadline ON millrace.attempts USING btree (deadline_at) WHERE (deadline_at IS NOT NULL)
+  CREATE INDEX attempts_by_group ON millrace.attempts USING btree (stage_id, concurrency_group, queue_at, id) WHERE ((concurrency_group IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_job ON millrace.attempts USING btree (hashtextextended(job_id, (0)::bigint)) WHERE ((job_id IS NOT NULL) AND (service <> ALL (ARRAY['children'::text, 'decision'::text, 'by_hand'::text])))
-  CREATE INDEX attempts_by_lane ON millrace.attempts USING btree (stage_id, lane, queue_at, id) WHERE ((lane IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_submission ON millrace.attempts USING btree (submission_id) WHERE (submission_id IS NOT NULL)
   CREATE INDEX attempts_held ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (held AND (queue_at IS NOT NULL))
+  CREATE INDEX attempts_isolated ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (isolated AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_late ON millrace.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
   CREATE INDEX attempts_of_jobs ON millrace.attempts USING btree (stage_id, finished_at) WHERE ((job_id IS NOT NULL) AND (finished_at IS NOT NULL))
   CREATE INDEX attempts_ready ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
@@ -131,10 +131,23 @@ type millrace.change
   column retry_count integer
   column started_at timestamp with time zone
   column status text
+table millrace.child_tallies
+  column cancelled integer not null default 0
+  column completed integer not null default 0
+  column done integer not null default 0
+  column failed integer not null default 0
+  column fan_out_id bigint not null
+  column id bigint not null generated always as identity
+  column recount boolean not null default false
+  column stage_id integer
+  constraint child_tallies_pkey PRIMARY KEY (id)
+  CREATE INDEX child_tallies_by_fan_out ON millrace.child_tallies USING btree (fan_out_id)
+  CREATE UNIQUE INDEX child_tallies_pkey ON millrace.child_tallies USING btree (id)
+sequence millrace.child_tallies_id_seq
 type millrace.claimed
-  column alone boolean
   column attempt_id bigint
   column entity_id text
+  column isolated boolean
   column number integer
   column retry_count integer
   column run_id bigint
@@ -142,16 +155,28 @@ type millrace.claimed
   column trace_id uuid
   column version_id integer
 table millrace.claims with (fillfactor=50)
-  column alone boolean not null
   column attempt_ids bigint[] not null
   column expires_at timestamp with time zone not null
   column host uuid not null
+  column isolated boolean not null
   column token uuid not null
   column worker_id uuid not null
   constraint claims_pkey PRIMARY KEY (token)
   CREATE INDEX claims_by_host ON millrace.claims USING btree (host)
   CREATE INDEX claims_by_worker ON millrace.claims USING btree (worker_id)
   CREATE UNIQUE INDEX claims_pkey ON millrace.claims USING btree (token)
+table millrace.concurrency_groups with (fillfactor=50)
+  column concurrency_group text not null
+  column due_at timestamp with time zone
+  column priority smallint not null
+  column stage_id integer not null
+  column turn bigint
+  constraint concurrency_groups_pkey PRIMARY KEY (stage_id, concurrency_group)
+  constraint lanes_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint lanes_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
+  CREATE INDEX groups_asleep ON millrace.concurrency_groups USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
+  CREATE INDEX groups_in_turn ON millrace.concurrency_groups USING btree (stage_id, priority DESC, turn) WHERE (turn IS NOT NULL)
+  CREATE UNIQUE INDEX concurrency_groups_pkey ON millrace.concurrency_groups USING btree (stage_id, concurrency_group)
 view millrace.cut_over_report
   column completed bigint
   column cost_per_run numeric
@@ -234,16 +259,6 @@ table millrace.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
   CREATE INDEX former_costs_by_fan_out ON millrace.former_costs USING btree (fan_out_id)
-table millrace.gates with (fillfactor=50)
-  column arrivals_to text not null default ''::text
-  column checked_to bigint not null default 0
-  column last_turn bigint not null default 0
-  column refilled_at timestamp with time zone not null default millrace.now()
-  column stage_id integer not null
-  column tokens double precision not null default 'Infinity'::double precision
-  constraint gates_pkey PRIMARY KEY (stage_id)
-  constraint gates_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  CREATE UNIQUE INDEX gates_pkey ON millrace.gates USING btree (stage_id)
 table millrace.in_flight
   column attempt_id bigint not null
   column key text not null
@@ -263,18 +278,16 @@ view millrace.job_outcomes
   column pipeline text
   column stage text
   as  SELECT p.name AS pipeline, s.name AS stage, s.limits ->> 'max_in_flight'::text AS max_in_flight, j.ended, j.completed, j.past_deadline FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN LATERAL ( SELECT count(*) AS ended, count(*) FILTER (WHERE e.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE e.state = 'failed'::millrace.attempt_state AND (e.error ->> 'code'::text) = 'deadline'::text) AS past_deadline FROM ( SELECT a.state, a.error FROM millrace.attempts a WHERE a.stage_id = s.id AND a.job_id IS NOT NULL AND a.finished_at > (( SELECT millrace.now() - '01:00:00'::interval)) ORDER BY a.finished_at DESC LIMIT 1000) e) j WHERE (s.kind = ANY (ARRAY['function'::text, 'external'::text])) AND s.deadline IS NOT NULL ORDER BY p.name, s.id;
-table millrace.lanes with (fillfactor=50)
-  column due_at timestamp with time zone
-  column lane text not null
-  column priority smallint not null
+table millrace.limiters with (fillfactor=50)
+  column arrivals_to text not null default ''::text
+  column checked_to bigint not null default 0
+  column last_turn bigint not null default 0
+  column refilled_at timestamp with time zone not null default millrace.now()
   column stage_id integer not null
-  column turn bigint
-  constraint lanes_pkey PRIMARY KEY (stage_id, lane)
-  constraint lanes_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  constraint lanes_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
-  CREATE INDEX lanes_asleep ON millrace.lanes USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
-  CREATE INDEX lanes_in_turn ON millrace.lanes USING btree (stage_id, priority DESC, turn) WHERE (turn IS NOT NULL)
-  CREATE UNIQUE INDEX lanes_pkey ON millrace.lanes USING btree (stage_id, lane)
+  column tokens double precision not null default 'Infinity'::double precision
+  constraint gates_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint limiters_pkey PRIMARY KEY (stage_id)
+  CREATE UNIQUE INDEX limiters_pkey ON millrace.limiters USING btree (stage_id)
 table millrace.log
   column at timestamp with time zone not null default millrace.now()
   column code text not null
@@ -302,7 +315,7 @@ view millrace.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state, 'completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.alone, o.superseded, o.uncounted, o.held, o.service, o.job_id, o.overtaken_job_id, o.error, o.lane, o.output, o.usage FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state, 'completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.held, o.service, o.job_id, o.overtaken_job_id, o.error, o.concurrency_group, o.output, o.usage FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 view millrace.paused
   column pipeline text
   column remedy text
@@ -376,14 +389,6 @@ view millrace.quotas
 type millrace.ready
   column run_id bigint
   column stage_id integer
-table millrace.rings
-  column id bigint not null generated always as identity
-  column rung_at timestamp with time zone not null
-  column stage_id integer not null
-  constraint rings_pkey PRIMARY KEY (id)
-  CREATE INDEX rings_by_stage ON millrace.rings USING btree (stage_id, rung_at)
-  CREATE UNIQUE INDEX rings_pkey ON millrace.rings USING btree (id)
-sequence millrace.rings_id_seq
 table millrace.run_metadata
   column id bigint not null generated by default as identity
   column value jsonb not null
@@ -441,20 +446,21 @@ view millrace.stage_health
 table millrace.stages
   column agent jsonb
   column apply text
-  column awaited boolean not null default false
   column batch_size integer not null
   column callback boolean not null default false
   column child jsonb
   column counted boolean not null default false
+  column counted_by_parent boolean not null default false
   column deadline interval
   column deadline_from text not null default 'start'::text
   column decision jsonb
   column enabled boolean not null default true
   column fan_in jsonb
   column function_name text
+  column has_conditional_followers boolean not null default false
+  column has_groups boolean not null default false
   column id integer not null generated always as identity
   column kind text not null
-  column laned boolean not null default false
   column lease interval not null
   column limits jsonb
   column max_workers integer not null
@@ -467,7 +473,6 @@ table millrace.stages
   column sla interval
   column sla_changed_at timestamp with time zone
   column timeout interval not null
-  column watched boolean not null default false
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 1000)))
   constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
   constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text])))
@@ -480,33 +485,20 @@ table millrace.stages
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
 sequence millrace.stages_id_seq
-table millrace.tallies
-  column cancelled integer not null default 0
-  column completed integer not null default 0
-  column done integer not null default 0
-  column failed integer not null default 0
-  column fan_out_id bigint not null
-  column id bigint not null generated always as identity
-  column recount boolean not null default false
-  column stage_id integer
-  constraint tallies_pkey PRIMARY KEY (id)
-  CREATE INDEX tallies_by_fan_out ON millrace.tallies USING btree (fan_out_id)
-  CREATE UNIQUE INDEX tallies_pkey ON millrace.tallies USING btree (id)
-sequence millrace.tallies_id_seq
 table millrace.turns
   column attempt_id bigint not null
   column call_id text
   column content jsonb not null
   column created_at timestamp with time zone not null
+  column execution integer not null
   column kind text not null
-  column passage integer not null
   column run_id bigint not null
   column seq integer not null
   column stage_id integer not null
   column usage jsonb
   constraint turns_kind_known CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text])))
-  constraint turns_pkey PRIMARY KEY (run_id, stage_id, passage, seq)
-  CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, passage, seq)
+  constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
+  CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
 table millrace.version_stages
   column after jsonb not null default '[]'::jsonb
   column child_pipeline_id integer
@@ -514,9 +506,9 @@ table millrace.version_stages
   column is_sink boolean not null
   column needs integer[] not null
   column otherwise text
-  column plain boolean not null
   column position integer not null
   column stage_id integer not null
+  column unconditional boolean not null
   column version_id integer not null
   column when_path jsonpath
   constraint version_stages_pkey PRIMARY KEY (version_id, stage_id)
@@ -535,6 +527,14 @@ table millrace.versions
   CREATE UNIQUE INDEX versions_number_key ON millrace.versions USING btree (pipeline_id, number)
   CREATE UNIQUE INDEX versions_pkey ON millrace.versions USING btree (id)
 sequence millrace.versions_id_seq
+table millrace.wake_ups
+  column id bigint not null generated always as identity
+  column rung_at timestamp with time zone not null
+  column stage_id integer not null
+  constraint wake_ups_pkey PRIMARY KEY (id)
+  CREATE INDEX wake_ups_by_stage ON millrace.wake_ups USING btree (stage_id, rung_at)
+  CREATE UNIQUE INDEX wake_ups_pkey ON millrace.wake_ups USING btree (id)
+sequence millrace.wake_ups_id_seq
 type millrace.work
   column attempt_id bigint
   column claimed_stage text
@@ -668,7 +668,7 @@ table public.books with (fillfactor=50) row level security
   column toc_retry_count integer not null default 0
   column toc_started_at timestamp with time zone
   column toc_status text not null default 'pending'::text
-  constraint books_media_type_known CHECK ((media_type = ANY (ARRAY['application/pdf'::text, 'text/plain'::text])))
+  constraint books_media_type_known CHECK ((media_type = ANY (ARRAY['application/pdf'::text, 'text/unconditional'::text])))
   constraint books_pkey PRIMARY KEY (id)
   constraint books_source_in_own_folder CHECK ((starts_with(source_path, (account_id || '/'::text)) AND (source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$'::text) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
   constraint books_source_path_length CHECK ((octet_length(source_path) <= 1024))
@@ -966,13 +966,13 @@ table public.millrace_decisions row level security
   column run_id bigint not null
   column schema jsonb not null
   column stage text not null
-  constraint millrace_decisions_fold TRIGGER DEFERRABLE INITIALLY DEFERRED
+  constraint millrace_decisions_apply TRIGGER DEFERRABLE INITIALLY DEFERRED
   constraint millrace_decisions_pkey PRIMARY KEY (attempt_id)
   CREATE INDEX millrace_decisions_by_entity ON public.millrace_decisions USING btree (entity_id)
   CREATE INDEX millrace_decisions_by_run ON public.millrace_decisions USING btree (run_id)
   CREATE INDEX millrace_decisions_open ON public.millrace_decisions USING btree (attempt_id) WHERE (closed_at IS NULL)
   CREATE UNIQUE INDEX millrace_decisions_pkey ON public.millrace_decisions USING btree (attempt_id)
-  CREATE CONSTRAINT TRIGGER millrace_decisions_fold AFTER UPDATE ON public.millrace_decisions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.decided_at IS NULL) AND (new.decided_at IS NOT NULL))) EXECUTE FUNCTION millrace.fold_decided()
+  CREATE CONSTRAINT TRIGGER millrace_decisions_apply AFTER UPDATE ON public.millrace_decisions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.decided_at IS NULL) AND (new.decided_at IS NOT NULL))) EXECUTE FUNCTION millrace.apply_decisions()
   CREATE TRIGGER millrace_decisions_check BEFORE UPDATE OF decision ON public.millrace_decisions FOR EACH ROW EXECUTE FUNCTION millrace.check_answer()
   CREATE TRIGGER millrace_decisions_take AFTER UPDATE ON public.millrace_decisions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.take_answers()
   policy decide_on_own_books permissive update to authenticated using ((pipeline = 'books'::text) AND (EXISTS ( SELECT
@@ -1070,38 +1070,43 @@ view public.pipeline_phase with (security_invoker=true)
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e695c3e8df706ef4f9549f34f0ac0fc5
 function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31b468aac21818e13d2985e7d2650bd5
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 04578c907464b27fe18187c0e12e832c
-function millrace.admit_arrivals(p_stage_id integer, p_gate millrace.gates, p_room integer) returns millrace.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 32931e5b45f344c8e69f2b1dda6e11c5
-function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 06b8856e43192151c3116d17e329c404
-function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b61ab36b2592d87f7e7c0053f52fff96
-function millrace.advance(p_stage_id integer, p_run_ids bigint[], OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT laned boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 961b0f9df8ad817812ad5b73d2a7d3a7
-function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 827c0b3d26b9b41e041690f7a2d1af44
+function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 061af0f69a89e93dd53934efb4e0214e
+function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 51878786c8994382fa4d87bbf5e13f1b
+function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 86a82f8320c95dc320518f1a1f932204
+function millrace.advance(p_stage_id integer, p_run_ids bigint[], OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT has_groups boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f0b4ff5b65df24a1cf609cd9c144669
+function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body eef93bb88c3240c4ec6fb086095e9292
 function millrace.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 21bcffdbd224434b6dc2daf4e13331fc
 function millrace.answer_in_sequence(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body f4ffe77c0e552eafbeafe0c20b13ab48
-function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f3db8cb7ab3b9915ffe8051fd7671916
+function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a325ba401f072489a3ae8d960248fc70
+function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 164779e1cc7f77f26761290a392214cc
+function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f17a7f0f76dcc4fa8d5130473b9ecd21
+function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 010b6c57992c5873fc47e7cc3930cb47
+function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until timestamp with time zone, p_transient boolean, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cf0c99693422aada551e5c256ae8815a
+function millrace.apply_outcomes_part(p_items millrace.work[], p_alike boolean, p_until timestamp with time zone, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b8ef670d5fba97094f6b30195c4e87bc
+function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b020e3ed3fa484a46bf50fffb6bd5ef
 function millrace.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 238763f8facdb314efa2eb458df62350
-function millrace.assign_lanes(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d443e01f7189334cb685397a6016f7c2
-function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aaed9c36bc77cf613c1571bb3e335942
-function millrace.attach_lanes(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 430d59921702053670d0e809a9ecccc1
-function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3d41ec72f17164ab0b59e14b41792ba2
+function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b060e443c925eb94fc5dfc5d937ca274
+function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e92929c691a827acbbce30bcf6f3f2ab
+function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0db2cb8da1041a3669d5c3223e04bb8b
+function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9195cec278f702fff2565c647bb41b8
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 4d264cdc2322160dbe8b994bc24eb6dc
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body ecfa6a52b780c003a1a3465e9fa21604
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 1b16550b4a2a3e6b6a38bfe87a89d5f3
-function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body ff00a7ab2dabe14043e5edd57e6dec20
-function millrace.begin_beside(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8aac3a8f8dc6712cf90320029c5cb0cc
-function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cf530ff4f23e57d99a1243fb674c663
-function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e5456c3419464a39ae649e8e56ac4473
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 65d92e25a5e2ea2c8004363f4f1d059a
+function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body b4d3769ecf8e930e5e81796ef7f753a3
+function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 02d8e70470abd9417b230581ddeeba0b
+function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d13d1aef994602f0913de337d2a3eee
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 062b90238a7f2f5fd8418c691d9ecf50
+function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b32c9ebef6529e71ffd1e8ddc84f8756
-function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body b9ee1014776cc75c3d316978904af535
+function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body de266138d82461b47132f942169c4fd6
 function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
-function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dee0ba76587ddf73dbbedf84c9032459
+function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e6ecde299c0928e3922780c1643385db
 function millrace.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function millrace.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
-function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a9ed9abb0aa49b23fc17eebacda5d6a7
+function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f7829e024eb1b682bba7d9ad643f054
 function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
-function millrace.books__settle(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9065b7359a7cb369c9a02696ef3ad95
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3da37760dacac870818911026dd1eb37
@@ -1128,11 +1133,12 @@ function millrace.check_condition_names(p_stage jsonb, p_definition jsonb) retur
 function millrace.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 47c2b16492494f19e1428ae15859d521
 function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9969ac01c04b5a980becb7755e5d167f
 function millrace.check_decision(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d30632cc5f8b4bf554bd5fb2aff795b6
-function millrace.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8755d5302011245e4f924c3f2a4cf90c
+function millrace.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5437a16c0a056f1514c388844d35807
 function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd96a4139f7308a267751c294dc0699
 function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c14d885fd195d83abefeb0aec41d72a
+function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 27239bd4aa3c3beb498d3b6a822fd4a5
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5895fe16044c67378b533631e93e1e1e
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 1081bc75ba2e420658c86249ade02222
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 999fe4ad189990c47bea7a834a8d8cd2
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6368e3ebd993debdf79e617e417396d
@@ -1172,67 +1178,71 @@ function millrace.chunks__key() returns trigger language plpgsql volatile securi
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
 function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fb928386ca772cdca181c04dfe15ac
 function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
-function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f0de1d34f264bf70a3284a04b897e2b
-function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_ring integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body d854051d74440c0831dc3adff14e08d0
-function millrace.claim_lanes(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT gate millrace.gates, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fc36d109d3a1efce54ecbecfec799c4e
-function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d75b2a6b4d13d977be7727989a06fb9
-function millrace.claim_next(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 09bce19ff366bb1fa432e79e77422a3e
+function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d148c23cd817f64ab2599f62e9e664c3
+function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_wake integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4986dab6c69313765863d106e6f8a2c2
+function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b85a2a23e3ba68a6a3282077bfab481
+function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f8b21044bf6f27f32e8d93004e6a57af
+function millrace.claim_next(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4403d917e9295e210353aab2c42c92f7
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f61ebd5f0a1aa4d59bfada5ace7d8e5
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 00750b3b6b6f94ebdfeaf4ec55e17fde
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83ee39d1a2cdd5b7db9a2f419d749fa9
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 444ccf77716956dd88bb0de511ef303e
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 494354e6b15100fe2bf0bf92a49ef120
-function millrace.complete(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4db66223085cd5242650bef1cae67794
+function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f1811a718157bc0331406e11b0a89ea
+function millrace.complete(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body caf278b51e6c1f33423a51e14130aa79
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 54673d76d7451d4f9855f21a377f096b
-function millrace.consume_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b1b2df478c2ed9ce861913a9818143f
+function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 140c05eec7a4f46f40f6abeb597fd13a
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body f2e339e8e3f9a9debfe65ca67442d332
+function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e01ffa00cf5ee461ad7cbae756c63ca
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fe2f7c3fc522b8942f0e8663f34f871
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1800118daa4f9849193a420f44e68242
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body f740f14dc45b1a37b0468b47b95e888b
-function millrace.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6222892992d631133efe7ee6b8da7363
+function millrace.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b89c5016f84e8c01aaa04d4a65cd85a1
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 011db658ef16bb63f8fd97feb9e2294e
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f7d0a3b8e6d4ae459aadcb657a4424c7
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 936e002d518d3fc709e01b9537448760
-function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1829ff185424dc8f4db354057c14002d
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f09e86fe855b9a15c39f453de3328547
+function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 659c524df86d2e731ec56d56b21e60a9
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8f04eacc05db9f8e36a5cb1da1a5134
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 11e83921ad8f10178b2c155214e961a6
-function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body f1924a65624b5ffdc647f5ddaba5a878
+function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 8b4cc6e0e890a1e6c23cffda5e6e8747
+function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fc2ad78cac59819e528246eb8502d91b
-function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 21b37ad5f21f447858113160a8a72cfb
+function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body bd0205f19cee7731a326babf9dccfd63
 function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function millrace.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function millrace.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a1221ddf1f1c2b55f31157932028a24
 function millrace.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2eca2ab14ceb1d5d434201b634bdcc1d
-function millrace.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4995821d37893a7bf97ecc782881231b
+function millrace.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a9fd75e88e85a8ab122f28e7cdcb4b
 function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3ceafc87d10c4afc46a13f6336115
-function millrace.document_monolith__settle(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
 function millrace.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
 function millrace.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e562111107eb10cc2cf918613af28a6
+function millrace.documents__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77520d2cbf302ddac2071291d18c8ea8
 function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f881ec60c2d44d11be72ac6c013d1bf7
-function millrace.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f32d2c7e296215034fb29ebb6248e7f7
+function millrace.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2412a8b0c321c47935e3bd99b48e8488
 function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
-function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 797f486337531b0246d189958e805d73
+function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a56a229327b5a86d27771b7618fa0e36
 function millrace.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function millrace.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c2e7e45f987ecfb36fb46e1cc0ce09dd
 function millrace.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 899837577a141c0f08bf020f572507b0
-function millrace.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body de85ef01b91ae313624a38d01c4c4393
+function millrace.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 61cf9613cd7d274cd16220afb5825775
 function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
-function millrace.documents__settle(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77520d2cbf302ddac2071291d18c8ea8
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f559e7bf0613ac8639fd737bb35f467
 function millrace.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 70513f2353feade5f35509425d2394de
-function millrace.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a567b79c2f11cbcb8a2a14f632771fb9
-function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a81a669ecbe9fbe6d01b17819e5306d
+function millrace.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fd878cae0a75de1c782e6d39afd78f5d
+function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f24bc5847c5663f5064a32af8c7d1f0
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
 function millrace.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 541cc96199fd7b861c32ebca5e314112
-function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5df7fd5057a42c73879a262e475b5299
-function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b977159ff9bacea27c57c1d2a0773bf2
-function millrace.end_turns(p_stage millrace.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1fe6438dd2c4dff2517fbaa7e2fdbb65
-function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 319b4b6a3ec89e87b6c39c8996bd5cbf
+function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa30f51e37f6877a9b5399401f81cd9
+function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c60f2147a57bedcb1d4e6827fa1410a
+function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bf356dbb962bea9d4f39d09d9e8f948d
+function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 29ca50bdc682b239df276aabd56ab2e1
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
-function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7bf852fab05681da138c0091665e45f5
-function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 79266a4b81dcddfff09b8cccff7fd6e1
-function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body bf49f1e58c1938903cd8932df96515dd
+function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c34c210c562fb65878d2a113e3d4944
+function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 606fd9cf155ff4f95738507146efaab0
+function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4d8b6acd6e97699fa32eee6ecd5a4129
+function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f1328fba0960fed35a925dbac023307
 function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 485a4fb7b143c77567576ab77b9b76ac
 function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 76df0d7fd241a24d87a80a1f6f8dcc6d
 function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f160530b666845516dfe1f8efac062
@@ -1240,89 +1250,85 @@ function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id in
 function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 0c76e50560a4e3636a3615c3a2705c17
 function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 25f8277a2020ed43dfe59903eaf01f79
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body eaae33e1e70f722ed19aabd7c7ce05fc
-function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad3512b259ab29c59cb712001a53e23f
+function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c44735eb5806f993101034338594be5d
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 51ff59d16036f6398b54fb1601fb195a
-function millrace.fold(p_fan_out_id bigint, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e37d12d9d78087dbd2f08698215eb55f
-function millrace.fold_decided() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 509b4596fc17ac2c529732cdaa50ed53
-function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 761cc7a84ecd5ea1d5443796c1ab76f5
+function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body abdf97823f98150a69ffbddc6939f4dc
 function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 09b7f610da4ed5ddbce3e9473968b07a
-function millrace.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd3f0d5130da2d24bc0ecb7678137333
+function millrace.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 26d107f2df7c2173a169a1b9d1055c0c
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3fc102b2ffd8f68d5a2d1e2e39876eb7
 function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea5653bb306feea69db5ba65e16ae969
 function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b4beb6fdac273f890d563f661ff5ad34
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f03de0f2f00d794e857a752af02e137
-function millrace.forget_lanes(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 22547c808d5da757a7fec521b2f4386d
+function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d339739bfe89e92f81d34ef5cd2e029
 function millrace.forget_posts(p_keep integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01b2a0d79a4f6c8cee1f70befe5c385e
-function millrace.free_of_key(p_stage millrace.stages, p_lane text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 696c1a95bd69567730239285e72ae946
-function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a4bced5c6bdbe9d6c7ae9e8f7ce83857
+function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c2eff9f9237a5e9164e9186c6d8814e
+function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 31ef06b021b7f8d7a51d517a0f4fcb04
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
-function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body acdd2a2c30980c090bf2a0566eea89b6
-function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f3dcfd73d4cf2a03f1e5ba31fe917904
-function millrace.go_on(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 512d554a8dfdf5f5bae9b21539dd55bb
-function millrace.go_on_without(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b5f7234c593a377df9d21f2ee50ce1fe
+function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body deeea7e4f668634de575c19512004d0c
+function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 147d0de499b922ee8af180fc1b470a6e
 function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e229848e5b1691a31a4452957ec81a3f
+function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
+function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b4b745af8c4035e49ec2a94f0e7a72c
+function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
+function millrace.groups_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 937561d3cbaef941006e429fe51eb8a0
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 55d05859fb2e56dccbcef5e850f78f4b
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c058cb4b0f263b2b4eb017b19d680f6d
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c5e3edbe84e942201a357086f66cd2f2
-function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8428327cd45c63d1801b1dd2720e73c5
-function millrace.hold_alike(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e312f40afe48359ab683347fff3eefb
+function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.hold_back(p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93bb02ba3ea75809b848f8256e2e3bad
-function millrace.hold_gates(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2ad6fb520756d5e5c4b5952f18598c9
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
 function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 50960e16f7669d224e058e70ff0fe472
 function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b34f08251144f3024070376df2205f2
 function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 047a19c00390109c825c4ef063cbf650
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5694671c22514654250a8bea344ed5a2
+function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a1ee3498e5bb48ece57a022ce54ca3d3
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d434fc27984222eda98a8d74cd31b1dd
-function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 5a57ab51202347c574c467cf4684e6bb
+function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 4ac6e5fa62423bb1e9870c7cb1f48240
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bc0864332b520d756e65b94fde9cc113
 function millrace.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
 function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 88d5f87235dbe14ef92c8d9be84c924b
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdafc1775a842593a7568952c61fe69a
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5833d2bcf374ad13b215abca0a49390c
-function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body e3a28ad74e3ae37e697d54627544cfa6
+function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 4c006e388b5824687ef257ced6879b0c
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b0ed5238d089b22915db53769f34a3ac
-function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d9a677f53e153198088a881276b5a185
+function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 97370acfd1ba38bdf4151a38de5fb9a2
 function millrace.json_is(p_value jsonb, p_type text) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body a965ae9c4102e631eda89b4307d20ccf
 function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
-function millrace.judge(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 27239bd4aa3c3beb498d3b6a822fd4a5
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body c60a23168e92c21f7a799c181f27490e
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
-function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e9aeb14196595a71e84feb6bc2ca052d
+function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
 function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2927974fc8b22c68ff85ed0b0357e91
-function millrace.lane_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
-function millrace.lane_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b4b745af8c4035e49ec2a94f0e7a72c
-function millrace.lanes_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
-function millrace.lanes_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4d0daea921041344ca9f8cf97574af75
 function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0d3548de66f1d265af7de08af0fc26ad
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b99aa5ff350d1124b4935d90ab1dd72b
 function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body c5143864e5accfcfdbab133fb3906751
+function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body af1fe0eab9724529987c5781647ed034
-function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 0bee5654cce8d5ed679354796ffdfe4b
+function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 290d5bbfab79ad49d47b62421fe20dd4
 function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
-function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7faa46c197b5df997928090ac9223e15
+function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body af40c205d4801ba8bef9664c77cfcf1f
 function millrace.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
 function millrace.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
-function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 580ee30d97dd5114ef3fe38d42ff9c07
+function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f36c2c5ecbb463f20480a5bfe478a4
 function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
-function millrace.leads__settle(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 918dd9441a5e761431396ed9fc704cc3
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
-function millrace.limit_error(p_limit text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3709f1f55c280f7096c88988d7a369e4
-function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body a4b7f538f6f740e46d59d8451652db59
+function millrace.limit_error(p_limit text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6cf9bfb2435e4194c2b4a4f90b04fc97
+function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ce1b5d070d25fafd2f7382099653c4fb
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6e82be5f24224faee1d9c0108e73e08
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b517e96ac61a67835d88d51698b0095e
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb0e60723fe21daa9df77adea716a8
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd0e8fc0254daaa23960a29909104150
+function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 468ac5805825df2a601057e5557ed674
 function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ccfb4bcdd77eeca157aafefa31b427f
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 04742fd60e2532fe6d3c53bff4edf323
+function millrace.lock_uniform_batch(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e312f40afe48359ab683347fff3eefb
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
-function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 91d9ad4d3bb3423144f09a3708a0d85f
+function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 68b6eeef9ba3a3bd4c685472e7307268
 function millrace.measured_rows(p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint) returns millrace.built[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8e711579bdd608a3739adda394ea3b8
 function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 8724e9e2e61a7839baf9bf13b3f0b51c
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body b93dad8b04163b99a6b5abd51a61d18e
@@ -1333,60 +1339,61 @@ function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns v
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f303cfe947373b64019f4e2b8bce9a1
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 047b21963ff597df42f4627ecfe98272
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 851cdd84e1b731867c07fe6b33230ef9
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c2b8fc922da0c08e5ba68d14229d464b
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 10191dcb02e1bdccb5552dd4b766d4c5
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b45e6888896ff033c604773a30839948
-function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 71569f8e237155983c0f1e57e0179ed4
-function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08d127ef860fa711dab09583250ff1d4
+function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 98ed3acb8d94d47722f213f1c0c82e58
+function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0abf2dd4efe3822be30c8fb13d28c6d
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0674bf9ffaf92e032e54eb252b88181a
+function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bbbdcf3aa090d3096750cdcba0fa17f
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b35b801b2549ea80419a532ba269a90
 function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 44d46a98d8cede037c333ca7e3870445
 function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body c3d2e28405efced8fdac9cd2496b1972
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 470952a43ed26640cd3c52dec530285f
+function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 436065abff2ecef16f523926115f978a
-function millrace.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 1d61e85876c5aba412e45aea60776a1d
+function millrace.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 060c075921aa86b0c89c9c7194668a04
 function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function millrace.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7800c071e37e1e9cbf347ed4bd228f9
 function millrace.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 32b5f0897db9b9fcddb98263e36b576b
 function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7125987c8aa7d70c9e14a015cbaa2fe
-function millrace.pages__settle(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function millrace.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function millrace.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
-function millrace.parents_to_fold(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d516b1764712897b7936c5df65d0a61
+function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a7c1fbd5def1158d5e4d846ea66b2c0
 function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc85efa80e2e244fdfd917f8de1cf147
-function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 670199a95a1cb48dcd1b6cc56d6ae4bc
-function millrace.pass_gate(p_stage_id integer, p_may_wait boolean) returns millrace.gates language plpgsql volatile set search_path=pg_catalog, pg_temp body 470076440795341d8664836e15d7481b
-function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f0d00733722789b928983391c1a7c63
-function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT ring integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 46163e92f8f5772e404fbc839016fc81
-function millrace.passage_began(p_run_id bigint, p_stage_id integer, p_passage integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 0cf43130622d29bf1da538b3301bfb0b
+function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cdd10f8816abe889f4f12373597a535
+function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 89903caedebe9da2c64fa89eff7439c2
+function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 62acf0364cfff4cb12ce7ca7e805f911
+function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cc54f06769cf969ae16f130a70228b56
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
 function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c6aec084b597842b11c778e17a2a0080
-function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 76cb429887333a16e536dcecd8a3a506
-function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 19e9969e3aa0a50b86f599350a711676
+function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59abb8fb65a32accc036267633b89e3d
+function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0cafe5544eb7549f80fa0350d775986
 function millrace.pressing_stage(p_stage millrace.stages) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 3d2a69ab64074bd42a2b0ca792259722
-function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f1876f25fc50afa4e24f46e26012164e
+function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68b3759da43c5a5ac6dcf673e60445b0
 function millrace.project(p_stage_id integer, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f1d178a7ae53f960474332d35ed1af84
 function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a32b728788383e17c8f42daeabbf9e7
-function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e895910eb85dccd9d456082e68c9876
+function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 646d1532a0472b70c585ce41f6113fbd
 function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c57d7e190a6bd4f7958da8dc2f5b752
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d13a3f28732c5878613a7a45e2684927
-function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c8f613aa4de6a5571a18a881efff2533
+function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body a8ae3b70da96f08639da098ad7d86c85
+function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1f1718315c616ebbacd527012513bac5
 function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e00bf30cc91891a5e8bd03ec54116cf
 function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 738c731576ba72a302e55de345054428
 function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 412dd96316dbd054f4cfd6c8af91e414
-function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e12c4ceaf0a359608b71f9763b3bffc
+function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
-function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e669f380edf5d11b88305abae676f812
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aadcc9c28bbe7a47a32d28476c319f1
-function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4c0e9c704211898cd33bd96d7963f9e
-function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a2407bf8859672db4ef820d69e871ff
+function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 417eafd817d338b80e0c752f878d941f
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88ebbde9ead37b31108bb3eb3dcb5f2a
+function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2836d7b7b7d4e6c874c0d10ad13354e1
+function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 37c1a66ec1c3460415551a6fe356d7cd
 function millrace.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 36fd8c3232ea4d7339114b8e826aeb13
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
-function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 354c042bb7b5dbf94ec8bd52299b256e
-function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 3d60de21625992029d3379aa300f3c28
-function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 95946c98592c981ea46b64779fa95c29
+function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 83a7a4c0dc0cc30ae5abf837c05716b8
+function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 1dc40c81e4ada3aa288c7789c30effd2
+function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 30870ac08ed5e9d4ca6e3fb00732eaf4
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 8ae0420c4dbec4559ba93a57be6f1591
@@ -1394,31 +1401,25 @@ function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_
 function millrace.refuse_quota(p_definition jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 083f056805d7a471c7fd31ff2c0c9de7
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2509802ae20735315438766fee7bb3e6
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
-function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c4f740b351e4b5a7d32a2de39ceaac6a
-function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f585e3e1367713c7abe0612ac6956d2
-function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 98e849118576378d865f1ef2f50e577c
+function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0678fea963ffccc2164079ca13809358
+function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e08a58d84a033e1ecad4da666cfeaf0
+function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7021e7cbba8f2c26b9bb071f19936a22
 function millrace.repeat_answer(p_stage millrace.stages, p_worker millrace.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4446de45e7d4472e7c9fa93fb8d49bc4
 function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 7bc2806e8af87244720e9f6a31ac3803
 function millrace.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ed072b7a7ddd4eeb15a9c3f547cdd6c0
 function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2a7644483e1941fa4efe0f6a6ec71c3
 function millrace.report_passed_over(p_pipeline text, p_stage text, p_entity_id text, p_why text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a70d1c7e987687f3abfe0380a0fa84
-function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 79ee38c6246ea42bfd2697b3d3ba0d2a
-function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8c1ad55cb902f5d9b4e3ff6609e4b1b2
+function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3b3bdd47c96a3730921c952c69e71330
+function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5ab383ce3aa31e426eceae906e2e8c37
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a1de71363db3412d36ce1aef15b4bda5
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 51c4f66e67f330280a3e8836dbcd7e30
-function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 37c304d93c1271ddeaee34e39eab010a
+function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 565a1a602b7a5cdee19f2e8b29ab3121
 function millrace.retry_children(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fa9fbf273738cd4a6e2fb3b58e5c060
 function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d3749fe3d7b003b994a4ca9b250040
 function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c7214992829d8475c3c9e912d1a8424
-function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f632c80c40da45bb6a72c2985ec6e7ef
+function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 958ce3e6ae97d799f05d7888f8124cc9
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
-function millrace.ring(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b9b568e8d007fb004f001c851b84d8a4
-function millrace.ring_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 54ceab4446b429e3456fea26b2b57cfb
-function millrace.ring_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f6bc700f230262f93af906c71a03b6c5
-function millrace.ring_polls() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
-function millrace.ring_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 19dfc6a40b3a7a2e44e66e6ad1087574
-function millrace.rings_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a5055563e1c0580554976eedd9f9772c
-function millrace.room_at(p_stage millrace.stages, p_gate millrace.gates, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed569aefdcf4fcb8dff64b5ccc148d0
+function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0915b566d61be236aba0f002919a54b9
 function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 40753f88009e32e722e534ef19e9f287
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f9680f55c451497489cb35d0c0dc1b
@@ -1427,21 +1428,15 @@ function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgs
 function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba62cc1303f44f72ccec722cecd29602
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cbe84cc9e91e4e518c19fb58802330ae
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
-function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body cbcb61357edf8aa5eac760ed69d770d6
+function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 069cddb2d44ab5dc4d6d9d8801df68db
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c4013065b1778271c8421cb0d3cb6615
-function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3da04391f1ef4f9abfa52235e9caee3b
+function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e13faeb1f9a3266816c48f7b97355401
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
-function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 72d469d7eeba8df93b3824dce3d07b09
+function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 81dd2f04f25ffa1a1a52ffef4945775d
 function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b0b234d9ab4d8ab6b8dd61e4f141633
 function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3898e95a990b2c37d4caaac529e2c4a6
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72e811b2445179ddf5cb17907e4c5424
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 308d06af424ba7d896e2c1c83c27154f
-function millrace.settle(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f17a7f0f76dcc4fa8d5130473b9ecd21
-function millrace.settle_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body a8ae3b70da96f08639da098ad7d86c85
-function millrace.settle_guarded(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1095f9cc8e41ec7dc19f9127139ba110
-function millrace.settle_halves(p_items millrace.work[], p_until timestamp with time zone, p_transient boolean, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 68da766f90704be631624cbb8719a244
-function millrace.settle_part(p_items millrace.work[], p_alike boolean, p_until timestamp with time zone, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b914a425e446d5b20c76753fe8ca761d
-function millrace.settle_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a85c08eaa02a552098a00288acb86740
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body d0c529a36545250f8fcae2898ba5d290
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
@@ -1450,44 +1445,43 @@ function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns vo
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body 6cf34f7f6c55dbb8ed9264ac2c1022bc
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9c334853c8f327a6ecee9e6fae021a
-function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 06072e9779843b75ea32c3153eacc5ca
-function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94baac1588436e74e89790408fdea000
-function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT ring integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08104c53580e36d36c8f5275362a925c
+function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1947cfe4068830e93746c8e9e6727e63
+function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ac25ba24481d96ffaf5066292a7afdb
+function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd3f6527abb11b823b1c50c10521bd12
+function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 072565b4c3b85912fdf88b340e2e5a76
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
 function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body 5c177393cb32b6712ec7e1e06d9a8fbe
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 475722d96ff6ee3c3b207b6350a82edd
 function millrace.stage_open(p_stage millrace.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9f1e319e0d1d72d9d95ff2a807c181f7
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body c00194fd5ac2376a388824cac39c1552
+function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 129e4fd6818a94b66bbbcc1756aad6d9
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b2c5cd90cc6493e3d800cbaf6818c19a
-function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ffdf98e94aa2a70d982e55b5539f6e15
-function millrace.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6bd7fd2243bb04a2b52036a7f5e8fd7f
-function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 85a19ae3cb0c8290f002cc85aa8344b4
+function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ca3469f4f23001463ff255a6a32d3cdb
+function millrace.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa0af198852c08814effed00154818ed
+function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b6353f561a9b878f008d78c71cd3ca73
+function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7be78cd74e9d2ed201c45dfedb420629
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c8a6ded1c900dc22f70445f091a4cde
-function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e42bc50502afaaeefb18795209b9d3ff
+function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 30418ae78e03da95e4c8818d4f0e8751
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 413b540426689da0c988b054777d4470
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body 15e8341cfdbdacfc387dea63b55d9fa2
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1254e1716575cc8643eef34d2ffe4363
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 054596b9b428472ba0cd1ad7651cb755
 function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
-function millrace.sweep_children(OUT folded integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body af45abd642dbfc90a7c56d7004945a4b
-function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ea131f28ed3b764a83bec7ffe4bcaed
+function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body cb210c580198623b208c413b00ca0004
+function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f6bec8904894bd957a7185fe5e2e1667
 function millrace.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b6636a8878db11636f94c1a12d1c44e5
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3936338df53f1501c35c65a38b4089d3
-function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8da0f59f85ba2b5874a0b086ba203445
+function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61fa79d88b3d8530b85d552c503a772c
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 44891ac8cb14cfb16943ebaad7c70938
-function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT rung integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e935085bfab9076c69903d9df26549a1
+function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e3c26ce19a68f118f872165f9c96366
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body df4fbd4797d1532b23f599407e98645d
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 888772b2a5ad9b466cc8155a3adc0686
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
-function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 4612615abc561d1a8354a0163c99b975
-function millrace.take_from_lanes(p_stage millrace.stages, p_lanes text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT lanes text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bb4793d1bf7ca0466706378eadc987e0
-function millrace.take_in(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bbbdcf3aa090d3096750cdcba0fa17f
-function millrace.take_loner(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT lane text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ab6c9138210d9cf216e68e928028b012
-function millrace.take_over(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fe2f7c3fc522b8942f0e8663f34f871
-function millrace.take_places(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2faae2220d07b19aa28fb3edfccae4
-function millrace.take_rings(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba302e84a30984028a72c4482de95267
+function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0c1a28e236718ddde0e81dc648a48a6c
+function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 43b32f55f88cc2f71b1cb079063c2958
+function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c668216335b00689c2e2c45c6141f0
 function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c803dd94fcbccb302686549a2446d398
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body e81473640ad4dc9ee59a6fa52ff5ca7d
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 2bdad04da390cc648aa929ded54b0cf6
@@ -1495,26 +1489,32 @@ function millrace.toc__key() returns trigger language plpgsql volatile security 
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
-function millrace.tokens_of(p_rate jsonb, p_gate millrace.gates) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d943183be2c2dce95208365d7d38f9ac
+function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 430381b0edae0f42dbbaa6149f6c37b6
 function millrace.uncounted_attempts(p_stage millrace.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 291ebf9cc874a63ec6d0baa324098438
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cdecfc8d95be31d8435aa43a7de01bc9
-function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c807e72a6753345632a00c59546ffc4
+function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 6241868f15a21bf4a58e3288f007ed16
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c98c265a3ed8474430cdf68369caf9c1
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
 function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 307c5ef8246189bf7d372be816575c03
 function millrace.verdict_on_end(p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1079ecb465180c289c0dee201b34a1ed
 function millrace.verdicts_of(p_items millrace.work[]) returns json language plpgsql immutable set search_path=pg_catalog, pg_temp body 4642fa9ac0b6ded1cedd6f59bee8ccea
 function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 38631efa826fa31b7d20c8b20ef8caca
-function millrace.wait(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c70a01c677079b035789ccadb32de636
+function millrace.wait(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2ee1fb7fb7780a8653c0955045c1cc11
+function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ccda73138129b9e4d69bd6bae1a779fe
+function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4c94ce99288bb92c35546654546a13c3
+function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
+function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f6bc700f230262f93af906c71a03b6c5
+function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
+function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f46198e7c9dcd5025e8e7764a1acd715
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body 80bfa940481dda249c3f2a7716a509f8
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ebd6870cc54fe212a3bd058dd7bc0c91
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ba29a2053479b6753d39ece29a399a14
 function millrace.write_common_functions(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9788000dfb34f347bbedcfcfb6e88a63
-function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3097894cd9ae56d0e9df8f32e2f79932
+function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 974ebeae4ab2af4fa0e36b8d5322745a
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03fa46ab646f80d8657de6e2b8488ab4
 function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5f8a38d5bf01faf5b14a78581a83a6fd
-function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e890df76e926c5c49845400fc64baa32
+function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 57d36fafee5f864acbab2f8b48ec8161
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
 function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6989d6ea1a48a49b8c425390467749e5
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body c5a97b5b056a7118f27dc911d9275dea
@@ -1527,21 +1527,21 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to authenticated
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
-function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
+function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 3e69995253b6f4bbe398c687142d6cb2
 function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 40d42c3f1060daa92c213b06869c70e5
   grant execute to service_role
-function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 4c0635a78eb683901ebfd3f9011514aa
+function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8b292ef25911e87d3e0f017dfe22ea91
+  grant execute to service_role
+function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d5f8c788438d594a78301b7f3bde804a
   grant execute to service_role
 function public.millrace_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 43efcf421eafbeb0c3dcb400a7fb5df5
   grant execute to service_role
 function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 41d3c7b9f2addab85ca27db4964df8b9
   grant execute to authenticated
   grant execute to service_role
-function public.millrace_fold(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 58c1a5df6067d1aea52d75a91a8746f8
-  grant execute to service_role
 function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea921c67a79f6ec6ec8bec7d02db1c22
   grant execute to service_role
-function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b21bbe9b48b583e75450d82c4422e616
+function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5c996ae93c22487051c2c47acaa85f30
   grant execute to service_role
 function public.millrace_note_faults(p_faults jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2fc0169b1761b2a0ef1ea6399ad903fe
   grant execute to service_role
@@ -1551,15 +1551,15 @@ function public.millrace_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::i
   grant execute to service_role
 function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 11016f93215f1fe350afe7fb8a788f47
   grant execute to service_role
-function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b426837b6afa654de7cb2c63c9f00239
+function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5dce9845baf6912b09f26d9bc84e274c
   grant execute to service_role
-function public.millrace_ring(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8bf4356aa641cdf2ebf1e819ade840af
-  grant execute to service_role
-function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2f20c73da71ef0c310bb5a3377071bf4
+function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bb6a770a895ee3487b4b138a7d6052d5
   grant execute to service_role
 function public.millrace_sweep() returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, statement_timeout=60s body 2f1d5bd15fb3c0b6418983cbb01c5960
   grant execute to service_role
-function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 906425f7d5127f6a8351665bea6c79ad
+function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 345644d796777799412dd330fa7b437b
+  grant execute to service_role
+function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 98c99754dfbf064ae74fb7d4461683bf
   grant execute to service_role
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 schedule millrace-prune "17 3 * * *" select millrace.prune()

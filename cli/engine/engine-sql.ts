@@ -29,15 +29,17 @@ export async function statementsOf(engine: string, file: string): Promise<Statem
   await loadModule();
   const text = fs.readFileSync(path.join(engine, file));
   try {
-    return (parseSync(text.toString()).stmts ?? []).map(({ stmt = {}, stmt_location: at = 0, stmt_len: length = 0 }) => ({
-      file,
-      kind: Object.keys(stmt)[0] ?? '',
-      text: text
-        .subarray(at, length > 0 ? at + length : undefined)
-        .toString()
-        .trim()
-        .replace(/;$/, ''),
-    }));
+    return (parseSync(text.toString()).stmts ?? []).map(
+      ({ stmt = {}, stmt_location: at = 0, stmt_len: length = 0 }) => ({
+        file,
+        kind: Object.keys(stmt)[0] ?? '',
+        text: text
+          .subarray(at, length > 0 ? at + length : undefined)
+          .toString()
+          .trim()
+          .replace(/;$/, ''),
+      }),
+    );
   } catch (error) {
     throw new Error(`engine/${file}: ${error instanceof Error ? error.message : error}`);
   }

@@ -26,7 +26,7 @@ create table millrace.log (
   detail jsonb not null default '{}'
 );
 create index log_by_code on millrace.log (code, at);
-comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
+comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, pruned with the runs.';
 
 create table millrace.settings (
   name text constraint settings_pkey primary key,
@@ -37,7 +37,7 @@ comment on table millrace.settings is 'Settings of the engine; a Vault secret ca
 
 insert into millrace.settings (name, value, comment) values
   ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
-  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more alone fails as row_too_large. Read from here alone, at each claim.'),
+  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more isolated fails as row_too_large. Read from here isolated, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
   ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');

@@ -43,9 +43,9 @@ create table millrace.stages (
   limits jsonb,
   sla interval,
   sla_changed_at timestamptz,
-  laned boolean not null default false,
-  watched boolean not null default false,
-  awaited boolean not null default false,
+  has_groups boolean not null default false,
+  counted_by_parent boolean not null default false,
+  has_conditional_followers boolean not null default false,
   counted boolean not null default false,
   enabled boolean not null default true,
   constraint stages_name_key unique (pipeline_id, name)
@@ -63,11 +63,11 @@ comment on column millrace.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
 comment on column millrace.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
 comment on column millrace.stages.deadline_from is 'What the deadline of an external job counts from: its submission, or its start at the service, as far as the poller hears that the job still waits there.';
-comment on column millrace.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
+comment on column millrace.stages.has_groups is 'Whether its limits sort its queue into groups: by key, by priority, or both.';
 comment on column millrace.stages.sla is 'How long after it became ready the stage should be done, waits and retries included; null for no bound (chapter alerts).';
 comment on column millrace.stages.sla_changed_at is 'Set when a definition changes sla, until the sweep has applied it to the attempts that were open.';
-comment on column millrace.stages.awaited is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
-comment on column millrace.stages.watched is 'Whether a threshold of a parent pipeline counts the children that have done it.';
+comment on column millrace.stages.has_conditional_followers is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
+comment on column millrace.stages.counted_by_parent is 'Whether a threshold of a parent pipeline counts the children that have done it.';
 
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
@@ -86,7 +86,7 @@ create table millrace.version_stages (
   needs int[] not null,
   dependents int[] not null,
   is_sink boolean not null,
-  plain boolean not null,
+  unconditional boolean not null,
   when_path jsonpath,
   otherwise text,
   after jsonb not null default '[]',

@@ -40,7 +40,7 @@ create index runs_by_entity on millrace.runs (entity_id, pipeline_id, id);
 create unique index runs_by_item on millrace.runs (fan_out_id, item_key) where fan_out_id is not null;
 create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id is not null;
 create index runs_of_live_children on millrace.runs (fan_out_id) where status = 'running' and fan_out_id is not null;
-comment on table millrace.runs is 'One passage of one entity through one pipeline. An entity has at most one live run a pipeline.';
+comment on table millrace.runs is 'One execution of one entity through one pipeline. An entity has at most one live run a pipeline.';
 comment on column millrace.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
 comment on column millrace.runs.took_place_of is 'The former run of the same row, whose place in the fan-out this one has taken; its cost still counts for the parent.';
 comment on column millrace.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
@@ -84,7 +84,7 @@ create table millrace.attempts (
   number smallint not null,
   retry_count smallint not null default 0,
   releases smallint not null default 0,
-  alone boolean not null default false,
+  isolated boolean not null default false,
   superseded boolean not null default false,
   uncounted boolean not null default false,
   held boolean not null default false,
@@ -92,7 +92,7 @@ create table millrace.attempts (
   job_id text,
   overtaken_job_id text,
   error jsonb,
-  lane text,
+  concurrency_group text,
   output jsonb,
   usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
@@ -117,14 +117,14 @@ comment on column millrace.attempts.job_started_at is 'When its service was firs
 comment on column millrace.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
 comment on column millrace.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
 comment on column millrace.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
-comment on column millrace.attempts.alone is
+comment on column millrace.attempts.isolated is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
 comment on column millrace.attempts.uncounted is
   'Part of a start that its tenant has not been charged with: that is done when it is claimed.';
 comment on column millrace.attempts.held is
   'Queued until its tenant''s quota has room again; error says why and until when.';
-comment on column millrace.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
+comment on column millrace.attempts.concurrency_group is 'The key it waits under at a stage with groups (chapter limits); null elsewhere.';
 comment on column millrace.attempts.output is 'Its result, once completed; null otherwise.';
 comment on column millrace.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';
 comment on column millrace.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
@@ -149,20 +149,20 @@ create table millrace.claims (
   worker_id uuid not null,
   host uuid not null,
   expires_at timestamptz not null,
-  alone boolean not null,
+  isolated boolean not null,
   attempt_ids bigint[] not null
 ) with (fillfactor = 50);
 create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_host on millrace.claims (host);
 comment on table millrace.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
 
-create table millrace.rings (
-  id bigint generated always as identity constraint rings_pkey primary key,
+create table millrace.wake_ups (
+  id bigint generated always as identity constraint wake_ups_pkey primary key,
   stage_id int not null,
   rung_at timestamptz not null
 );
-create index rings_by_stage on millrace.rings (stage_id, rung_at);
-comment on table millrace.rings is 'Doorbell rings that no worker has answered yet. Insert-only, so that nobody waits for another''s ring.';
+create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
+comment on table millrace.wake_ups is 'Doorbell wakes that no worker has answered yet. Insert-only, so that nobody waits for another''s wake.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
@@ -184,7 +184,7 @@ create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) wh
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
-comment on table millrace.fan_outs is 'The children of one passage of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
+comment on table millrace.fan_outs is 'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
 comment on column millrace.fan_outs.total is 'How many children there are; null until the last was spawned.';
 
 create table millrace.fan_progress (
@@ -203,8 +203,8 @@ create table millrace.former_costs (
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
 comment on table millrace.former_costs is 'What children whose runs have been deleted, or overtaken by those of another parent, had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
 
-create table millrace.tallies (
-  id bigint generated always as identity constraint tallies_pkey primary key,
+create table millrace.child_tallies (
+  id bigint generated always as identity constraint child_tallies_pkey primary key,
   fan_out_id bigint not null,
   stage_id int,
   done int not null default 0,
@@ -213,8 +213,8 @@ create table millrace.tallies (
   cancelled int not null default 0,
   recount boolean not null default false
 );
-create index tallies_by_fan_out on millrace.tallies (fan_out_id);
-comment on table millrace.tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.fold() adds it up. A child never touches its parent''s rows.';
+create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
+comment on table millrace.child_tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.collect_children() adds it up. A child never touches its parent''s rows.';
 
 -- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged as pg_net's are, so that
 -- the crash which starts pg_net's ids over empties it too; and like them it has the server's time, not the engine's.

@@ -25,7 +25,7 @@ create type millrace.claimed as (
   retry_count int,
   submission bigint,
   number int,
-  alone boolean
+  isolated boolean
 );
 comment on type millrace.claimed is 'A claimed attempt as its worker is told of it.';
 

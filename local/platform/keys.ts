@@ -9,7 +9,7 @@ export interface Keys {
   publishableKey: string;
   secretKey: string;
   /** Opens the functions' doorbells and nothing else. */
-  ringSecret: string;
+  wakeSecret: string;
   anonKey: string;
   serviceRoleKey: string;
   jwtSecret: string;
@@ -30,7 +30,7 @@ export async function createKeys(): Promise<Keys> {
   return {
     publishableKey: `sb_publishable_${token()}`,
     secretKey: `sb_secret_${token()}`,
-    ringSecret: token(),
+    wakeSecret: token(),
     anonKey: await legacyKey('anon', jwtSecret),
     serviceRoleKey: await legacyKey('service_role', jwtSecret),
     jwtSecret,

@@ -31,9 +31,9 @@ export interface StackOptions {
   env?: Record<string, string>;
   /** Whether to start the local scraper, OCR service, transcriber and model (default true). */
   services?: boolean;
-  /** Folder of migrations (default supabase/migrations), false for none. */
+  /** ChildCollector of migrations (default supabase/migrations), false for none. */
   migrations?: string | false;
-  /** Folder of Edge Functions (default supabase/functions). */
+  /** ChildCollector of Edge Functions (default supabase/functions). */
   functionsDir?: string;
   /** Keeps database, objects and keys in this folder over restarts. Default: a temporary folder. */
   dataDir?: string;
@@ -99,7 +99,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     steps.push(release);
     if (!options.dataDir) watchdog.removeLater(dataDir);
     const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
-    const ringSecret = options.env?.MILLRACE_RING_SECRET || keys.ringSecret;
+    const wakeSecret = options.env?.MILLRACE_WAKE_SECRET || keys.wakeSecret;
 
     const migrations = options.migrations ?? path.join(projectFolder, 'supabase', 'migrations');
     const clusterDir = path.join(dataDir, 'postgres');
@@ -117,7 +117,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
     const gateway = await startGateway(createKeyCheck(keys), options.port);
     steps.push(() => gateway.stop());
-    await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, ringSecret, useNewPipeline);
+    await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, wakeSecret, useNewPipeline);
 
     progress('data API and workers: starting');
     const postgrest = await startPostgrest({
@@ -144,7 +144,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       folder: functionsDir,
       env: functionEnvironment(gateway.url, postgres.url('postgres'), keys, {
         ...services.env,
-        MILLRACE_RING_SECRET: ringSecret,
+        MILLRACE_WAKE_SECRET: wakeSecret,
       }),
       limits: { ...hostedLimits, ...options.limits },
       watchdog,

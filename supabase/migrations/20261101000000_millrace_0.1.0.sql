@@ -52,7 +52,7 @@ create table millrace.log (
   detail jsonb not null default '{}'
 );
 create index log_by_code on millrace.log (code, at);
-comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not ring. Insert-only, pruned with the runs.';
+comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, pruned with the runs.';
 
 create table millrace.settings (
   name text constraint settings_pkey primary key,
@@ -63,7 +63,7 @@ comment on table millrace.settings is 'Settings of the engine; a Vault secret ca
 
 insert into millrace.settings (name, value, comment) values
   ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
-  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more alone fails as row_too_large. Read from here alone, at each claim.'),
+  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more isolated fails as row_too_large. Read from here isolated, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
   ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
@@ -113,9 +113,9 @@ create table millrace.stages (
   limits jsonb,
   sla interval,
   sla_changed_at timestamptz,
-  laned boolean not null default false,
-  watched boolean not null default false,
-  awaited boolean not null default false,
+  has_groups boolean not null default false,
+  counted_by_parent boolean not null default false,
+  has_conditional_followers boolean not null default false,
   counted boolean not null default false,
   enabled boolean not null default true,
   constraint stages_name_key unique (pipeline_id, name)
@@ -133,11 +133,11 @@ comment on column millrace.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
 comment on column millrace.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
 comment on column millrace.stages.deadline_from is 'What the deadline of an external job counts from: its submission, or its start at the service, as far as the poller hears that the job still waits there.';
-comment on column millrace.stages.laned is 'Whether its limits sort its queue into lanes: by key, by priority, or both.';
+comment on column millrace.stages.has_groups is 'Whether its limits sort its queue into groups: by key, by priority, or both.';
 comment on column millrace.stages.sla is 'How long after it became ready the stage should be done, waits and retries included; null for no bound (chapter alerts).';
 comment on column millrace.stages.sla_changed_at is 'Set when a definition changes sla, until the sweep has applied it to the attempts that were open.';
-comment on column millrace.stages.awaited is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
-comment on column millrace.stages.watched is 'Whether a threshold of a parent pipeline counts the children that have done it.';
+comment on column millrace.stages.has_conditional_followers is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
+comment on column millrace.stages.counted_by_parent is 'Whether a threshold of a parent pipeline counts the children that have done it.';
 
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
@@ -156,7 +156,7 @@ create table millrace.version_stages (
   needs int[] not null,
   dependents int[] not null,
   is_sink boolean not null,
-  plain boolean not null,
+  unconditional boolean not null,
   when_path jsonpath,
   otherwise text,
   after jsonb not null default '[]',
@@ -208,7 +208,7 @@ create index runs_by_entity on millrace.runs (entity_id, pipeline_id, id);
 create unique index runs_by_item on millrace.runs (fan_out_id, item_key) where fan_out_id is not null;
 create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id is not null;
 create index runs_of_live_children on millrace.runs (fan_out_id) where status = 'running' and fan_out_id is not null;
-comment on table millrace.runs is 'One passage of one entity through one pipeline. An entity has at most one live run a pipeline.';
+comment on table millrace.runs is 'One execution of one entity through one pipeline. An entity has at most one live run a pipeline.';
 comment on column millrace.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
 comment on column millrace.runs.took_place_of is 'The former run of the same row, whose place in the fan-out this one has taken; its cost still counts for the parent.';
 comment on column millrace.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
@@ -252,7 +252,7 @@ create table millrace.attempts (
   number smallint not null,
   retry_count smallint not null default 0,
   releases smallint not null default 0,
-  alone boolean not null default false,
+  isolated boolean not null default false,
   superseded boolean not null default false,
   uncounted boolean not null default false,
   held boolean not null default false,
@@ -260,7 +260,7 @@ create table millrace.attempts (
   job_id text,
   overtaken_job_id text,
   error jsonb,
-  lane text,
+  concurrency_group text,
   output jsonb,
   usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
@@ -285,14 +285,14 @@ comment on column millrace.attempts.job_started_at is 'When its service was firs
 comment on column millrace.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
 comment on column millrace.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
 comment on column millrace.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
-comment on column millrace.attempts.alone is
+comment on column millrace.attempts.isolated is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
 comment on column millrace.attempts.uncounted is
   'Part of a start that its tenant has not been charged with: that is done when it is claimed.';
 comment on column millrace.attempts.held is
   'Queued until its tenant''s quota has room again; error says why and until when.';
-comment on column millrace.attempts.lane is 'The key it waits under at a stage with lanes (chapter limits); null elsewhere.';
+comment on column millrace.attempts.concurrency_group is 'The key it waits under at a stage with groups (chapter limits); null elsewhere.';
 comment on column millrace.attempts.output is 'Its result, once completed; null otherwise.';
 comment on column millrace.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';
 comment on column millrace.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
@@ -317,20 +317,20 @@ create table millrace.claims (
   worker_id uuid not null,
   host uuid not null,
   expires_at timestamptz not null,
-  alone boolean not null,
+  isolated boolean not null,
   attempt_ids bigint[] not null
 ) with (fillfactor = 50);
 create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_host on millrace.claims (host);
 comment on table millrace.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
 
-create table millrace.rings (
-  id bigint generated always as identity constraint rings_pkey primary key,
+create table millrace.wake_ups (
+  id bigint generated always as identity constraint wake_ups_pkey primary key,
   stage_id int not null,
   rung_at timestamptz not null
 );
-create index rings_by_stage on millrace.rings (stage_id, rung_at);
-comment on table millrace.rings is 'Doorbell rings that no worker has answered yet. Insert-only, so that nobody waits for another''s ring.';
+create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
+comment on table millrace.wake_ups is 'Doorbell wakes that no worker has answered yet. Insert-only, so that nobody waits for another''s wake.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
@@ -352,7 +352,7 @@ create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) wh
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
-comment on table millrace.fan_outs is 'The children of one passage of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
+comment on table millrace.fan_outs is 'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
 comment on column millrace.fan_outs.total is 'How many children there are; null until the last was spawned.';
 
 create table millrace.fan_progress (
@@ -371,8 +371,8 @@ create table millrace.former_costs (
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
 comment on table millrace.former_costs is 'What children whose runs have been deleted, or overtaken by those of another parent, had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
 
-create table millrace.tallies (
-  id bigint generated always as identity constraint tallies_pkey primary key,
+create table millrace.child_tallies (
+  id bigint generated always as identity constraint child_tallies_pkey primary key,
   fan_out_id bigint not null,
   stage_id int,
   done int not null default 0,
@@ -381,8 +381,8 @@ create table millrace.tallies (
   cancelled int not null default 0,
   recount boolean not null default false
 );
-create index tallies_by_fan_out on millrace.tallies (fan_out_id);
-comment on table millrace.tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.fold() adds it up. A child never touches its parent''s rows.';
+create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
+comment on table millrace.child_tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.collect_children() adds it up. A child never touches its parent''s rows.';
 
 -- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged as pg_net's are, so that
 -- the crash which starts pg_net's ids over empties it too; and like them it has the server's time, not the engine's.
@@ -420,7 +420,7 @@ create type millrace.claimed as (
   retry_count int,
   submission bigint,
   number int,
-  alone boolean
+  isolated boolean
 );
 comment on type millrace.claimed is 'A claimed attempt as its worker is told of it.';
 
@@ -431,18 +431,18 @@ comment on type millrace.built is
 create type millrace.written as (entity_id text, status text, dirty boolean);
 comment on type millrace.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';
 
-create table millrace.gates (
-  stage_id int constraint gates_pkey primary key constraint gates_stage_fkey references millrace.stages on delete cascade,
+create table millrace.limiters (
+  stage_id int constraint limiters_pkey primary key constraint gates_stage_fkey references millrace.stages on delete cascade,
   tokens float8 not null default 'infinity',
   refilled_at timestamptz not null default millrace.now(),
   last_turn bigint not null default 0,
   checked_to bigint not null default 0,
   arrivals_to text not null default ''
 ) with (fillfactor = 50);
-comment on table millrace.gates is 'One row a stage with limits. Its claims change it one at a time.';
-comment on column millrace.gates.tokens is 'What the token bucket held at refilled_at; never more than the burst.';
-comment on column millrace.gates.checked_to is 'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
-comment on column millrace.gates.arrivals_to is 'The lane whose arrivals were read last; the next claim goes on behind it.';
+comment on table millrace.limiters is 'One row a stage with limits. Its claims change it one at a time.';
+comment on column millrace.limiters.tokens is 'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.limiters.checked_to is 'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
+comment on column millrace.limiters.arrivals_to is 'The group whose arrivals were read last; the next claim goes on behind it.';
 
 create table millrace.in_flight (
   attempt_id bigint not null,
@@ -458,29 +458,29 @@ create index in_flight_by_worker on millrace.in_flight (worker_id);
 comment on table millrace.in_flight is 'Attempts that count against max_in_flight or concurrency. A row is never changed: once its attempt is no longer started or waiting under this token, anybody may delete it.';
 comment on column millrace.in_flight.worker_id is 'Whose claim took it; null where that was over already when the limit was defined.';
 
-create table millrace.lanes (
+create table millrace.concurrency_groups (
   stage_id int not null constraint lanes_stage_fkey references millrace.stages on delete cascade,
-  lane text not null,
+  concurrency_group text not null,
   priority smallint not null,
   turn bigint,
   due_at timestamptz,
-  constraint lanes_pkey primary key (stage_id, lane),
+  constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
   constraint lanes_turn_or_due check ((turn is null) <> (due_at is null))
 ) with (fillfactor = 50);
-create index lanes_in_turn on millrace.lanes (stage_id, priority desc, turn) where turn is not null;
-create index lanes_asleep on millrace.lanes (stage_id, due_at) where due_at is not null;
-comment on table millrace.lanes is 'The lanes of a stage that have something queued, written by its claims alone. The name is the class of priority, one digit, then the key. turn: its place among those that wait for a turn; due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn) where turn is not null;
+create index groups_asleep on millrace.concurrency_groups (stage_id, due_at) where due_at is not null;
+comment on table millrace.concurrency_groups is 'The groups of a stage that have something queued, written by its claims alone. The name is the class of priority, one digit, then the key. turn: its place among those that wait for a turn; due_at: asleep until then, or parked (infinity) while its key is at its limit.';
 
 create table millrace.arrivals (
   id bigint generated always as identity,
   stage_id int not null,
-  lane text not null,
+  concurrency_group text not null,
   due_at timestamptz not null,
-  constraint arrivals_pkey primary key (stage_id, lane, id)
+  constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
-comment on table millrace.arrivals is 'News for the lanes, insert-only: a lane in which something was queued, or (* before the key) a key of which a slot was freed. The next claim reads and deletes it.';
-create index attempts_by_lane on millrace.attempts (stage_id, lane, queue_at, id) where lane is not null and queue_at is not null;
-create index attempts_alone on millrace.attempts (stage_id, queue_at, id) where alone and queue_at is not null;
+comment on table millrace.arrivals is 'News for the groups, insert-only: a group in which something was queued, or (* before the key) a key of which a slot was freed. The next claim reads and deletes it.';
+create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id) where concurrency_group is not null and queue_at is not null;
+create index attempts_isolated on millrace.attempts (stage_id, queue_at, id) where isolated and queue_at is not null;
 
 create table millrace.cut_overs (
   pipeline_id int constraint cut_overs_pkey primary key constraint cut_overs_pipeline_fkey references millrace.pipelines on delete cascade,
@@ -494,7 +494,7 @@ comment on table millrace.cut_overs is 'The flag of each pipeline that replaces 
 create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,
-  passage int not null,
+  execution int not null,
   seq int not null,
   kind text not null constraint turns_kind_known check (kind in ('model', 'tool')),
   call_id text,
@@ -502,7 +502,7 @@ create table millrace.turns (
   usage jsonb,
   attempt_id bigint not null,
   created_at timestamptz not null,
-  constraint turns_pkey primary key (run_id, stage_id, passage, seq)
+  constraint turns_pkey primary key (run_id, stage_id, execution, seq)
 );
 comment on table millrace.turns is 'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept while the stage is not completed, and until the run is pruned where the stage says debug.';
 comment on column millrace.turns.content is 'model: {asked (the first message, in the first turn), output (the items of the response), discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
@@ -550,14 +550,14 @@ create table millrace.alerts (
   raised_at timestamptz not null,
   resolved_at timestamptz,
   stage_id int not null,
-  passage int not null
+  execution int not null
 );
-create unique index alerts_one_open on millrace.alerts (run_id, stage_id, passage) where resolved_at is null;
+create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution) where resolved_at is null;
 create index alerts_open on millrace.alerts (id) where resolved_at is null;
 create index alerts_by_run on millrace.alerts (run_id);
-comment on table millrace.alerts is 'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises it once a passage, and resolves it when that is over. Open ones: where resolved_at is null.';
+comment on table millrace.alerts is 'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
 comment on column millrace.alerts.attempt_id is 'The attempt that was open when the alert was raised; a later retry of it belongs to the same alert.';
-comment on column millrace.alerts.passage is 'The number of the first attempt of the passage that is late.';
+comment on column millrace.alerts.execution is 'The number of the first attempt of the execution that is late.';
 
 -- As with decisions, the sweep looks at some open ones each time, going round and round, since nothing tells it which ended.
 insert into millrace.settings (name, value, comment) values
@@ -603,7 +603,7 @@ set check_function_bodies = off;
 -- millrace.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
 -- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema millrace:
 --   leads__lock(ids, wait)          locks entities, in key order          leads__started(stage, now, ids)  shows a claim
---   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
+--   leads__rows(ids)                their rows, without engine columns    leads__apply_outcomes(stage, changes)    shows a transition
 --   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
 --   leads__metadata(ids)            what runs copy, where declared         leads__sizes(ids)                how large the rows are
@@ -794,7 +794,7 @@ as $$
 $$;
 
 -- One assignment list a stage: what a transition of it writes.
-create or replace function millrace.settle_branch(p_pipeline millrace.pipelines, p_stage_id int, p_stage text) returns text
+create or replace function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id int, p_stage text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select format($branch$
@@ -980,8 +980,8 @@ create or replace function millrace.write_projection(p_pipeline millrace.pipelin
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  perform millrace.write_by_stage(p_pipeline.name || '__settle', 'p_changes millrace.change[]',
-    (select string_agg(millrace.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
+  perform millrace.write_by_stage(p_pipeline.name || '__apply_outcomes', 'p_changes millrace.change[]',
+    (select string_agg(millrace.projection_branch(p_pipeline, s.id, s.name), '' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
   perform millrace.write_by_stage(p_pipeline.name || '__started', 'p_now timestamptz, p_ids text[]',
     (select string_agg(format($b$
   when %1$L then
@@ -1017,7 +1017,7 @@ as $$
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids, array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
         from unnest(v_written.%1$I) w group by w.status order by w.status
       loop
-        perform millrace.take_in(%3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
+        perform millrace.on_status_written(%3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
     end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
   from millrace.version_stages vs join millrace.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id
@@ -1131,7 +1131,7 @@ begin
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from millrace.pipelines p where p.projection = 'columns';
   perform millrace.write_way('project_entities', '(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text', v_ids,
     array(select format(E'if p_how = ''settle'' then perform millrace.%I(p_stage, p_changes);\nelsif p_how = ''started'' then perform millrace.%I(p_stage, millrace.now(), p_ids);\nelse perform millrace.%I(p_stage, p_dependents, p_ids);\nend if;',
-      n || '__settle', n || '__started', n || '__queued') from unnest(v_names) n),
+      n || '__apply_outcomes', n || '__started', n || '__queued') from unnest(v_names) n),
     'the projecting statements of all pipelines.');
 end
 $write$;
@@ -1160,7 +1160,7 @@ begin
     perform millrace.write_intake(v_pipeline, v_key_type);
   end if;
   perform millrace.write_dispatch();
-  perform millrace.attach_lanes(v_pipeline, v_key_type);
+  perform millrace.attach_groups(v_pipeline, v_key_type);
   perform millrace.attach_quota(v_pipeline, v_key_type);
   for v_function in select p.oid from pg_proc p where p.pronamespace = 'millrace'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
     execute format('revoke all on function %s from public', v_function);
@@ -1444,7 +1444,7 @@ begin
   end if;
   if coalesce(p_definition #>> '{entity,projection}', 'columns') not in ('columns', 'none') then
     raise exception 'entity.projection is %, but must be columns or none', p_definition #> '{entity,projection}'
-      using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine alone.';
+      using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine isolated.';
   end if;
   perform millrace.check_metadata(p_definition);
   perform millrace.check_replaces(p_definition);
@@ -1522,42 +1522,42 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
-  v_alone boolean;
+  v_isolated boolean;
   v_busy boolean;
 begin
   -- Workers of one host claim by turns, so that one which must be alone sees every other.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  select count(*) > 0, bool_or(c.alone) into v_busy, v_alone
+  select count(*) > 0, bool_or(c.isolated) into v_busy, v_isolated
   from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if p_limit < 1 or v_alone then
+  if p_limit < 1 or v_isolated then
     return;
   end if;
   with picked as materialized (
-    select a.id, a.ctid, a.alone from millrace.attempts a
+    select a.id, a.ctid, a.isolated from millrace.attempts a
     where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
     order by a.queue_at, a.id limit p_limit for update skip locked
   ), head as materialized (
-    select p.id, p.alone from picked p limit 1
+    select p.id, p.isolated from picked p limit 1
   ), chosen as (
     -- One that must be alone waits at the head until its host is idle; it never rides along behind others.
     select p.id, p.ctid from picked p
-    where case when (select h.alone from head h) then p.id = (select h.id from head h) and not v_busy else not p.alone end
+    where case when (select h.isolated from head h) then p.id = (select h.id from head h) and not v_busy else not p.isolated end
   ), taken as (
     update millrace.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.alone, a.retry_count, a.number, a.queue_at,
+    returning a.id, a.run_id, a.isolated, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
   )
   select array_agg(t.id order by t.queue_at, t.id), array_agg(r.entity_id order by t.queue_at, t.id),
     array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission,
-      t.number, t.alone)::millrace.claimed order by t.queue_at, t.id),
-    bool_or(t.alone)
-  into attempt_ids, entity_ids, items, v_alone
+      t.number, t.isolated)::millrace.claimed order by t.queue_at, t.id),
+    bool_or(t.isolated)
+  into attempt_ids, entity_ids, items, v_isolated
   from taken t join millrace.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
-    insert into millrace.claims (token, worker_id, host, expires_at, alone, attempt_ids)
-    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_alone, attempt_ids);
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated, attempt_ids);
   end if;
 end
 $$;
@@ -1598,7 +1598,7 @@ as $$
 begin
   return array(
     select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
-      coalesce(a.submission_id, a.id), a.number, a.alone)::millrace.claimed
+      coalesce(a.submission_id, a.id), a.number, a.isolated)::millrace.claimed
     from unnest(p_attempt_ids) with ordinality i(id, place)
     join millrace.attempts a on a.id = i.id
     join millrace.runs r on r.id = a.run_id
@@ -1631,7 +1631,7 @@ begin
   select json_agg(b), bool_and(b.entity is not null and b.needs is not null) into v_batch, v_within from (
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
       case when i.version_id = v_version.id then v_version.number else (select v.number from millrace.versions v where v.id = i.version_id) end as version,
-      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.alone,
+      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
       -- A retry goes on with the execution of the stage that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
         select min(a.id) from millrace.attempts a
@@ -1655,7 +1655,7 @@ begin
       end as needs,
       i.failure
     from rows from (unnest(p_items), unnest(v_rows), unnest(p_built)) as i(attempt_id, run_id, entity_id, trace_id,
-      version_id, retry_count, submission, number, alone, entity, built_entity, built_needs, failure)
+      version_id, retry_count, submission, number, isolated, entity, built_entity, built_needs, failure)
     -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask whether they are null.
     offset 0) b;
   if v_within then
@@ -1807,18 +1807,18 @@ begin
 end
 $$;
 
--- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
--- something to fold.
-create or replace function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items json, p_wait_ms int default null, p_cut boolean default false) returns json
+-- The answer to claim and complete alike: the batch, the functions that the worker should wake now, and the parents that have
+-- something to collect children.
+create or replace function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_wake int[], p_items json, p_wait_ms int default null, p_cut boolean default false) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   return json_build_object(
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then millrace.ring_list(p_ring) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
+    'batch', p_batch, 'wake', case when cardinality(p_wake) > 0 then millrace.wake_list(p_wake) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
     'sweep_due', millrace.sweep_due(), 'cut', p_cut,
-    'fold', case when p_stage.kind = 'map' or (select p.is_child from millrace.pipelines p where p.id = p_stage.pipeline_id) then millrace.parents_to_fold('{}') else '{}' end);
+    'collect', case when p_stage.kind = 'map' or (select p.is_child from millrace.pipelines p where p.id = p_stage.pipeline_id) then millrace.parents_to_collect('{}') else '{}' end);
 end
 $$;
 
@@ -1840,7 +1840,7 @@ declare
   v_filled record;
   v_taken int;
   v_cut boolean := false;
-  v_ring int[] := array_remove(p_done.ready, p_stage.id);
+  v_wake int[] := array_remove(p_done.ready, p_stage.id);
   v_open boolean := millrace.stage_open(p_stage);
 begin
   select '[]'::json as batch, 0 as kept into v_filled;
@@ -1879,19 +1879,19 @@ begin
     end if;
     -- A full claim with more behind it: that is how a stage scales out. One that must be alone
     -- fills its host.
-    if (v_taken >= p_limit or v_cut or (v_claim.items[1]).alone)
+    if (v_taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
       and millrace.live_workers(p_stage.id) < p_stage.max_workers
       and millrace.has_ready_work(p_stage.id) then
-      v_ring := v_ring || p_stage.id;
+      v_wake := v_wake || p_stage.id;
     end if;
   end if;
   update millrace.workers w set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
     leave_tries = case when v_claim.token is null then w.leave_tries else 0 end where w.id = p_worker.id;
-  if cardinality(v_ring) > 0 then
-    v_ring := millrace.take_rings(v_ring, p_stage.id);
+  if cardinality(v_wake) > 0 then
+    v_wake := millrace.stages_to_wake(v_wake, p_stage.id);
   end if;
   return millrace.claim_answer(p_stage, case when not v_open then 'refused' when v_claim.token is null then 'empty' else 'working' end,
-    case when not v_open then 'the stage or its pipeline is switched off' end, v_filled.batch, v_ring, p_done.verdicts, v_wait_ms, v_cut);
+    case when not v_open then 'the stage or its pipeline is switched off' end, v_filled.batch, v_wake, p_done.verdicts, v_wait_ms, v_cut);
 end
 $$;
 
@@ -1972,8 +1972,8 @@ begin
     select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
-    -- Its arrival answers every ring so far, also when it is sent home.
-    delete from millrace.rings r where r.id in (select u.id from millrace.rings u where u.stage_id = v_stage.id for update skip locked);
+    -- Its arrival answers every wake-up so far, also when it is sent home.
+    delete from millrace.wake_ups r where r.id in (select u.id from millrace.wake_ups u where u.stage_id = v_stage.id for update skip locked);
     if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
       return millrace.claim_answer(v_stage, 'refused', format('%s workers are live, which is the stage''s maximum', v_stage.max_workers), '[]', '{}', null);
     end if;
@@ -2042,23 +2042,23 @@ declare
 begin
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then
-    return '{"left": true, "ring": []}';
+    return '{"left": true, "wake": []}';
   end if;
   perform millrace.drop_claims(p_worker);
   if p_hand_over then
     -- Its budget is used: it signs off first, so that its successor is not one worker too many.
     update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
-    -- Somebody may be about to enqueue, relying on this worker: then it rings to be on the safe side.
-    return jsonb_build_object('left', true, 'ring', case when not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id) or millrace.has_ready_work(v_worker.stage_id)
-      then millrace.ring_list(millrace.take_rings(array[v_worker.stage_id])) else '[]' end);
+    -- Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe side.
+    return jsonb_build_object('left', true, 'wake', case when not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id) or millrace.has_ready_work(v_worker.stage_id)
+      then millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id])) else '[]' end);
   end if;
-  -- After a third failed try it leaves all the same: the sweep rings for whatever is ready without a worker.
+  -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without a worker.
   if v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
     update millrace.workers w set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now() where w.id = p_worker;
-    return '{"left": false, "ring": []}';
+    return '{"left": false, "wake": []}';
   end if;
   update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
-  return '{"left": true, "ring": []}';
+  return '{"left": true, "wake": []}';
 end
 $$;
 
@@ -2140,7 +2140,7 @@ declare
 begin
   return case
     -- What names an attempt is an object, whatever other keys it has.
-    when p_id is null and p_item ->> 'strange' is not null then format('an item must be an object, this is %s', p_item ->> 'strange')
+    when p_id is null and p_item ->> 'malformed' is not null then format('an item must be an object, this is %s', p_item ->> 'malformed')
     when p_id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(p_item ->> p_key, 'null'))
     when p_key = 'attempt' and p_item ->> 'token' is null then 'token must be the one that the claim handed over, this is null'
     when v_outcome is null or v_outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and v_outcome in ('waiting', 'released'))
@@ -2160,7 +2160,7 @@ create or replace function millrace.limit_error(p_limit text) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object('code', 'resource_limit', 'message', format(
-    'the function reached the platform''s limit of %s while it worked on this row alone; '
+    'the function reached the platform''s limit of %s while it worked on this row isolated; '
     'give the row less to do, or the stage less to do in one call',
     case p_limit when 'cpu' then 'CPU time' else p_limit end))
   where p_limit is not null
@@ -2174,7 +2174,7 @@ declare
   v_items jsonb := millrace.items_of(p_items);
 begin
   if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
-    v_items := (select jsonb_agg(case when jsonb_typeof(i.value) = 'object' then i.value else jsonb_build_object('strange', jsonb_typeof(i.value)) end order by i.ordinality)
+    v_items := (select jsonb_agg(case when jsonb_typeof(i.value) = 'object' then i.value else jsonb_build_object('malformed', jsonb_typeof(i.value)) end order by i.ordinality)
                 from jsonb_array_elements(v_items) with ordinality i);
   end if;
   return array(
@@ -2241,7 +2241,7 @@ $$;
 
 -- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
 -- p_late names, by their place, the ends of jobs that an earlier submission bought.
-create or replace function millrace.judge(p_items millrace.work[], p_locked bigint[], p_late int[] default '{}') returns millrace.work[]
+create or replace function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late int[] default '{}') returns millrace.work[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -2291,8 +2291,8 @@ end
 $$;
 
 -- The batch that nearly all are: everything completed under one token of one stage, with no function to apply. Once its entities and runs are held, one
--- look at the attempts, in a snapshot of its own, tells that judge() would let all of it go on.
-create or replace function millrace.hold_alike(p_items millrace.work[]) returns bigint[]
+-- look at the attempts, in a snapshot of its own, tells that check_fencing() would let all of it go on.
+create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -2348,11 +2348,11 @@ begin
     ready := '{}';
     return;
   end if;
-  v_alike := millrace.hold_alike(p_items);
+  v_alike := millrace.lock_uniform_batch(p_items);
   if v_alike is not null then
-    v_done := millrace.settle_guarded(p_items, p_alike => true);
+    v_done := millrace.apply_outcomes_guarded(p_items, p_alike => true);
   else
-    v_done := millrace.settle_guarded(millrace.judge(p_items, millrace.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
+    v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items, millrace.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
   end if;
   ready := v_done.ready;
   if v_done.items is null then
@@ -2452,7 +2452,7 @@ begin
     from unnest(p_items) i
     join unnest(v_to.items) t on t.ord = i.ord
     where i.attempt_id = any (v_locked)));
-  v_done := millrace.settle_guarded(millrace.judge(v_to.items, v_locked, v_to.late));
+  v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(v_to.items, v_locked, v_to.late));
   verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
   ready := v_done.ready;
 end
@@ -2463,19 +2463,19 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp set enab
 as $$
 declare
   v_done record;
-  v_ring int[];
+  v_wake int[];
 begin
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
-  -- A duplicate may be the repeat of a call whose answer was lost, and its rings with it: rather a ring too many.
-  v_ring := millrace.take_rings(v_done.ready) || array(
+  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a wake-up too many.
+  v_wake := millrace.stages_to_wake(v_done.ready) || array(
     select f from (select distinct a.stage_id from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join millrace.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
       unnest(millrace.followers_with_work(s.stage_id)) f)
-    || millrace.rings_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
+    || millrace.wakes_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
   return jsonb_build_object(
     'items', v_done.verdicts,
-    'ring', millrace.ring_list(v_ring),
+    'wake', millrace.wake_list(v_wake),
     'sweep_due', millrace.sweep_due(),
-    'fold', millrace.parents_to_fold('{}'));
+    'collect', millrace.parents_to_collect('{}'));
 end
 $$;
 
@@ -2601,7 +2601,7 @@ create or replace function millrace.save_stages(p_pipeline_id int, p_definition 
 language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.stages as t (pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, enabled,
-    on_failure, child, fan_in, decision, agent, limits, laned, sla, deadline_from)
+    on_failure, child, fan_in, decision, agent, limits, has_groups, sla, deadline_from)
   select p_pipeline_id, s ->> 'name', coalesce(s ->> 'kind', 'function'),
     case when not millrace.is_kind(s, array['manual', 'pipeline']) then
       coalesce(s ->> 'function', replace(p_definition ->> 'pipeline', '_', '-') || '-' || replace(s ->> 'name', '_', '-')) end,
@@ -2625,7 +2625,7 @@ as $$
     kind = excluded.kind, function_name = excluded.function_name, batch_size = excluded.batch_size, max_workers = excluded.max_workers,
     lease = excluded.lease, timeout = excluded.timeout, retry = excluded.retry, callback = excluded.callback, poll_every = excluded.poll_every,
     deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes, on_failure = excluded.on_failure,
-    child = excluded.child, fan_in = excluded.fan_in, decision = excluded.decision, agent = excluded.agent, limits = excluded.limits, laned = excluded.laned,
+    child = excluded.child, fan_in = excluded.fan_in, decision = excluded.decision, agent = excluded.agent, limits = excluded.limits, has_groups = excluded.has_groups,
     deadline_from = excluded.deadline_from,
     sla = excluded.sla, sla_changed_at = case when t.sla is distinct from excluded.sla then millrace.now() else t.sla_changed_at end;
   -- What somebody switched off by hand stays off, unless the definition says otherwise.
@@ -2633,8 +2633,8 @@ as $$
   from jsonb_array_elements(p_definition -> 'stages') s
   where t.pipeline_id = p_pipeline_id and t.name = s ->> 'name' and s ->> 'enabled' is not null;
   -- In older versions too no worker is to be queued for a stage that waits for a person or a child run now.
-  update millrace.version_stages vs set plain = false
-  from millrace.stages t where t.pipeline_id = p_pipeline_id and t.kind in ('manual', 'pipeline') and vs.stage_id = t.id and vs.plain;
+  update millrace.version_stages vs set unconditional = false
+  from millrace.stages t where t.pipeline_id = p_pipeline_id and t.kind in ('manual', 'pipeline') and vs.stage_id = t.id and vs.unconditional;
 $$;
 
 create or replace function millrace.graph_of(p_definition jsonb) returns jsonb
@@ -2667,7 +2667,7 @@ as $$
 declare
   v_order text[] := millrace.order_stages(p_stages);
 begin
-  insert into millrace.version_stages (version_id, stage_id, position, needs, dependents, is_sink, plain, when_path, otherwise, after, child_pipeline_id)
+  insert into millrace.version_stages (version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise, after, child_pipeline_id)
   with recursive edge as (
     select s ->> 'name' as after, e as before from jsonb_array_elements(p_stages) s, unnest(millrace.edges_to(s)) e
   ), reach as (
@@ -2682,9 +2682,9 @@ begin
     (s ->> 'when')::jsonpath, case when s ->> 'when' is not null then coalesce(s ->> 'otherwise', 'skip') end,
     millrace.after_of(p_pipeline_id, p_stages, s), (select c.id from millrace.pipelines c where c.name = s #>> '{child,pipeline}')
   from jsonb_array_elements(p_stages) s join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s ->> 'name';
-  update millrace.stages t set watched = true
+  update millrace.stages t set counted_by_parent = true
   from millrace.version_stages vs, jsonb_array_elements(vs.after) a
-  where vs.version_id = p_version_id and t.id = (a ->> 'stage')::int and not t.watched;
+  where vs.version_id = p_version_id and t.id = (a ->> 'stage')::int and not t.counted_by_parent;
   update millrace.pipelines p set is_child = true
   from millrace.version_stages vs where vs.version_id = p_version_id and p.id = vs.child_pipeline_id and not p.is_child;
 end
@@ -2695,9 +2695,9 @@ create or replace function millrace.note_awaited(p_pipeline_id int) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.stages t set awaited = true
-  from millrace.versions v join millrace.version_stages f on f.version_id = v.id and not f.plain
-  where v.pipeline_id = p_pipeline_id and t.pipeline_id = p_pipeline_id and not t.awaited
+  update millrace.stages t set has_conditional_followers = true
+  from millrace.versions v join millrace.version_stages f on f.version_id = v.id and not f.unconditional
+  where v.pipeline_id = p_pipeline_id and t.pipeline_id = p_pipeline_id and not t.has_conditional_followers
     and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
 end
 $$;
@@ -2850,7 +2850,7 @@ begin
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
   perform millrace.check_table(v_table);
-  perform millrace.hold_gates(p_definition ->> 'pipeline');
+  perform millrace.lock_limiters(p_definition ->> 'pipeline');
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
   -- Without a projection, who begins a run has only locked its row.
   execute format('lock table %s in %s mode', v_table,
@@ -2870,14 +2870,14 @@ begin
   perform millrace.check_changed_kinds(v_pipeline_id, p_definition);
   perform millrace.check_changed_children(v_pipeline_id, p_definition);
   perform millrace.save_cut_over(v_pipeline_id, p_definition);
-  perform millrace.forget_lanes(v_pipeline_id, p_definition);
+  perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.attach(p_definition ->> 'pipeline');
-  -- A fan-in rule that was changed applies to what waits already: the next sweep folds it.
-  insert into millrace.tallies (fan_out_id)
+  -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
+  insert into millrace.child_tallies (fan_out_id)
   select f.id from millrace.fan_outs f join millrace.stages s on s.id = f.stage_id where s.pipeline_id = v_pipeline_id and f.state = 'open';
   perform millrace.schedule_polls();
   return (select v.number from millrace.versions v where v.id = v_version_id);
@@ -2892,7 +2892,7 @@ $$;
 -- The triggers and statements themselves are written for each pipeline (the next chapter).
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities, and has nested loops off.
-create or replace function millrace.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
+create or replace function millrace.on_status_written(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = on set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -2940,7 +2940,7 @@ begin
   perform millrace.forget_decisions(p_run_ids);
   perform millrace.forget_alerts(p_run_ids);
   -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
-  insert into millrace.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
   update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
   insert into millrace.dropped_metadata (metadata_id)
   select distinct r.metadata_id
@@ -3269,7 +3269,7 @@ as $$
   from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
   where a.state = 'waiting' and not exists (select from public.millrace_decisions d where d.attempt_id = a.id and d.closed_at is null)
   union all
-  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+  select 'no worker is has_conditional_followers for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
   from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
   where a.state in ('queued', 'started')
   union all
@@ -3303,7 +3303,7 @@ as $$
   select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
   from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
   where r.status = 'running' and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
-    -- While a map is under way its thresholds decide, when it is folded; once it is done they hold.
+    -- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
     and not exists (
       select from jsonb_array_elements(vs.after) t
       where not exists (select from millrace.attempts d where d.run_id = r.id and d.stage_id = (t ->> 'map')::int and d.state in ('completed', 'skipped') and not d.superseded))
@@ -3322,7 +3322,7 @@ as $$
   from millrace.fan_outs f
   cross join lateral (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed from millrace.runs r where r.fan_out_id = f.id) c
   cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from millrace.tallies t where t.fan_out_id = f.id) t
+    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from millrace.child_tallies t where t.fan_out_id = f.id) t
   where f.state = 'open' and not t.recount and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $$;
 
@@ -3365,24 +3365,24 @@ declare
 begin
   begin
     v_url := millrace.setting('project_url');
-    v_ring_headers := millrace.ring_headers();
+    v_ring_headers := millrace.wake_headers();
     v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
   exception when others then
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
   return query
-    select 'ring_secret is set', coalesce(v_ring_headers ? 'x-millrace-ring-secret', false), case
-      when v_ring_headers ? 'x-millrace-ring-secret' then 'present'
-      when v_ring_headers is null then v_fault || ': ' || millrace.ring_secret_remedy()
+    select 'wake_secret is set', coalesce(v_ring_headers ? 'x-millrace-wake-secret', false), case
+      when v_ring_headers ? 'x-millrace-wake-secret' then 'present'
+      when v_ring_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
       else 'the doorbell shows secret_key instead, which every SQL role can read in '
-        || 'net.http_request_queue: ' || millrace.ring_secret_remedy() end;
+        || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
   return query select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false), coalesce(v_flag, v_fault);
   return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
     from unnest(array['millrace-sweep', 'millrace-prune']) j;
   return query select 'the sweep has run in the last minute', coalesce(v_swept > millrace.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
-  return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
-    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no rings yet')
+  return query select 'the functions answered the last wakes', coalesce(bool_and(n.status_code between 200 and 299), true),
+    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no wakes yet')
     from millrace.last_answers(20) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,
@@ -3429,6 +3429,252 @@ begin
 end
 $$;
 
+-- Chapter 11: settling a batch
+--
+-- A judged batch goes through the transitions of the chapter before, each group of one stage and outcome at once, in the
+-- caller's one transaction. One bad item never sinks the others: a batch that raises is halved until the guilty item
+-- stands alone. What the server says of itself (chapter 2, error_kind) ends the whole call.
+
+-- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
+-- run and so cancel what other items of the batch are about, which is then too late for them.
+create or replace function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+  v_late bigint[];
+begin
+  if p_alike then
+    ready := millrace.complete(p_items[1].stage_id, p_items);
+    return;
+  end if;
+  items := p_items;
+  ready := '{}';
+  for v_group in
+    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items, row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
+    from unnest(p_items) i where i.verdict is null
+    group by i.stage_id, i.outcome order by 4
+  loop
+    if v_group.place > 1 then
+      v_late := millrace.late_attempts(v_group.items);
+      if cardinality(v_late) > 0 then
+        items := millrace.mark_late(items, v_late);
+        v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
+        continue when cardinality(v_group.items) = 0;
+      end if;
+    end if;
+    case v_group.outcome
+      when 'completed' then
+        -- What apply writes counts: it may have started a stage over, or deleted the entity.
+        if millrace.apply_results(v_group.stage_id, v_group.items) then
+          v_late := millrace.late_attempts(v_group.items);
+          items := millrace.mark_late(items, v_late);
+          v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
+          continue when cardinality(v_group.items) = 0;
+        end if;
+        ready := ready || millrace.complete(v_group.stage_id, v_group.items);
+      when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
+      when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
+      when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);
+    end case;
+  end loop;
+end
+$$;
+
+create or replace function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select i.attempt_id from unnest(p_items) i left join millrace.attempts a on a.id = i.attempt_id where i.verdict is null and a.state is distinct from i.was);
+end
+$$;
+
+create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    if p_items[v_i].attempt_id = any (p_late) then
+      p_items[v_i].verdict := 'stale';
+      p_items[v_i].reason := 'the attempt was cancelled by what else the same call did';
+    end if;
+  end loop;
+  return p_items;
+end
+$$;
+
+-- Nothing of such an item was recorded: a worker sends it again shortly, a callback is asked for once more, and the sweep comes
+-- by again. Told once an hour for each stage, since the next sweep may well find the same.
+create or replace function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first millrace.work;
+  v_stage record;
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    continue when p_items[v_i].verdict is not null;
+    if v_first.attempt_id is null then
+      v_first := p_items[v_i];
+    end if;
+    p_items[v_i].verdict := 'busy';
+    p_items[v_i].reason := p_why;
+  end loop;
+  if v_first.attempt_id is not null then
+    select s.name, p.name as pipeline into v_stage
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = v_first.stage_id;
+    perform millrace.report_passed_over(
+      v_stage.pipeline, v_stage.name, v_first.entity_id, p_why);
+  end if;
+  return p_items;
+end
+$$;
+
+create or replace function millrace.report_passed_over(
+  p_pipeline text, p_stage text, p_entity_id text, p_why text
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (
+      select
+      from millrace.log l
+      where l.code = 'row_passed_over'
+        and l.at > millrace.now() - interval '1 hour'
+        and l.detail ->> 'pipeline' = p_pipeline
+        and l.detail ->> 'stage' is not distinct from p_stage) then
+    insert into millrace.log (level, code, message, detail)
+    values ('warning', 'row_passed_over',
+      format('Row %s of pipeline %s is passed over, and perhaps others: %s',
+        p_entity_id, p_pipeline, p_why),
+      jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
+  end if;
+end
+$$;
+
+-- The engine's word counts, even where a user's own trigger refuses every write to the entity.
+create or replace function millrace.apply_outcomes_unprojected(p_items millrace.work[], out items millrace.work[], out ready int[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+  v_why text;
+begin
+  for v_try in 1 .. 2 loop
+    begin
+      perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
+      select s.items, s.ready into items, ready from millrace.apply_outcomes(p_items) s;
+      perform set_config('millrace.projection_off', '', true);
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
+      v_why := sqlerrm;
+      exit when millrace.error_kind(sqlstate, v_context) = 'transient';
+      if v_try = 1 then
+        perform millrace.report('error', 'projection_failed',
+          'An entity refuses the projection: ' || sqlerrm,
+          jsonb_build_object('entity_id', p_items[1].entity_id));
+      end if;
+    end;
+  end loop;
+  items := millrace.put_off(p_items, v_why);
+  ready := '{}';
+end
+$$;
+
+-- Halves, so that one bad item never sinks the others. In no order where the database says to try again: the time that is spent
+-- on those that it refuses is bounded, and what is left when it is over differs from call to call. One part is always tried, so
+-- each call may get on.
+create or replace function millrace.apply_outcomes_in_halves(
+  p_items millrace.work[], p_until timestamptz, p_transient boolean,
+  out items millrace.work[], out ready int[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_items) / 2;
+  v_left record;
+  v_right record;
+  v_rest millrace.work[];
+begin
+  if p_transient then
+    p_items := array(select i from unnest(p_items) i order by random());
+  end if;
+  select s.items, s.ready into v_left
+  from millrace.apply_outcomes_part(p_items[:v_half], false, p_until) s;
+  v_rest := p_items[v_half + 1:];
+  v_rest := millrace.mark_late(v_rest, millrace.late_attempts(v_rest));
+  if p_transient and millrace.now() >= p_until then
+    items := v_left.items || millrace.put_off(v_rest, 'others of the same call took too long');
+    ready := v_left.ready;
+    return;
+  end if;
+  select s.items, s.ready into v_right from millrace.apply_outcomes_part(v_rest, false, p_until) s;
+  items := v_left.items || v_right.items;
+  ready := v_left.ready || v_right.ready;
+end
+$$;
+
+create or replace function millrace.apply_outcomes_part(
+  p_items millrace.work[], p_alike boolean, p_until timestamptz,
+  out items millrace.work[], out ready int[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_done record;
+  v_context text;
+  v_transient boolean;
+  v_why text;
+  v_error jsonb;
+begin
+  begin
+    v_done := millrace.apply_outcomes(p_items, p_alike);
+    items := v_done.items;
+    ready := v_done.ready;
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
+    v_why := sqlerrm;
+    v_error := jsonb_build_object('code', 'sql_' || sqlstate,
+      'message', 'the database refused to record this (sql_' || sqlstate || ')', 'detail', sqlerrm,
+      'permanent', left(sqlstate, 2) in ('22', '23'));
+  end;
+  if v_transient and cardinality(p_items) = 1 then
+    items := millrace.put_off(p_items, v_why);
+    ready := '{}';
+  elsif cardinality(p_items) = 1 then
+    p_items[1].outcome := 'failed';
+    p_items[1].error := v_error;
+    p_items[1].reason := v_why;
+    select s.items, s.ready into items, ready from millrace.apply_outcomes_unprojected(p_items) s;
+  else
+    select s.items, s.ready into items, ready
+    from millrace.apply_outcomes_in_halves(p_items, p_until, v_transient) s;
+  end if;
+end
+$$;
+
+-- As apply_outcomes(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
+-- with the SQL error; or, where the database said to try again, it is busy.
+create or replace function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select s.items, s.ready into items, ready
+  from millrace.apply_outcomes_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
+end
+$$;
+
 create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -3451,7 +3697,7 @@ as $$
 declare
   v_stage record;
   v_retried bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   v_retried := array(
     select r.id from millrace.runs r
@@ -3459,7 +3705,7 @@ begin
     where r.id = any (p_run_ids) and r.status in ('failed', 'cancelled') and millrace.is_latest_run(r.id)
       and exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)) order by r.id);
   update millrace.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
-  insert into millrace.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
   for v_stage in
     select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
     from millrace.attempts a join millrace.stages s on s.id = a.stage_id
@@ -3467,9 +3713,9 @@ begin
     group by a.stage_id, s.kind order by a.stage_id
   loop
     -- The retry of one stage may fail there and then, and its run with it.
-    v_ring := v_ring || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
   end loop;
-  perform millrace.ring(v_ring || millrace.begin_open(v_retried));
+  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
   return cardinality(v_retried);
 end
 $$;
@@ -3638,7 +3884,7 @@ begin
     return;
   end if;
   if v_wanted is not null then
-    perform cron.schedule('millrace-poll', v_wanted, 'select millrace.ring_polls()');
+    perform cron.schedule('millrace-poll', v_wanted, 'select millrace.wake_job_poll()');
   elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
     perform cron.unschedule('millrace-poll');
   end if;
@@ -3670,7 +3916,7 @@ $$;
 --
 -- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
---   select vault.create_secret('…', 'millrace_ring_secret');
+--   select vault.create_secret('…', 'millrace_wake_secret');
 
 create or replace function millrace.check_setting() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -3715,252 +3961,6 @@ begin
 end
 $$;
 
--- Chapter 11: settling a batch
---
--- A judged batch goes through the transitions of the chapter before, each group of one stage and outcome at once, in the
--- caller's one transaction. One bad item never sinks the others: a batch that raises is halved until the guilty item
--- stands alone. What the server says of itself (chapter 2, error_kind) ends the whole call.
-
--- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
--- run and so cancel what other items of the batch are about, which is then too late for them.
-create or replace function millrace.settle(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_group record;
-  v_late bigint[];
-begin
-  if p_alike then
-    ready := millrace.complete(p_items[1].stage_id, p_items);
-    return;
-  end if;
-  items := p_items;
-  ready := '{}';
-  for v_group in
-    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items, row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
-    from unnest(p_items) i where i.verdict is null
-    group by i.stage_id, i.outcome order by 4
-  loop
-    if v_group.place > 1 then
-      v_late := millrace.late_attempts(v_group.items);
-      if cardinality(v_late) > 0 then
-        items := millrace.mark_late(items, v_late);
-        v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
-        continue when cardinality(v_group.items) = 0;
-      end if;
-    end if;
-    case v_group.outcome
-      when 'completed' then
-        -- What apply writes counts: it may have started a stage over, or deleted the entity.
-        if millrace.apply_results(v_group.stage_id, v_group.items) then
-          v_late := millrace.late_attempts(v_group.items);
-          items := millrace.mark_late(items, v_late);
-          v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
-          continue when cardinality(v_group.items) = 0;
-        end if;
-        ready := ready || millrace.complete(v_group.stage_id, v_group.items);
-      when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
-      when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
-      when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);
-    end case;
-  end loop;
-end
-$$;
-
-create or replace function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(select i.attempt_id from unnest(p_items) i left join millrace.attempts a on a.id = i.attempt_id where i.verdict is null and a.state is distinct from i.was);
-end
-$$;
-
-create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  for v_i in 1 .. cardinality(p_items) loop
-    if p_items[v_i].attempt_id = any (p_late) then
-      p_items[v_i].verdict := 'stale';
-      p_items[v_i].reason := 'the attempt was cancelled by what else the same call did';
-    end if;
-  end loop;
-  return p_items;
-end
-$$;
-
--- Nothing of such an item was recorded: a worker sends it again shortly, a callback is asked for once more, and the sweep comes
--- by again. Told once an hour for each stage, since the next sweep may well find the same.
-create or replace function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first millrace.work;
-  v_stage record;
-begin
-  for v_i in 1 .. cardinality(p_items) loop
-    continue when p_items[v_i].verdict is not null;
-    if v_first.attempt_id is null then
-      v_first := p_items[v_i];
-    end if;
-    p_items[v_i].verdict := 'busy';
-    p_items[v_i].reason := p_why;
-  end loop;
-  if v_first.attempt_id is not null then
-    select s.name, p.name as pipeline into v_stage
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = v_first.stage_id;
-    perform millrace.report_passed_over(
-      v_stage.pipeline, v_stage.name, v_first.entity_id, p_why);
-  end if;
-  return p_items;
-end
-$$;
-
-create or replace function millrace.report_passed_over(
-  p_pipeline text, p_stage text, p_entity_id text, p_why text
-) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if not exists (
-      select
-      from millrace.log l
-      where l.code = 'row_passed_over'
-        and l.at > millrace.now() - interval '1 hour'
-        and l.detail ->> 'pipeline' = p_pipeline
-        and l.detail ->> 'stage' is not distinct from p_stage) then
-    insert into millrace.log (level, code, message, detail)
-    values ('warning', 'row_passed_over',
-      format('Row %s of pipeline %s is passed over, and perhaps others: %s',
-        p_entity_id, p_pipeline, p_why),
-      jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
-  end if;
-end
-$$;
-
--- The engine's word counts, even where a user's own trigger refuses every write to the entity.
-create or replace function millrace.settle_unprojected(p_items millrace.work[], out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-  v_why text;
-begin
-  for v_try in 1 .. 2 loop
-    begin
-      perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-      select s.items, s.ready into items, ready from millrace.settle(p_items) s;
-      perform set_config('millrace.projection_off', '', true);
-      return;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-        raise;
-      end if;
-      v_why := sqlerrm;
-      exit when millrace.error_kind(sqlstate, v_context) = 'transient';
-      if v_try = 1 then
-        perform millrace.report('error', 'projection_failed',
-          'An entity refuses the projection: ' || sqlerrm,
-          jsonb_build_object('entity_id', p_items[1].entity_id));
-      end if;
-    end;
-  end loop;
-  items := millrace.put_off(p_items, v_why);
-  ready := '{}';
-end
-$$;
-
--- Halves, so that one bad item never sinks the others. In no order where the database says to try again: the time that is spent
--- on those that it refuses is bounded, and what is left when it is over differs from call to call. One part is always tried, so
--- each call may get on.
-create or replace function millrace.settle_halves(
-  p_items millrace.work[], p_until timestamptz, p_transient boolean,
-  out items millrace.work[], out ready int[]
-)
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_items) / 2;
-  v_left record;
-  v_right record;
-  v_rest millrace.work[];
-begin
-  if p_transient then
-    p_items := array(select i from unnest(p_items) i order by random());
-  end if;
-  select s.items, s.ready into v_left
-  from millrace.settle_part(p_items[:v_half], false, p_until) s;
-  v_rest := p_items[v_half + 1:];
-  v_rest := millrace.mark_late(v_rest, millrace.late_attempts(v_rest));
-  if p_transient and millrace.now() >= p_until then
-    items := v_left.items || millrace.put_off(v_rest, 'others of the same call took too long');
-    ready := v_left.ready;
-    return;
-  end if;
-  select s.items, s.ready into v_right from millrace.settle_part(v_rest, false, p_until) s;
-  items := v_left.items || v_right.items;
-  ready := v_left.ready || v_right.ready;
-end
-$$;
-
-create or replace function millrace.settle_part(
-  p_items millrace.work[], p_alike boolean, p_until timestamptz,
-  out items millrace.work[], out ready int[]
-)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_done record;
-  v_context text;
-  v_transient boolean;
-  v_why text;
-  v_error jsonb;
-begin
-  begin
-    v_done := millrace.settle(p_items, p_alike);
-    items := v_done.items;
-    ready := v_done.ready;
-    return;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
-    v_why := sqlerrm;
-    v_error := jsonb_build_object('code', 'sql_' || sqlstate,
-      'message', 'the database refused to record this (sql_' || sqlstate || ')', 'detail', sqlerrm,
-      'permanent', left(sqlstate, 2) in ('22', '23'));
-  end;
-  if v_transient and cardinality(p_items) = 1 then
-    items := millrace.put_off(p_items, v_why);
-    ready := '{}';
-  elsif cardinality(p_items) = 1 then
-    p_items[1].outcome := 'failed';
-    p_items[1].error := v_error;
-    p_items[1].reason := v_why;
-    select s.items, s.ready into items, ready from millrace.settle_unprojected(p_items) s;
-  else
-    select s.items, s.ready into items, ready
-    from millrace.settle_halves(p_items, p_until, v_transient) s;
-  end if;
-end
-$$;
-
--- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
--- with the SQL error; or, where the database said to try again, it is busy.
-create or replace function millrace.settle_guarded(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select s.items, s.ready into items, ready
-  from millrace.settle_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
-end
-$$;
-
 -- Chapter 21: starting, starting over, cancelling
 --
 -- These are the calls that a person makes, by SQL or by writing a status column (chapter intake). They hold or wait for the
@@ -3986,7 +3986,7 @@ end
 $$;
 
 -- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
-create or replace function millrace.take_over(p_run_ids bigint[], p_keep int[]) returns void
+create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -4032,7 +4032,7 @@ begin
         select s.name from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and p_stage_id = any (vs.dependents) join millrace.stages s on s.id = vs.stage_id
         where r.id = v_lacking.run_id and not millrace.is_done(r.id, vs.stage_id) order by vs.position limit 1));
   end if;
-  if (select bool_and(vs.plain) from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
+  if (select bool_and(vs.unconditional) from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
@@ -4113,9 +4113,9 @@ begin
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
   if (select p.is_child from millrace.pipelines p where p.id = p_pipeline_id) then
-    perform millrace.take_places(v_runs);
+    perform millrace.inherit_place(v_runs);
   end if;
-  perform millrace.take_over(v_runs, array(
+  perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id from millrace.version_stages vs
     where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) and not millrace.is_only_root(v_stage)));
   return v_runs;
@@ -4131,7 +4131,7 @@ end
 $$;
 
 -- A child that starts anew takes the place of its former run, while its parent still waits.
-create or replace function millrace.take_places(p_run_ids bigint[]) returns void
+create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -4151,7 +4151,7 @@ begin
     set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
       took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
     where r.id = v_former.run_id;
-    insert into millrace.tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
+    insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
 end
 $$;
@@ -4164,7 +4164,7 @@ declare
   v_version record;
   v_closure int[];
   v_strange record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   select count(*) as runs, min(r.entity_id) as entity_id into v_strange from millrace.runs r
   where r.id = any (p_run_ids) and not exists (select from millrace.version_stages vs where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
@@ -4184,21 +4184,21 @@ begin
     where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
     update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (v_version.runs) and f.stage_id = any (v_closure) and f.state = 'finished';
     perform millrace.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_ring := v_ring || millrace.enqueue_stage(millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
+    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
   end loop;
-  insert into millrace.tallies (fan_out_id, recount) select r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  return v_ring;
+  insert into millrace.child_tallies (fan_out_id, recount) select r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  return v_wake;
 end
 $$;
 
 -- Branches beside the stage that a new run starts at, which the previous run left unfinished, go on too: or it could never end.
-create or replace function millrace.begin_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
+create or replace function millrace.start_sibling_branches(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
   v_open bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_other in
     select o.stage_id, o.dependents, exists (select from millrace.version_stages t where t.version_id = o.version_id and t.after <> '[]') as thresholds
@@ -4215,9 +4215,9 @@ begin
           select d from unnest(v_other.dependents) d where not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = d and not a.superseded))
         else v_other.dependents end as pending
       from millrace.runs r where r.id = any (v_open) group by 2) g;
-    v_ring := v_ring || millrace.enqueue_stage(millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -4230,7 +4230,7 @@ declare
   v_counted boolean := (select s.counted from millrace.stages s where s.id = p_stage_id);
   v_live record;
   v_new bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   -- Locked before it is decided who has none: without a projection, a worker that ends a run does not hold its row.
   select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live from (
@@ -4243,7 +4243,7 @@ begin
     v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
   else
     v_new := millrace.new_runs(p_pipeline_id, array(select e from unnest(p_entity_ids) e where e not in (select l from unnest(v_live.entity_ids) l)), p_stage_id);
-    v_ring := millrace.start_over(v_live.runs, p_stage_id);
+    v_wake := millrace.start_over(v_live.runs, p_stage_id);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select l from unnest(v_live.entity_ids) l));
   end if;
   if v_counted then
@@ -4255,12 +4255,12 @@ begin
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
   if cardinality(v_new) > 0 then
-    v_ring := v_ring || millrace.enqueue_stage(v_new, p_stage_id) || millrace.begin_beside(p_pipeline_id, p_stage_id, v_new);
+    v_wake := v_wake || millrace.enqueue_stage(v_new, p_stage_id) || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then
     perform millrace.note_starts(v_live.runs || v_new, v_began_at);
   end if;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -4270,7 +4270,7 @@ as $$
 declare
   v_ways int[] := millrace.ways_of(p_pipeline_id);
 begin
-  perform millrace.ring(case when cardinality(v_ways) = 1 then millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
+  perform millrace.wake(case when cardinality(v_ways) = 1 then millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
     else millrace.queue_one_way(p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids) end);
 end
 $$;
@@ -4433,7 +4433,7 @@ $$;
 -- Chapter 31: recovery
 --
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
--- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
+-- came back, retries that fell due, wakes that nobody heard. When idle it costs a few index probes a stage.
 
 create or replace function millrace.fail_lost(p_ids bigint[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -4447,13 +4447,13 @@ begin
   -- dropping this very moment is not lost.
   v_tokens := array(
     select c.token from millrace.claims c where c.expires_at <= millrace.now() for update skip locked);
-  v_done := millrace.settle_guarded(array(
+  v_done := millrace.apply_outcomes_guarded(array(
     select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
       '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
       null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
     from millrace.attempts a join millrace.claims c on c.token = a.token join millrace.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens)));
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
   return (select count(*) from unnest(v_done.items) i where i.verdict is distinct from 'busy');
 end
 $$;
@@ -4500,14 +4500,14 @@ declare
   v_refused bigint[];
   v_done record;
 begin
-  v_done := millrace.settle_guarded(array(
+  v_done := millrace.apply_outcomes_guarded(array(
     select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
       jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
         when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
       a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
     from millrace.attempts a join millrace.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now));
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
   v_refused := array(select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
   update millrace.attempts a
   set deadline_at = v_now + interval '1 minute'
@@ -4540,7 +4540,7 @@ begin
       where a.deadline_at <= v_now
         and (a.deadline_at, a.id) > (v_last_at, v_last_id)
         and a.stage_id = any (v_stages)
-        -- A map that finishes with what there is at its deadline is the fold's to end.
+        -- A map that finishes with what there is at its deadline is the collection of children's to end.
         and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
       order by a.deadline_at, a.id
       limit p_limit) d;
@@ -4555,7 +4555,7 @@ end
 $$;
 
 -- A fault of one pipeline, such as a table that was dropped, must not end the recovery of the others.
-create or replace function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out rung int)
+create or replace function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out woken int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -4564,7 +4564,7 @@ begin
   leases := millrace.sweep_leases(p_pipeline_id, 5000);
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
-  rung := millrace.ring(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
+  woken := millrace.wake(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
@@ -4576,7 +4576,7 @@ end
 $$;
 
 -- Whatever children reported and nobody has added up, fan-outs that are due, and children that are to be cancelled.
-create or replace function millrace.sweep_children(out folded int, out cancelled int)
+create or replace function millrace.sweep_children(out collected int, out cancelled int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -4585,26 +4585,26 @@ declare
   v_until timestamptz := millrace.now() + interval '5 seconds';
   v_context text;
 begin
-  folded := 0;
-  insert into millrace.tallies (fan_out_id)
+  collected := 0;
+  insert into millrace.child_tallies (fan_out_id)
   select f.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
   where a.deadline_at <= millrace.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
-  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being folded are
+  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being collected are
   -- left to whoever does so, since waiting out of order might be waiting for each other.
-  for v_fan_out in select t.fan_out_id from millrace.tallies t group by t.fan_out_id order by random() loop
-    exit when folded >= 200 or millrace.now() >= v_until;
-    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.fold', v_fan_out));
+  for v_fan_out in select t.fan_out_id from millrace.child_tallies t group by t.fan_out_id order by random() loop
+    exit when collected >= 200 or millrace.now() >= v_until;
+    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out));
     begin
-      v_done := millrace.fold(v_fan_out);
-      perform millrace.ring(v_done.ring);
-      folded := folded + (not v_done.busy)::int;
+      v_done := millrace.collect_children(v_fan_out);
+      perform millrace.wake(v_done.wake);
+      collected := collected + (not v_done.busy)::int;
     exception
       when query_canceled or assert_failure or others then
         get stacked diagnostics v_context = pg_exception_context;
         if millrace.error_kind(sqlstate, v_context) = 'fatal' then
           raise;
         end if;
-        perform millrace.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
+        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
     end;
   end loop;
   cancelled := millrace.cancel_children(2000);
@@ -4647,9 +4647,9 @@ declare
   v_children record;
   v_context text;
 begin
-  delete from millrace.rings r where r.id in (select o.id from millrace.rings o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
+  delete from millrace.wake_ups r where r.id in (select o.id from millrace.wake_ups o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
   perform millrace.sweep_quotas();
-  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
+  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'woken', coalesce(sum(s.woken), 0)) into v_done
   from millrace.pipelines p, millrace.sweep_pipeline(p.id) s;
   begin
     v_children := millrace.sweep_children();
@@ -4674,7 +4674,7 @@ begin
   perform millrace.schedule_polls();
   if exists (
     select from millrace.attempts a where a.poll_at <= millrace.now() - interval '1 minute') then
-    perform millrace.ring_polls();
+    perform millrace.wake_job_poll();
   end if;
   -- In a form that reads the same in every session, whatever its DateStyle.
   update millrace.settings s set value = trim('"' from to_jsonb(millrace.now())::text)
@@ -4702,7 +4702,7 @@ begin
 end
 $$;
 
-create or replace function millrace.ring_polls() returns boolean
+create or replace function millrace.wake_job_poll() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -4782,7 +4782,7 @@ begin
   delete from millrace.log l where l.at < v_before;
   -- By command: a job that was unscheduled has left its history behind.
   delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|ring_polls|prune)\(\)$'
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
     and d.end_time < millrace.now() - interval '1 day';
   perform millrace.schedule_pruning(v_more);
   return jsonb_build_object('runs', v_runs, 'more', v_more);
@@ -4791,7 +4791,7 @@ $$;
 
 -- Chapter 10: transitions
 --
--- The functions here are the only writers of state, and each takes a set. One call to settle() (the next chapter) records
+-- The functions here are the only writers of state, and each takes a set. One call to apply_outcomes() (the next chapter) records
 -- what a batch of attempts came to, readies the next stages, finishes runs and projects all of it onto the entities, in the
 -- caller's one transaction.
 --
@@ -4914,7 +4914,7 @@ end
 $$;
 
 -- Plain followers of a stage that is done now, where all their other needs are done already; the chapter on advancing sees to the others.
-create or replace function millrace.advance(p_stage_id int, p_run_ids bigint[], out ready millrace.ready[], out followers int[], out names text[], out laned boolean)
+create or replace function millrace.advance(p_stage_id int, p_run_ids bigint[], out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -4923,10 +4923,10 @@ declare
   v_simple boolean;
 begin
   -- Mostly the runs are of one version, no follower has other needs, and none has begun before: then no run is looked at on its own.
-  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.laned), false), cardinality(v_versions) = 1
+  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.has_groups), false), cardinality(v_versions) = 1
     and not bool_or(cardinality(f.needs) > 1 or exists (select from millrace.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
-  into followers, names, laned, v_simple
-  from millrace.version_stages f join millrace.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain;
+  into followers, names, has_groups, v_simple
+  from millrace.version_stages f join millrace.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.unconditional;
   ready := '{}';
   if cardinality(followers) = 0 then
     return;
@@ -4943,7 +4943,7 @@ begin
     select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
   ), follower as materialized (
     select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from millrace.version_stages f join millrace.stages s on s.id = f.stage_id
-    where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain
+    where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.unconditional
   ), added as (
     insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
     select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
@@ -4975,7 +4975,7 @@ begin
           and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
     returning r.fan_out_id
   )
-  insert into millrace.tallies (fan_out_id, completed)
+  insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*) from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
 $$;
@@ -4996,8 +4996,8 @@ begin
   -- Mostly every run readied all followers.
   v_alike := cardinality(v_next.ready) = cardinality(v_next.followers) * cardinality(v_runs);
   v_stages := case when v_alike then v_next.followers else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
-  if v_next.laned then
-    perform millrace.assign_lanes(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
+  if v_next.has_groups then
+    perform millrace.assign_groups(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
   end if;
   with done as (
     update millrace.attempts a
@@ -5017,7 +5017,7 @@ begin
     perform millrace.finish_runs(p_stage_id, v_runs);
   end if;
   perform millrace.project(p_stage_id, v_changes);
-  select s.watched or s.awaited as followed, s.counted into v_stage
+  select s.counted_by_parent or s.has_conditional_followers as followed, s.counted into v_stage
   from millrace.stages s
   where s.id = p_stage_id;
   if v_stage.counted then
@@ -5071,21 +5071,21 @@ begin
   ), again as (
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
     -- What a person failed by hand is submitted anew. When it is late is read from the row as it was before this statement.
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, alone, submission_id)
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, isolated, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
       (select o.late_at from millrace.attempts o where o.id = f.id),
       coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
-        or f.alone and f.error ->> 'code' = 'released', false),
+        or f.isolated and f.error ->> 'code' = 'released', false),
       case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
   select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, millrace.owner_message(f.error, f.id),
       f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::millrace.change),
     coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false),
-    array_agg(f.run_id) filter (where f.due is not null and f.lane is not null)
+    array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
   into v_changes, v_dead, v_due_now, v_laned from failed f;
   if v_laned is not null then
-    perform millrace.assign_lanes(p_stage_id, v_laned);
+    perform millrace.assign_groups(p_stage_id, v_laned);
   end if;
   perform millrace.note_spending(p_items)
   from millrace.stages s
@@ -5101,7 +5101,7 @@ begin
   end if;
   if v_stage.on_failure = 'continue' then
     perform millrace.project(p_stage_id, v_changes);
-    return v_ready || millrace.go_on_without(p_stage_id, v_dead);
+    return v_ready || millrace.skip_failed_stage(p_stage_id, v_dead);
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
   perform millrace.end_runs(v_dead, 'failed');
@@ -5119,7 +5119,7 @@ begin
   with ended as (
     update millrace.runs r set status = p_status, finished_at = millrace.now() where r.id = any (p_run_ids) returning r.fan_out_id
   )
-  insert into millrace.tallies (fan_out_id, failed, cancelled)
+  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
   from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
@@ -5144,7 +5144,7 @@ begin
     perform millrace.schedule_polls();
   end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
-  insert into millrace.tallies (fan_out_id)
+  insert into millrace.child_tallies (fan_out_id)
   select f.id from unnest(p_items) i join millrace.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';
 end
 $$;
@@ -5164,17 +5164,17 @@ begin
   with released as (
     update millrace.attempts a
     set state = 'queued', token = null, started_at = null, queue_at = v_now,
-      alone = a.alone or i.error is not null,
+      isolated = a.isolated or i.error is not null,
       releases = a.releases + (i.error is null)::int
     from unnest(p_items) i
     where a.id = i.attempt_id and a.state = i.was
-      and case when i.error is null then a.releases < 2 else not a.alone end
-    returning i.entity_id, a.retry_count, a.run_id, a.lane
+      and case when i.error is null then a.releases < 2 else not a.isolated end
+    returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
   )
-  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::millrace.change), array_agg(r.run_id) filter (where r.lane is not null)
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::millrace.change), array_agg(r.run_id) filter (where r.concurrency_group is not null)
   into v_changes, v_laned from released r;
   if v_laned is not null then
-    perform millrace.assign_lanes(p_stage_id, v_laned);
+    perform millrace.assign_groups(p_stage_id, v_laned);
   end if;
   perform millrace.project(p_stage_id, v_changes);
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
@@ -5229,38 +5229,38 @@ $$;
 
 -- Chapter 15: the doorbell
 --
--- A ring says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
+-- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
 --
 -- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit), and then, in a fresh
--- snapshot, looks for a live worker or an unanswered ring. A leaving worker tries the same lock exclusively and looks at
+-- snapshot, looks for a live worker or an unanswered wake-up. A leaving worker tries the same lock exclusively and looks at
 -- the queue again before it signs off. So either the worker sees the work, or the enqueuer sees that the worker has gone.
 
-create or replace function millrace.take_rings(p_stage_ids int[], p_scaling_out int default null) returns int[]
+create or replace function millrace.stages_to_wake(p_stage_ids int[], p_scaling_out int default null) returns int[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  -- Above read committed there is no fresh snapshot to look at, so it always rings.
+  -- Above read committed there is no fresh snapshot to look at, so it always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
-  v_rings int[];
+  v_wakes int[];
 begin
   perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id) from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
-  v_rings := array(
+  v_wakes := array(
     select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids) and s.enabled and p.enabled and (not v_look or (
       (s.id is not distinct from p_scaling_out
         or not exists (select from millrace.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > v_now - interval '15 seconds'))
-      and not exists (select from millrace.rings r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
-      -- A stage at its limits is rung when a slot is freed, or by the sweep.
+      and not exists (select from millrace.wake_ups r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
+      -- A stage at its limits is woken when a slot is freed, or by the sweep.
       and (s.limits is null or millrace.may_claim(s)))));
-  if cardinality(v_rings) > 0 then
-    insert into millrace.rings (stage_id, rung_at) select r, v_now from unnest(v_rings) r order by r;
+  if cardinality(v_wakes) > 0 then
+    insert into millrace.wake_ups (stage_id, rung_at) select r, v_now from unnest(v_wakes) r order by r;
   end if;
-  return v_rings;
+  return v_wakes;
 end
 $$;
 
-create or replace function millrace.ring_list(p_stage_ids int[]) returns jsonb
+create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -5271,27 +5271,27 @@ end
 $$;
 
 -- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the doorbell shows a secret
--- that rings and does nothing else; the project's secret key rings only where no such secret is set.
-create or replace function millrace.ring_headers() returns jsonb
+-- that wakes and does nothing else; the project's secret key wakes only where no such secret is set.
+create or replace function millrace.wake_headers() returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ring_secret text := millrace.setting('ring_secret');
+  v_ring_secret text := millrace.setting('wake_secret');
   v_secret_key text;
 begin
   if v_ring_secret is not null then
-    return jsonb_build_object('x-millrace-ring-secret', v_ring_secret);
+    return jsonb_build_object('x-millrace-wake-secret', v_ring_secret);
   end if;
   v_secret_key := millrace.setting('secret_key');
   return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
 end
 $$;
 
-create or replace function millrace.ring_secret_remedy() returns text
+create or replace function millrace.wake_secret_remedy() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
-  select 'set the function secret MILLRACE_RING_SECRET to a random text, then '
-    || 'select vault.create_secret(''the same text'', ''millrace_ring_secret'')'
+  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
+    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
 $$;
 
 create or replace function millrace.forget_posts(p_keep int) returns void
@@ -5335,15 +5335,15 @@ declare
 begin
   -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
   v_url := millrace.setting('project_url');
-  v_headers := millrace.ring_headers();
+  v_headers := millrace.wake_headers();
   if v_url is null or v_headers is null then
     perform millrace.report(
       'error',
       'doorbell_not_configured',
-      'The doorbell cannot ring: project_url or ring_secret is not set',
+      'The doorbell cannot wake: project_url or wake_secret is not set',
       jsonb_build_object('hint',
         'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
-        || millrace.ring_secret_remedy()));
+        || millrace.wake_secret_remedy()));
     return false;
   end if;
   v_request := net.http_post(
@@ -5357,26 +5357,26 @@ exception
     if millrace.error_kind(sqlstate) = 'fatal' then
       raise;
     end if;
-    perform millrace.report('error', 'doorbell_failed', 'The doorbell could not ring: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
+    perform millrace.report('error', 'doorbell_failed', 'The doorbell could not wake: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
     return false;
 end
 $$;
 
-create or replace function millrace.ring(p_stage_ids int[]) returns int
+create or replace function millrace.wake(p_stage_ids int[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage jsonb;
   v_rung int := 0;
 begin
-  for v_stage in select r from jsonb_array_elements(millrace.ring_list(millrace.take_rings(p_stage_ids))) r loop
+  for v_stage in select r from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) r loop
     v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
   return v_rung;
 end
 $$;
 
-create or replace function public.millrace_ring(p_stages jsonb) returns jsonb
+create or replace function public.millrace_wake(p_stages jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -5386,14 +5386,14 @@ begin
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;
-  -- The worker has noted these rings already and could not deliver them, so they are posted without a second look.
+  -- The worker has noted these wake-ups already and could not deliver them, so they are posted without a second look.
   for v_stage in
     select distinct jsonb_build_object('pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
     from jsonb_array_elements(p_stages) s, lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
   loop
     v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
-  return jsonb_build_object('rung', v_rung);
+  return jsonb_build_object('woken', v_rung);
 end
 $$;
 
@@ -5403,8 +5403,8 @@ $$;
 -- it. The worker records each turn as soon as it is over, with millrace_checkpoint(), so that a crash costs one turn: the
 -- next attempt reads the conversation with millrace_turns() and goes on behind its last turn.
 --
--- A passage is the chain of an attempt and its automatic retries: they share one conversation and its limits. A reset, or
--- a retry that a person asks for, begins a new passage with an empty conversation. A passage is named by the number of its
+-- A execution is the chain of an attempt and its automatic retries: they share one conversation and its limits. A reset, or
+-- a retry that a person asks for, begins a new execution with an empty conversation. A execution is named by the number of its
 -- first attempt, which for each attempt of the chain is number - retry_count.
 --
 -- A checkpoint locks the attempt and, after its worker, nothing else that anybody may hold for long. Only who ends or
@@ -5456,15 +5456,15 @@ create or replace function millrace.append_turns(p_attempt millrace.attempts, p_
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_passage int := p_attempt.number - p_attempt.retry_count;
+  v_execution int := p_attempt.number - p_attempt.retry_count;
 begin
-  next_seq := coalesce((select max(t.seq) from millrace.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.passage = v_passage), 0) + 1;
+  next_seq := coalesce((select max(t.seq) from millrace.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.execution = v_execution), 0) + 1;
   if (p_turns #>> '{0,seq}')::int > next_seq then
     raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %', p_turns #>> '{0,seq}', next_seq
       using errcode = 'MR002', hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
   end if;
-  insert into millrace.turns (run_id, stage_id, passage, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select p_attempt.run_id, p_attempt.stage_id, v_passage, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, millrace.now()
+  insert into millrace.turns (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
+  select p_attempt.run_id, p_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, millrace.now()
   from jsonb_to_recordset(p_turns) as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
   where t.seq >= next_seq;
   get diagnostics added = row_count;
@@ -5512,7 +5512,7 @@ declare
   v_attempt millrace.attempts;
   v_reason text;
   v_stage millrace.stages;
-  v_passage int;
+  v_execution int;
   v_began timestamptz;
 begin
   if p_worker is null or p_attempt is null or p_token is null then
@@ -5527,17 +5527,17 @@ begin
   if v_stage.kind <> 'agent' then
     raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind using errcode = 'MR004', hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
   end if;
-  v_passage := v_attempt.number - v_attempt.retry_count;
+  v_execution := v_attempt.number - v_attempt.retry_count;
   -- A released attempt forgets when it was started; its first turn still tells.
   v_began := least(
-    (select min(a.started_at) from millrace.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_passage and v_attempt.number),
-    (select t.created_at from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage and t.seq = 1));
-  return json_build_object('status', 'current', 'passage', v_passage,
+    (select min(a.started_at) from millrace.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_execution and v_attempt.number),
+    (select t.created_at from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.execution = v_execution and t.seq = 1));
+  return json_build_object('status', 'current', 'execution', v_execution,
     'elapsed_ms', greatest(0, floor(extract(epoch from millrace.now() - v_began) * 1000)),
     'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
     'turns', coalesce((
       select json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id, 'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq)
-      from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage), '[]'));
+      from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.execution = v_execution), '[]'));
 end
 $$;
 
@@ -5552,7 +5552,7 @@ begin
   delete from millrace.turns t
   using json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
   join millrace.attempts a on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
-  where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.passage = a.number - a.retry_count;
+  where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.execution = a.number - a.retry_count;
 end
 $$;
 
@@ -5560,11 +5560,11 @@ $$;
 --
 -- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits and retries included. Its
 -- attempts carry the time at which they are late (late_at); a retry takes that of the attempt before it, so it belongs to the
--- whole passage, as in the chapter on agents: an attempt with its automatic retries, named by the number of the first. A
--- reset, or a person's retry, begins a new passage.
+-- whole execution, as in the chapter on agents: an attempt with its automatic retries, named by the number of the first. A
+-- reset, or a person's retry, begins a new execution.
 --
 -- Whoever queues, claims or completes does no more than carry the time along. All else is the sweep's: it raises one alert a
--- passage, which clears late_at, and resolves it once the passage is over. It holds attempts without their runs for that,
+-- execution, which clears late_at, and resolves it once the execution is over. It holds attempts without their runs for that,
 -- but takes only those that are free, and last of all: it never waits, and whoever ends an attempt waits for its commit at most.
 
 -- Two units say enough: 1 hour 5 minutes.
@@ -5582,11 +5582,11 @@ begin
 end
 $$;
 
-create or replace function millrace.passage_began(p_run_id bigint, p_stage_id int, p_passage int) returns timestamptz
+create or replace function millrace.execution_began(p_run_id bigint, p_stage_id int, p_execution int) returns timestamptz
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return (select a.created_at from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.number = p_passage);
+  return (select a.created_at from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.number = p_execution);
 end
 $$;
 
@@ -5598,10 +5598,10 @@ declare
 begin
   return array(
     select l.id from millrace.alerts l join millrace.stages s on s.id = l.stage_id
-    join millrace.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.passage
+    join millrace.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.execution
     where l.id = any (p_alert_ids) and f.created_at + s.sla <= v_now and exists (
       select from millrace.attempts a
-      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.passage));
+      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.execution));
 end
 $$;
 
@@ -5635,17 +5635,17 @@ begin
       select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.queue_at is not null
       union all
       select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.deadline_at is not null) a
-    cross join lateral (select case a.retry_count when 0 then a.created_at else millrace.passage_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
+    cross join lateral (select case a.retry_count when 0 then a.created_at else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
     where a.late_at is distinct from d.late_at
       -- What was reported stays so, unless it is no longer late.
       and not (a.late_at is null and d.late_at <= v_now and exists (
-        select from millrace.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.passage = a.number - a.retry_count and l.resolved_at is null))
+        select from millrace.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.execution = a.number - a.retry_count and l.resolved_at is null))
     limit p_limit);
   with held as (
-    select a.id, a.run_id, a.number - a.retry_count as passage from millrace.attempts a
+    select a.id, a.run_id, a.number - a.retry_count as execution from millrace.attempts a
     where a.id = any (v_ids) and a.state in ('queued', 'started', 'waiting') order by a.id for no key update skip locked
   )
-  update millrace.attempts a set late_at = millrace.passage_began(h.run_id, p_stage_id, h.passage) + v_sla from held h where a.id = h.id;
+  update millrace.attempts a set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla from held h where a.id = h.id;
   return cardinality(v_ids);
 end
 $$;
@@ -5674,19 +5674,19 @@ declare
   v_raised int;
 begin
   with due as materialized (
-    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as passage from millrace.attempts a
+    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as execution from millrace.attempts a
     where a.late_at <= v_now order by a.late_at limit p_limit for no key update skip locked
   ), late as materialized (
     select d.*, s.name as stage, p.name as pipeline, r.entity_id, s.sla, f.created_at as began_at
-    from due d join millrace.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.passage join millrace.runs r on r.id = d.run_id
+    from due d join millrace.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.execution join millrace.runs r on r.id = d.run_id
     join millrace.stages s on s.id = d.stage_id join millrace.pipelines p on p.id = s.pipeline_id
   ), told as (
     -- Cleared, or put off where the bound is a longer one by now.
     update millrace.attempts a set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end from late l where a.id = l.id
   )
-  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message, raised_at, stage_id, passage)
+  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message, raised_at, stage_id, execution)
   select 'sla', l.pipeline, l.stage, l.run_id, l.id, l.entity_id,
-    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id, millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)), v_now, l.stage_id, l.passage
+    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id, millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)), v_now, l.stage_id, l.execution
   from late l where l.began_at + l.sla <= v_now order by l.id
   on conflict do nothing;
   get diagnostics v_raised = row_count;
@@ -6259,7 +6259,7 @@ declare
   v_shown boolean := (select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
   v_root record;
   v_runs bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   if exists (
       select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
@@ -6267,7 +6267,7 @@ begin
   end if;
   for v_root in
     -- By the runs' own version: a definition may have been committed since they were made.
-    select vs.stage_id, vs.dependents, vs.plain, r.run_ids
+    select vs.stage_id, vs.dependents, vs.unconditional, r.run_ids
     from (select r.version_id, array_agg(r.id order by r.id) as run_ids from millrace.runs r where r.id = any (p_run_ids) group by r.version_id) r
     join millrace.version_stages vs on vs.version_id = r.version_id
     where vs.needs = '{}' and vs.after = '[]' order by vs.version_id, vs.position
@@ -6278,14 +6278,14 @@ begin
     if v_shown then
       v_runs := millrace.runs_to_begin(v_root.stage_id, v_runs);
     end if;
-    if v_root.plain then
+    if v_root.unconditional then
       perform millrace.queue_attempts(v_root.stage_id, v_runs);
-      v_ring := v_ring || v_root.stage_id;
+      v_wake := v_wake || v_root.stage_id;
     else
-      v_ring := v_ring || millrace.begin_stage(v_root.stage_id, v_runs);
+      v_wake := v_wake || millrace.begin_stage(v_root.stage_id, v_runs);
     end if;
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -6351,7 +6351,7 @@ declare
   v_copied record;
   v_children bigint[];
   v_busy millrace.work[];
-  v_ring int[];
+  v_wake int[];
 begin
   select p.* into v_child from millrace.stages s join millrace.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
   perform millrace.end_given_up(v_child.id, array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids)));
@@ -6384,12 +6384,12 @@ begin
   select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
   perform millrace.project(p_stage_id, array(
     select row(r.entity_id, 'started', v_child.name, null, null, 0, v_now, null, null)::millrace.change from millrace.runs r where r.id = any (p_run_ids)));
-  v_ring := millrace.begin_roots(v_child.id, v_children);
+  v_wake := millrace.begin_roots(v_child.id, v_children);
   v_busy := millrace.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
   if cardinality(v_busy) > 0 then
-    v_ring := v_ring || millrace.fail(p_stage_id, v_busy);
+    v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
   end if;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -6412,7 +6412,7 @@ begin
   update millrace.fan_outs f set state = 'open', total = null, retry_children = true, spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
   where f.id in (select max(o.id) from millrace.fan_outs o where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id group by o.run_id)
     and f.state in ('abandoned', 'closed', 'finished');
-  insert into millrace.tallies (fan_out_id, recount) select f.id, true from millrace.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
+  insert into millrace.child_tallies (fan_out_id, recount) select f.id, true from millrace.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
 end
 $$;
 
@@ -6421,7 +6421,7 @@ create or replace function millrace.follow_later_runs(p_fan_out_id bigint, p_ite
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.take_places(array(
+  perform millrace.inherit_place(array(
     select max(l.id) from millrace.runs c join millrace.runs l on l.entity_id = c.entity_id and l.pipeline_id = c.pipeline_id and l.id > c.id and l.fan_out_id is null
     where c.fan_out_id = p_fan_out_id and c.item_key = any (p_item_keys) group by c.id));
 end
@@ -6440,7 +6440,7 @@ begin
     perform millrace.keep_costs(v_dropped);
     update millrace.runs r set fan_out_id = null, item_key = null where r.id = any (v_dropped);
     update millrace.fan_outs f set spawned = f.spawned - cardinality(v_dropped) where f.id = p_fan_out_id;
-    insert into millrace.tallies (fan_out_id, recount) values (p_fan_out_id, true);
+    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
   end if;
 end
 $$;
@@ -6453,7 +6453,7 @@ declare
   v_children bigint[];
   v_without bigint[];
   v_retried int;
-  v_ring int[];
+  v_wake int[];
 begin
   perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
   perform millrace.follow_later_runs(f.id, array['1']), millrace.drop_overtaken(f.id, array['1'])
@@ -6481,9 +6481,9 @@ begin
   if cardinality(v_without) = 0 then
     return '{}';
   end if;
-  v_ring := millrace.start_child_runs(p_stage_id, v_without);
+  v_wake := millrace.start_child_runs(p_stage_id, v_without);
   perform millrace.name_parents(p_stage_id, v_without);
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -6566,6 +6566,754 @@ begin
 end
 $$;
 
+-- Chapter 14: collecting children: what children came to, thresholds and joins
+--
+-- collect_children(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
+-- up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for it after its commit; the
+-- sweep collects whatever is left.
+--
+-- Lock order: a collection of children takes its fan-out's advisory lock (it waits for other collects only), then the parent's entity and run
+-- and the fan-out's row with skip locked: who holds one of them is answered busy, and it is tried again.
+
+-- Whether thresholds on fan-outs of a run hold. A map that is done (finished, skipped, gone on without) satisfies them all.
+create or replace function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record;
+  v_fan_out millrace.fan_outs;
+  v_progress millrace.fan_progress;
+begin
+  for v_after in select a.* from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int) loop
+    continue when millrace.is_done(p_run_id, v_after.map);
+    select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run_id and f.stage_id = v_after.map and f.state = 'open';
+    if not found then
+      return false;
+    end if;
+    select p.* into v_progress from millrace.fan_progress p where p.fan_out_id = v_fan_out.id and p.stage_id = v_after.stage;
+    continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
+    -- Which number is the smallest is known once all items are.
+    continue when v_after.kind = 'consecutive' and v_fan_out.total is not null and v_progress.next_number - v_fan_out.first_number >= v_after.n;
+    -- The sums rule most cases out before anything is read; a child that failed after this stage is in both of them.
+    if v_fan_out.total is null or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total or exists (
+      select from millrace.runs r where r.fan_out_id = v_fan_out.id and r.status = 'running' and not millrace.is_done(r.id, v_after.stage)) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+
+-- Adds up what the children have reported. Deleting tallies and counting rows is one statement, hence one snapshot: a
+-- child whose tally is not in it is not counted either.
+create or replace function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
+    with taken as (
+      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
+    ), progress as (
+      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+      select p_fan_out_id, s.id, (
+        select count(*) from millrace.runs r where r.fan_out_id = p_fan_out_id
+          and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded))
+      from millrace.fan_outs f join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent where f.id = p_fan_out_id
+      on conflict on constraint fan_progress_pkey do update set done = excluded.done, next_number = null
+    )
+    update millrace.fan_outs f set completed = c.completed, failed = c.failed,
+      -- A child whose row was deleted is counted as cancelled.
+      cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
+    from (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed, count(*) filter (where r.status = 'running') as running
+          from millrace.runs r where r.fan_out_id = p_fan_out_id) c
+    where f.id = p_fan_out_id;
+  else
+    with taken as (
+      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and not t.recount returning t.*
+    ), progress as (
+      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+      select p_fan_out_id, t.stage_id, sum(t.done) from taken t where t.stage_id is not null group by t.stage_id
+      on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
+    )
+    update millrace.fan_outs f set completed = f.completed + c.completed, failed = f.failed + c.failed, cancelled = f.cancelled + c.cancelled
+    from (select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(sum(t.cancelled), 0) as cancelled from taken t) c
+    where f.id = p_fan_out_id;
+  end if;
+end
+$$;
+
+-- From where the last look ended, number by number: each child is passed once.
+create or replace function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id int, p_wanted int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_next int := coalesce((select p.next_number from millrace.fan_progress p where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id), p_fan_out.first_number);
+begin
+  while v_next - p_fan_out.first_number < p_wanted
+    and exists (select from millrace.runs r where r.fan_out_id = p_fan_out.id and r.item_key = v_next::text and millrace.is_done(r.id, p_stage_id))
+  loop
+    v_next := v_next + 1;
+  end loop;
+  update millrace.fan_progress p set next_number = v_next where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id and p.next_number is distinct from v_next;
+end
+$$;
+
+-- Stages of the parent that wait for its children and may begin now.
+create or replace function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record;
+  v_wake int[] := '{}';
+begin
+  for v_after in
+    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
+    from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
+    where p_fan_out.total is not null and r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id
+      and not exists (select from millrace.attempts t where t.run_id = r.id and t.stage_id = vs.stage_id and not t.superseded)
+    group by 1
+  loop
+    perform millrace.count_consecutive(p_fan_out, v_after.stage_id, v_after.wanted);
+  end loop;
+  for v_after in
+    select vs.stage_id from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_fan_out.run_id and exists (select from jsonb_array_elements(vs.after) a where (a ->> 'map')::int = p_fan_out.stage_id)
+    order by vs.position
+  loop
+    v_wake := v_wake || millrace.begin_stage(v_after.stage_id, millrace.open_runs(v_after.stage_id, array[p_fan_out.run_id]));
+  end loop;
+  return v_wake;
+end
+$$;
+
+create or replace function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first record;
+begin
+  select r.item_key, r.status, millrace.owner_message(a.error, a.id) as message, s.name as stage into v_first
+  from millrace.runs r left join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded left join millrace.stages s on s.id = a.stage_id
+  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled') order by r.status, r.id, a.id desc limit 1;
+  return jsonb_build_object('permanent', true, 'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
+    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s', p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
+      coalesce(v_first.item_key, 'one that was deleted'), coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
+end
+$$;
+
+-- What the fan-in rule says now: null (go on waiting), completed or failed, with the reason.
+create or replace function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamptz, out outcome text, out error jsonb)
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over boolean := p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
+  v_wanted int := case p_fan_in ->> 'rule' when 'at_least' then (p_fan_in ->> 'count')::int
+    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total) end;
+begin
+  -- A rule that is met counts, whichever of its last children was added up first.
+  if p_fan_out.completed >= v_wanted then
+    outcome := 'completed';
+  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail' and p_fan_out.failed + p_fan_out.cancelled > 0 then
+    outcome := 'failed';
+    error := millrace.child_failure(p_fan_out);
+  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
+    outcome := 'completed';
+  elsif v_over then
+    outcome := 'failed';
+    error := millrace.child_failure(p_fan_out) || jsonb_build_object('code', 'too_few_children',
+      'message', format('%s of %s children were completed, but the fan-in rule asks for %s; %s', p_fan_out.completed, p_fan_out.total, v_wanted, millrace.child_failure(p_fan_out) ->> 'message'));
+  elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
+    outcome := 'completed';
+  end if;
+end
+$$;
+
+create or replace function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_kind = 'map' then
+    return jsonb_build_object('total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed, 'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(s.name, a.output), '{}')
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+    join millrace.stages s on s.id = vs.stage_id
+    join millrace.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded
+    where r.fan_out_id = p_fan_out.id);
+end
+$$;
+
+create or replace function millrace.join_children(
+  p_fan_out millrace.fan_outs, out ready int[], out busy boolean
+)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+as $$
+declare
+  v_attempt millrace.attempts;
+  v_stage millrace.stages;
+  v_verdict record;
+  v_done record;
+begin
+  ready := '{}';
+  busy := false;
+  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
+  if v_attempt.state is distinct from 'waiting' then
+    return;
+  end if;
+  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
+  v_verdict := millrace.fan_in_verdict(p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
+  if v_verdict.outcome is null then
+    return;
+  end if;
+  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
+    case when v_verdict.outcome = 'completed' then millrace.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
+    v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
+    v_attempt.state, null, null, null, null)::millrace.work]);
+  ready := v_done.ready;
+  busy := (v_done.items)[1].verdict is not distinct from 'busy';
+  perform millrace.leave_children(v_stage, array[v_attempt.id]);
+end
+$$;
+
+-- A user's trigger that refuses to show a stage must not keep the parent waiting: as apply_outcomes_unprojected() does, and what
+-- cannot begin even so is left to the end of the map, which then fails with the reason.
+create or replace function millrace.pass_thresholds_guarded(
+  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
+)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+as $$
+declare
+  v_context text;
+begin
+  busy := false;
+  for v_try in 1 .. 2 loop
+    begin
+      perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
+      wake := millrace.pass_thresholds(p_fan_out);
+      perform set_config('millrace.projection_off', '', true);
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
+      busy := millrace.error_kind(sqlstate, v_context) = 'transient';
+      perform millrace.report('error', 'threshold_failed',
+        'A stage that has_conditional_followers a threshold could not begin: ' || sqlerrm,
+        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
+    end;
+    exit when busy;
+  end loop;
+  wake := '{}';
+end
+$$;
+
+create or replace function millrace.collect_children(p_fan_out_id bigint, out wake int[], out busy boolean)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out millrace.fan_outs;
+  v_run millrace.runs;
+  v_passed record;
+  v_joined record;
+begin
+  wake := '{}';
+  busy := false;
+  perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
+  -- The collect children that this one waited for has mostly added up what this one was asked for.
+  if not exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
+    return;
+  end if;
+  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
+  select r.* into v_run from millrace.runs r where r.id = v_fan_out.run_id;
+  if v_fan_out.state = 'open' and v_run.id is not null then
+    if millrace.writes_entities(v_run.pipeline_id)
+       and cardinality(millrace.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
+      busy := true;
+      return;
+    end if;
+    perform from millrace.runs r where r.id = v_run.id for no key update skip locked;
+    if not found then
+      busy := true;
+      return;
+    end if;
+  end if;
+  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or have opened it again since.
+  perform from millrace.fan_outs f where f.id = p_fan_out_id and (f.state <> 'open' or v_fan_out.state = 'open') for no key update skip locked;
+  if not found and v_fan_out.id is not null then
+    busy := true;
+    return;
+  end if;
+  perform millrace.consume_child_tallies(p_fan_out_id);
+  -- Read under the locks: a cancel may have given it up meanwhile.
+  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
+  if v_fan_out.state = 'open' and (select r.status = 'running' from millrace.runs r where r.id = v_run.id) then
+    v_passed := millrace.pass_thresholds_guarded(v_fan_out);
+    v_joined := millrace.join_children(v_fan_out);
+    wake := v_passed.wake || v_joined.ready;
+    busy := v_passed.busy or v_joined.busy;
+    if busy then
+      -- What the children reported is added up: this makes somebody look once more.
+      insert into millrace.child_tallies (fan_out_id) values (p_fan_out_id);
+    end if;
+  end if;
+end
+$$;
+
+create or replace function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_fan_out bigint;
+  v_done record;
+  v_wake int[] := '{}';
+  v_busy bigint[] := '{}';
+begin
+  if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
+    raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that millrace_complete answered in "collect".';
+  end if;
+  for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
+    v_done := millrace.collect_children(v_fan_out);
+    v_wake := v_wake || v_done.wake;
+    if v_done.busy then
+      v_busy := v_busy || v_fan_out;
+    end if;
+  end loop;
+  return jsonb_build_object('wake', millrace.wake_list(millrace.stages_to_wake(v_wake)), 'busy', v_busy, 'collect', millrace.parents_to_collect(v_busy));
+end
+$$;
+
+-- A collect children that ends a run of a child pipeline leaves a tally with the grandparent.
+create or replace function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select distinct t.fan_out_id from (select t.fan_out_id from millrace.child_tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
+end
+$$;
+
+-- Chapter 20: groups
+--
+-- A stage with the limits concurrency or priority has its queue sorted into groups, one for each key and class of priority. A
+-- claim takes from the groups by turns: the higher class first, in a class one round after the other. A group with nothing due
+-- sleeps, one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a time (they have
+-- passed the stage's gate); who enqueues inserts arrivals, which the next claim reads, and waits for nobody.
+
+create or replace function millrace.group_key(p_value text, p_part text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it from others.
+  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+  from (select coalesce(case when p_part = 'host' then
+    rtrim(lower((regexp_match(btrim(p_value), '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)', 'i'))[1]), '.') end, p_value, '') as k) v
+$$;
+
+-- A column that was renamed since must not make a user's own write fail.
+create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ? 'concurrency' then
+    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
+  end if;
+  return array_fill(''::text, array[cardinality(p_entity_ids)]);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
+      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
+    return array_fill(''::text, array[cardinality(p_entity_ids)]);
+end
+$$;
+
+create or replace function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found record;
+begin
+  select array_agg(a.id) as ids, array_agg(r.entity_id) as entity_ids, array_agg(case when coalesce((p_stage.limits -> 'priority')::boolean, false) then r.priority else 0 end) as priorities
+  into v_found from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i join millrace.runs r on r.id = a.run_id;
+  if v_found.ids is null then
+    return;
+  end if;
+  with placed as (
+    update millrace.attempts a set concurrency_group = u.priority || u.key
+    from unnest(v_found.ids, v_found.priorities, millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
+    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
+    returning a.concurrency_group, a.queue_at, a.state
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select p_stage.id, p.concurrency_group, min(p.queue_at) from placed p where p.state = 'queued' group by p.concurrency_group;
+end
+$$;
+
+create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.has_groups then
+    perform millrace.place_attempts(v_stage, array(
+      select a.id from unnest(p_run_ids) r join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
+  end if;
+end
+$$;
+
+-- Attempts that were queued before the stage had groups, or by a transaction that did not know yet.
+create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select a.id from (
+      (select a.id from millrace.runs r join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('queued', 'started', 'waiting')
+       where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
+      union all
+      (select q.id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit)) q
+    join millrace.attempts a on a.id = q.id
+    where a.concurrency_group is null for update of a skip locked);
+  if cardinality(v_ids) > 0 then
+    perform millrace.place_attempts(p_stage, v_ids);
+  end if;
+end
+$$;
+
+create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_array(p_limits #> '{concurrency,column}', case when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value') end, coalesce((p_limits ->> 'priority')::boolean, false))
+$$;
+
+-- Called by define() before it saves the stages. What is left out here, since somebody holds it, is about to end.
+create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select t.id, millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits') as sorted_anew,
+      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
+    from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+    where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
+  loop
+    if v_stage.sorted_anew or not v_stage.counted then
+      delete from millrace.in_flight f using (select o.attempt_id, o.token from millrace.in_flight o where o.stage_id = v_stage.id for update skip locked) o
+      where f.attempt_id = o.attempt_id and f.token = o.token;
+    end if;
+    if v_stage.sorted_anew then
+      delete from millrace.concurrency_groups l where l.stage_id = v_stage.id;
+      delete from millrace.arrivals a where a.stage_id = v_stage.id;
+      update millrace.attempts a set concurrency_group = null from (
+        select t.id from millrace.runs r join millrace.attempts t on t.run_id = r.id and t.stage_id = v_stage.id and t.state in ('queued', 'started', 'waiting') and t.concurrency_group is not null
+        where r.pipeline_id = p_pipeline_id and r.status = 'running' for update of t skip locked) t
+      where a.id = t.id;
+    end if;
+  end loop;
+end
+$$;
+
+-- Called by attach(): the static way from entities to their keys, and what is queued already.
+create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_branches text;
+  v_stage millrace.stages;
+begin
+  select string_agg(format($b$
+  when %L then
+    return array(
+      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
+      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
+    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
+  into v_branches from millrace.stages s where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
+  if v_branches is null then
+    execute format('drop function if exists millrace.%I(text, text[])', p_pipeline.name || '__keys');
+  else
+    execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_stage%2$s
+  end case;
+end $$$f$, p_pipeline.name || '__keys', v_branches);
+  end if;
+  execute format($f$
+create or replace function millrace.keys_of_entities(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_pipeline_id
+  when 0 then null;%s
+  end case;
+end $$;
+comment on function millrace.keys_of_entities(int, text, text[]) is 'Written by attach(): the keys of entities at a stage with concurrency, in their order.'$f$,
+    (select string_agg(distinct format(E'\n  when %s then return millrace.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
+     from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
+  revoke all on function millrace.keys_of_entities(int, text, text[]) from public;
+  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
+    if v_stage.has_groups then
+      perform millrace.adopt_attempts(v_stage, null);
+      -- Every group is looked at anew, since a limit may have been raised.
+      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+      select v_stage.id, a.concurrency_group, min(a.queue_at) from millrace.attempts a
+      where a.stage_id = v_stage.id and a.concurrency_group is not null and a.queue_at is not null and a.state = 'queued' group by a.concurrency_group;
+    end if;
+    perform millrace.count_attempts(millrace.uncounted_attempts(v_stage, null));
+  end loop;
+end
+$write$;
+
+-- The groups that have news, each once however many there are, by a loose scan from one group to the next.
+create or replace function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive seen(concurrency_group) as (
+      (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > p_after order by a.concurrency_group limit 1)
+      union all
+      select (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group order by a.concurrency_group limit 1) from seen s where s.concurrency_group is not null
+    )
+    select s.concurrency_group from seen s where s.concurrency_group is not null limit p_limit);
+end
+$$;
+
+-- A claim reads at least as many groups and arrivals as it can take attempts, so that none waits here for longer than a round.
+create or replace function millrace.admit_arrivals(p_stage_id int, p_limiter millrace.limiters, p_room int) returns millrace.limiters
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_many int := 100 + 2 * p_room;
+  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
+  v_freed text[];
+begin
+  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
+    v_groups := array(select distinct l from unnest(v_groups || millrace.groups_with_arrivals(p_stage_id, '', v_many - cardinality(v_groups))) l);
+    p_limiter.arrivals_to := '';
+  else
+    p_limiter.arrivals_to := case when cardinality(v_groups) < v_many then '' else v_groups[v_many] end;
+  end if;
+  if cardinality(v_groups) > 0 then
+    with gone as (
+      delete from millrace.arrivals a using (
+        select b.concurrency_group, b.id from unnest(v_groups) u(concurrency_group) cross join lateral (
+          select n.concurrency_group, n.id from millrace.arrivals n where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group order by n.id limit 1 + 10 * v_many / cardinality(v_groups)) b) d
+      where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+      returning a.concurrency_group, a.due_at
+    ), news as (
+      select g.concurrency_group, min(g.due_at) as due_at, row_number() over (order by g.concurrency_group) as place from gone g where g.concurrency_group not like '*%' group by g.concurrency_group
+    ), admitted as (
+      insert into millrace.concurrency_groups as t (stage_id, concurrency_group, priority, turn, due_at)
+      select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint, case when n.due_at <= v_now then p_limiter.last_turn + n.place end, case when n.due_at > v_now then n.due_at end from news n
+      on conflict on constraint concurrency_groups_pkey do update set turn = coalesce(t.turn, excluded.turn),
+        due_at = case when coalesce(t.turn, excluded.turn) is null and t.due_at < 'infinity' then least(t.due_at, excluded.due_at) when coalesce(t.turn, excluded.turn) is null then t.due_at end
+    )
+    select array_agg(distinct substr(g.concurrency_group, 2)) into v_freed from gone g where g.concurrency_group like '*%';
+  end if;
+  p_limiter.last_turn := p_limiter.last_turn + v_many;
+  -- Those that are due, and the parked ones of freed keys, queue up behind the others.
+  with woken as (
+    select w.concurrency_group, row_number() over () as place from (
+      (select l.concurrency_group from millrace.concurrency_groups l where l.stage_id = p_stage_id and l.due_at <= v_now order by l.due_at limit v_many)
+      union all
+      select l.concurrency_group from unnest(v_freed) k cross join generate_series(0, 9) c join millrace.concurrency_groups l on l.stage_id = p_stage_id and l.concurrency_group = c || k and l.due_at = 'infinity') w
+  )
+  update millrace.concurrency_groups l set turn = p_limiter.last_turn + w.place, due_at = null from woken w where l.stage_id = p_stage_id and l.concurrency_group = w.concurrency_group;
+  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
+  return p_limiter;
+end
+$$;
+
+create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  return v_limit - (select count(*) from (
+    select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(p_group, 2) limit v_limit) f);
+end
+$$;
+
+create or replace function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out groups text[])
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with visited as materialized (
+    select u.concurrency_group, case when v_limit is null then p_share else least(p_share, v_limit - (
+      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f)) end as share
+    from unnest(p_groups) u(concurrency_group)
+  ), picked as materialized (
+    select a.id, v.concurrency_group from visited v cross join lateral (
+      select q.id from millrace.attempts q
+      where q.stage_id = p_stage.id and q.concurrency_group = v.concurrency_group and q.queue_at <= p_now and q.state = 'queued' and not q.isolated
+      order by q.queue_at, q.id limit v.share for update skip locked) a
+  ), taken as (
+    update millrace.attempts a set state = 'started', token = p_token, started_at = p_now from picked p where a.id = p.id returning a.id, p.concurrency_group
+  )
+  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}') into attempt_ids, groups from taken t;
+end
+$$;
+
+-- Each group goes to the end, to sleep until something of it is due, or into its parking place; one with nothing queued is gone.
+create or replace function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with looked as materialized (
+    select u.concurrency_group, u.place, n.queue_at, u.concurrency_group = any (p_served) as served, v_limit is not null and v_limit <= (
+      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f) as full
+    from unnest(p_groups) with ordinality u(concurrency_group, place)
+    left join lateral (
+      select a.queue_at from millrace.attempts a
+      where a.stage_id = p_stage.id and a.concurrency_group = u.concurrency_group and a.queue_at is not null and a.state = 'queued' order by a.queue_at, a.id limit 1) n on true
+  ), gone as (
+    delete from millrace.concurrency_groups l using looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is null
+  )
+  update millrace.concurrency_groups l set
+    turn = case when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
+    -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
+    due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
+  from looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is not null;
+end
+$$;
+
+-- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter claims).
+create or replace function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out concurrency_group text)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.id, a.concurrency_group into attempt_id, concurrency_group from millrace.attempts a
+  where a.stage_id = p_stage.id and a.isolated and a.queue_at <= p_now and a.state = 'queued' and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+  order by a.queue_at, a.id limit 1 for update skip locked;
+  is_due := attempt_id is not null;
+  if p_busy then
+    attempt_id := null;
+  end if;
+  update millrace.attempts a set state = 'started', token = p_token, started_at = p_now where a.id = attempt_id;
+end
+$$;
+
+create or replace function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room int, inout limiter millrace.limiters, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_token uuid := gen_random_uuid();
+  v_host record;
+  v_loner record;
+  v_got record;
+  v_groups text[];
+  v_taken bigint[] := '{}';
+begin
+  select count(*) > 0 as busy, bool_or(c.isolated) as isolated into v_host
+  from millrace.claims c where c.host = p_host and c.expires_at > v_now;
+  if v_host.isolated then
+    return;
+  end if;
+  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
+  v_loner := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
+  if v_loner.attempt_id is not null then
+    v_taken := array[v_loner.attempt_id];
+    perform millrace.note_in_flight(p_stage, v_taken, array[v_loner.concurrency_group], v_token, p_worker_id);
+  end if;
+  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks again.
+  for v_round in 1 .. case when v_loner.is_due then 0 else 50 end loop
+    v_groups := array(
+      select l.concurrency_group from millrace.concurrency_groups l
+      where l.stage_id = p_stage.id and l.turn is not null and l.priority = (
+        select t.priority from millrace.concurrency_groups t where t.stage_id = p_stage.id and t.turn is not null order by t.priority desc, t.turn limit 1)
+      order by l.turn limit p_room - cardinality(v_taken));
+    exit when cardinality(v_groups) = 0;
+    v_got := millrace.take_from_groups(p_stage, v_groups, greatest((p_room - cardinality(v_taken)) / cardinality(v_groups), 1), v_token, v_now);
+    perform millrace.note_in_flight(p_stage, v_got.attempt_ids, v_got.groups, v_token, p_worker_id);
+    perform millrace.end_turns(p_stage, v_groups, v_got.groups, limiter.last_turn, v_now);
+    limiter.last_turn := limiter.last_turn + cardinality(v_groups);
+    v_taken := v_taken || v_got.attempt_ids;
+    exit when cardinality(v_taken) >= p_room;
+  end loop;
+  if cardinality(v_taken) = 0 then
+    wait_ms := case
+      when v_loner.is_due then null
+      when cardinality(v_groups) > 0 or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at = 'infinity') then 1000 end;
+    return;
+  end if;
+  token := v_token;
+  select array_agg(a.id order by i.place), array_agg(r.entity_id order by i.place) into attempt_ids, entity_ids
+  from unnest(v_taken) with ordinality i(id, place)
+  join millrace.attempts a on a.id = i.id
+  join millrace.runs r on r.id = a.run_id;
+  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+  values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
+end
+$$;
+
+-- A group that got nothing after all goes to the front, so that one with large rows cannot be served before it for ever. One
+-- that got less than it might have has had its turn, and is announced like any group in which something arrives.
+create or replace function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first bigint := coalesce((
+    select min(l.turn) from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null), 0);
+begin
+  with back as materialized (
+    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
+      a.concurrency_group in (select k.concurrency_group from millrace.attempts k where k.id = any (p_kept)) as served
+    from unnest(p_back) with ordinality u(id, place)
+    join millrace.attempts a on a.id = u.id
+    where a.concurrency_group is not null
+    group by a.concurrency_group
+  ), announced as (
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select p_stage.id, b.concurrency_group, b.due_at
+    from back b
+    where b.served
+  )
+  insert into millrace.concurrency_groups as l (stage_id, concurrency_group, priority, turn)
+  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint, v_first - row_number() over (order by b.place desc)
+  from back b
+  where not b.served
+  on conflict on constraint concurrency_groups_pkey do update
+  set turn = excluded.turn, due_at = null;
+end
+$$;
+
+create or replace function millrace.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt''s concurrency_group is known to its stage', a.run_id, a.id, a.concurrency_group
+  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.has_groups
+  where a.queue_at is not null and a.state = 'queued' and a.concurrency_group is not null
+    and not exists (select from millrace.concurrency_groups l where l.stage_id = a.stage_id and l.concurrency_group = a.concurrency_group)
+    and not exists (select from millrace.arrivals n where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+  union all
+  select 'a parked concurrency_group''s key has something in flight, or was freed', null, null, l.concurrency_group
+  from millrace.concurrency_groups l join millrace.stages s on s.id = l.stage_id and s.has_groups
+  where l.due_at = 'infinity'
+    and not exists (select from millrace.in_flight f where f.stage_id = l.stage_id and f.key = substr(l.concurrency_group, 2))
+    and not exists (select from millrace.arrivals n where n.stage_id = l.stage_id and n.concurrency_group = '*' || substr(l.concurrency_group, 2))
+$$;
+
 -- Chapter 12: stages that begin under conditions
 --
 -- A plain stage is queued by advance() as soon as its needs are done. The others come through begin_stage(): a condition
@@ -6636,15 +7384,15 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_stage in
     select vs.stage_id, array_agg(r.id) as run_ids from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
     where r.id = any (p_run_ids) group by vs.stage_id, vs.position order by vs.position
   loop
-    v_ring := v_ring || millrace.begin_stage(v_stage.stage_id, millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id, millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -6654,10 +7402,10 @@ as $$
 declare
   v_follower record;
   v_awaited jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
-  if (select s.watched from millrace.stages s where s.id = p_stage_id) then
-    insert into millrace.tallies (fan_out_id, stage_id, done)
+  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
+    insert into millrace.child_tallies (fan_out_id, stage_id, done)
     select r.fan_out_id, p_stage_id, count(*) from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null group by r.fan_out_id;
   end if;
   for v_follower in
@@ -6665,14 +7413,14 @@ begin
       select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
     ), follower as materialized (
       select f.version_id, f.stage_id, f.position from millrace.version_stages f
-      where f.version_id in (select distinct r.version_id from run r) and not f.plain and (p_stage_id = any (f.needs) or f.after @> v_awaited)
+      where f.version_id in (select distinct r.version_id from run r) and not f.unconditional and (p_stage_id = any (f.needs) or f.after @> v_awaited)
     )
     select f.stage_id, array_agg(r.id) as run_ids from follower f join run r on r.version_id = f.version_id
     group by f.stage_id, f.position order by f.position
   loop
-    v_ring := v_ring || millrace.begin_stage(v_follower.stage_id, millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+    v_wake := v_wake || millrace.begin_stage(v_follower.stage_id, millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -6727,7 +7475,7 @@ declare
   v_stage millrace.stages;
   v_cascaded bigint[];
   v_unmet bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   if cardinality(p_run_ids) = 0 then
     return '{}';
@@ -6739,27 +7487,27 @@ begin
     where r.id = any (p_run_ids) and n.state = 'skipped' and not n.superseded and n.error -> 'dependents' = 'true'
       and (n.stage_id = any (vs.needs) or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
   if cardinality(v_cascaded) > 0 then
-    v_ring := v_ring || millrace.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
     p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
   end if;
   v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(v_unmet) > 0 then
-    v_ring := v_ring || millrace.skip_stage(p_stage_id, v_unmet, '{"code": "skipped", "message": "its condition does not hold"}');
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_unmet, '{"code": "skipped", "message": "its condition does not hold"}');
     p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
   end if;
   if cardinality(p_run_ids) = 0 then
-    return v_ring;
+    return v_wake;
   end if;
   case v_stage.kind
     when 'manual' then
       perform millrace.open_decisions(p_stage_id, p_run_ids);
-      return v_ring;
+      return v_wake;
     when 'pipeline' then
-      return v_ring || millrace.start_child_runs(p_stage_id, p_run_ids);
+      return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
       perform millrace.show_queued(p_stage_id, p_run_ids);
-      return v_ring || p_stage_id;
+      return v_wake || p_stage_id;
   end case;
 end
 $$;
@@ -6774,8 +7522,8 @@ begin
   insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
   select r.id, p_stage_id, coalesce((select max(a.number) from millrace.attempts a where v_again and a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now, v_now + s.sla
   from unnest(p_run_ids) r(id), millrace.stages s where s.id = p_stage_id order by r.id;
-  if (select s.laned from millrace.stages s where s.id = p_stage_id) then
-    perform millrace.assign_lanes(p_stage_id, p_run_ids);
+  if (select s.has_groups from millrace.stages s where s.id = p_stage_id) then
+    perform millrace.assign_groups(p_stage_id, p_run_ids);
   end if;
 end
 $$;
@@ -6804,13 +7552,13 @@ begin
     select row(r.entity_id, 'skipped', null, null, null, 0, null, v_now, null)::millrace.change
     from millrace.runs r
     where r.id = any (p_run_ids)));
-  return millrace.go_on(p_stage_id, p_run_ids);
+  return millrace.continue_after_skip(p_stage_id, p_run_ids);
 end
 $$;
 
 -- As complete() does for the stage it completes. A user's trigger may have deleted or ended a run, or started the stage over, while
 -- the skip was shown: then there is nothing to go on from.
-create or replace function millrace.go_on(p_stage_id int, p_run_ids bigint[]) returns int[]
+create or replace function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -6820,23 +7568,23 @@ declare
       and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped' and not a.superseded)
     order by r.id);
   v_ready record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_ready in
     select r.stage_id, array_agg(r.run_id) as run_ids from unnest((millrace.advance(p_stage_id, v_runs)).ready) r group by r.stage_id order by r.stage_id
   loop
-    perform millrace.assign_lanes(v_ready.stage_id, v_ready.run_ids);
+    perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
     perform millrace.show_queued(v_ready.stage_id, v_ready.run_ids);
-    v_ring := v_ring || v_ready.stage_id;
+    v_wake := v_wake || v_ready.stage_id;
   end loop;
-  v_ring := v_ring || millrace.advance_others(p_stage_id, v_runs);
+  v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
   perform millrace.finish_runs(p_stage_id, v_runs);
-  return v_ring;
+  return v_wake;
 end
 $$;
 
 -- A user's trigger may have started the stage over while its failure was shown: then there is nothing to go on from.
-create or replace function millrace.go_on_without(p_stage_id int, p_run_ids bigint[]) returns int[]
+create or replace function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -6853,7 +7601,7 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
-  return millrace.go_on(p_stage_id, v_runs);
+  return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;
 
@@ -7128,7 +7876,7 @@ declare
   v_here text[];
   v_there text[];
   v_free text[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   perform millrace.must_see_both_ways(array[p_pipeline_id, p_other_id]);
   v_there := array(
@@ -7146,13 +7894,13 @@ begin
   v_here := array(select e from unnest(p_entity_ids) e where e not in (select t from unnest(v_there) t));
   if cardinality(v_here) > 0 then
     perform millrace.clear_entities(p_other_id, v_here);
-    v_ring := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(select d from unnest(p_dirty_ids) d where d not in (select t from unnest(v_there) t)));
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(select d from unnest(p_dirty_ids) d where d not in (select t from unnest(v_there) t)));
   end if;
   if cardinality(v_there) > 0 then
     perform millrace.clear_entities(p_pipeline_id, v_there);
-    v_ring := v_ring || millrace.queue_here(p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
+    v_wake := v_wake || millrace.queue_here(p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
   end if;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -7258,7 +8006,7 @@ $$;
 -- A policy's own functions must name their tables with the schema: millrace_decide() sets its search_path.
 --
 -- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers do the rest: one checks
--- the payload, one completes the waiting attempt in the same transaction, and at the commit one folds the parent of a child.
+-- the payload, one completes the waiting attempt in the same transaction, and at the commit one collects the parent of a child.
 --
 -- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that holds a run ever waits for
 -- a decision's row: what ended otherwise (cancelled, started over, too late, deleted) is refused by the attempt's state, and
@@ -7356,20 +8104,20 @@ begin
       using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
   end if;
   -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and nothing is written.
-  v_done := millrace.settle(v_items);
+  v_done := millrace.apply_outcomes(v_items);
   select i.attempt_id, i.reason into v_found from unnest(v_done.items) i where i.verdict is not null limit 1;
   if found then
     raise exception 'the decision on attempt % was not taken: %', v_found.attempt_id, v_found.reason
       using errcode = 'MR004', hint = 'The stage''s apply function, or another decision of the same statement, ended the attempt.';
   end if;
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
   return null;
 end
 $$;
 
 -- At the commit, so that nobody holds a parent for as long as a person's transaction lasts, and without waiting for anybody:
 -- what is left out here the sweep does.
-create or replace function millrace.fold_decided() returns trigger
+create or replace function millrace.apply_decisions() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -7381,10 +8129,10 @@ begin
   -- Above read committed it would not see what other children have reported.
   while current_setting('transaction_isolation') = 'read committed' loop
     select f.* into v_fan_out from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id where r.id = v_run_id;
-    exit when not found or not exists (select from millrace.tallies t where t.fan_out_id = v_fan_out.id)
-      or not pg_try_advisory_xact_lock(hashtextextended('millrace.fold', v_fan_out.id));
-    v_done := millrace.fold(v_fan_out.id);
-    perform millrace.ring(v_done.ring);
+    exit when not found or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
+      or not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out.id));
+    v_done := millrace.collect_children(v_fan_out.id);
+    perform millrace.wake(v_done.wake);
     exit when v_done.busy;
     -- The parent may be a child itself, whose run has ended with it.
     v_run_id := v_fan_out.run_id;
@@ -7397,7 +8145,7 @@ exception
       when 'fatal' then
         raise;
       when 'lasting' then
-        perform millrace.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
       else
         null;
     end case;
@@ -7501,334 +8249,6 @@ begin
   delete from public.millrace_decisions d where d.attempt_id in (
     select o.attempt_id from public.millrace_decisions o
     where not exists (select from millrace.attempts a where a.id = o.attempt_id) for update skip locked);
-end
-$$;
-
--- Chapter 14: folding: what children came to, thresholds and joins
---
--- fold(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
--- up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for it after its commit; the
--- sweep folds whatever is left.
---
--- Lock order: a fold takes its fan-out's advisory lock (it waits for other folds only), then the parent's entity and run
--- and the fan-out's row with skip locked: who holds one of them is answered busy, and it is tried again.
-
--- Whether thresholds on fan-outs of a run hold. A map that is done (finished, skipped, gone on without) satisfies them all.
-create or replace function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_after record;
-  v_fan_out millrace.fan_outs;
-  v_progress millrace.fan_progress;
-begin
-  for v_after in select a.* from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int) loop
-    continue when millrace.is_done(p_run_id, v_after.map);
-    select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run_id and f.stage_id = v_after.map and f.state = 'open';
-    if not found then
-      return false;
-    end if;
-    select p.* into v_progress from millrace.fan_progress p where p.fan_out_id = v_fan_out.id and p.stage_id = v_after.stage;
-    continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
-    -- Which number is the smallest is known once all items are.
-    continue when v_after.kind = 'consecutive' and v_fan_out.total is not null and v_progress.next_number - v_fan_out.first_number >= v_after.n;
-    -- The sums rule most cases out before anything is read; a child that failed after this stage is in both of them.
-    if v_fan_out.total is null or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total or exists (
-      select from millrace.runs r where r.fan_out_id = v_fan_out.id and r.status = 'running' and not millrace.is_done(r.id, v_after.stage)) then
-      return false;
-    end if;
-  end loop;
-  return true;
-end
-$$;
-
--- Adds up what the children have reported. Deleting tallies and counting rows is one statement, hence one snapshot: a
--- child whose tally is not in it is not counted either.
-create or replace function millrace.consume_tallies(p_fan_out_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if exists (select from millrace.tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
-    with taken as (
-      delete from millrace.tallies t where t.fan_out_id = p_fan_out_id
-    ), progress as (
-      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
-      select p_fan_out_id, s.id, (
-        select count(*) from millrace.runs r where r.fan_out_id = p_fan_out_id
-          and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded))
-      from millrace.fan_outs f join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.watched where f.id = p_fan_out_id
-      on conflict on constraint fan_progress_pkey do update set done = excluded.done, next_number = null
-    )
-    update millrace.fan_outs f set completed = c.completed, failed = c.failed,
-      -- A child whose row was deleted is counted as cancelled.
-      cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
-    from (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed, count(*) filter (where r.status = 'running') as running
-          from millrace.runs r where r.fan_out_id = p_fan_out_id) c
-    where f.id = p_fan_out_id;
-  else
-    with taken as (
-      delete from millrace.tallies t where t.fan_out_id = p_fan_out_id and not t.recount returning t.*
-    ), progress as (
-      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
-      select p_fan_out_id, t.stage_id, sum(t.done) from taken t where t.stage_id is not null group by t.stage_id
-      on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
-    )
-    update millrace.fan_outs f set completed = f.completed + c.completed, failed = f.failed + c.failed, cancelled = f.cancelled + c.cancelled
-    from (select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(sum(t.cancelled), 0) as cancelled from taken t) c
-    where f.id = p_fan_out_id;
-  end if;
-end
-$$;
-
--- From where the last look ended, number by number: each child is passed once.
-create or replace function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id int, p_wanted int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_next int := coalesce((select p.next_number from millrace.fan_progress p where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id), p_fan_out.first_number);
-begin
-  while v_next - p_fan_out.first_number < p_wanted
-    and exists (select from millrace.runs r where r.fan_out_id = p_fan_out.id and r.item_key = v_next::text and millrace.is_done(r.id, p_stage_id))
-  loop
-    v_next := v_next + 1;
-  end loop;
-  update millrace.fan_progress p set next_number = v_next where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id and p.next_number is distinct from v_next;
-end
-$$;
-
--- Stages of the parent that wait for its children and may begin now.
-create or replace function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_after record;
-  v_ring int[] := '{}';
-begin
-  for v_after in
-    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
-    from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
-    where p_fan_out.total is not null and r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id
-      and not exists (select from millrace.attempts t where t.run_id = r.id and t.stage_id = vs.stage_id and not t.superseded)
-    group by 1
-  loop
-    perform millrace.count_consecutive(p_fan_out, v_after.stage_id, v_after.wanted);
-  end loop;
-  for v_after in
-    select vs.stage_id from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = p_fan_out.run_id and exists (select from jsonb_array_elements(vs.after) a where (a ->> 'map')::int = p_fan_out.stage_id)
-    order by vs.position
-  loop
-    v_ring := v_ring || millrace.begin_stage(v_after.stage_id, millrace.open_runs(v_after.stage_id, array[p_fan_out.run_id]));
-  end loop;
-  return v_ring;
-end
-$$;
-
-create or replace function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first record;
-begin
-  select r.item_key, r.status, millrace.owner_message(a.error, a.id) as message, s.name as stage into v_first
-  from millrace.runs r left join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded left join millrace.stages s on s.id = a.stage_id
-  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled') order by r.status, r.id, a.id desc limit 1;
-  return jsonb_build_object('permanent', true, 'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
-    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s', p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
-      coalesce(v_first.item_key, 'one that was deleted'), coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
-end
-$$;
-
--- What the fan-in rule says now: null (go on waiting), completed or failed, with the reason.
-create or replace function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamptz, out outcome text, out error jsonb)
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_over boolean := p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
-  v_wanted int := case p_fan_in ->> 'rule' when 'at_least' then (p_fan_in ->> 'count')::int
-    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total) end;
-begin
-  -- A rule that is met counts, whichever of its last children was added up first.
-  if p_fan_out.completed >= v_wanted then
-    outcome := 'completed';
-  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail' and p_fan_out.failed + p_fan_out.cancelled > 0 then
-    outcome := 'failed';
-    error := millrace.child_failure(p_fan_out);
-  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
-    outcome := 'completed';
-  elsif v_over then
-    outcome := 'failed';
-    error := millrace.child_failure(p_fan_out) || jsonb_build_object('code', 'too_few_children',
-      'message', format('%s of %s children were completed, but the fan-in rule asks for %s; %s', p_fan_out.completed, p_fan_out.total, v_wanted, millrace.child_failure(p_fan_out) ->> 'message'));
-  elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
-    outcome := 'completed';
-  end if;
-end
-$$;
-
-create or replace function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_kind = 'map' then
-    return jsonb_build_object('total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed, 'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
-  end if;
-  return (
-    select coalesce(jsonb_object_agg(s.name, a.output), '{}')
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
-    join millrace.stages s on s.id = vs.stage_id
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded
-    where r.fan_out_id = p_fan_out.id);
-end
-$$;
-
-create or replace function millrace.join_children(
-  p_fan_out millrace.fan_outs, out ready int[], out busy boolean
-)
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_attempt millrace.attempts;
-  v_stage millrace.stages;
-  v_verdict record;
-  v_done record;
-begin
-  ready := '{}';
-  busy := false;
-  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
-  if v_attempt.state is distinct from 'waiting' then
-    return;
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
-  v_verdict := millrace.fan_in_verdict(p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
-  if v_verdict.outcome is null then
-    return;
-  end if;
-  v_done := millrace.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
-    case when v_verdict.outcome = 'completed' then millrace.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
-    v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
-    v_attempt.state, null, null, null, null)::millrace.work]);
-  ready := v_done.ready;
-  busy := (v_done.items)[1].verdict is not distinct from 'busy';
-  perform millrace.leave_children(v_stage, array[v_attempt.id]);
-end
-$$;
-
--- A user's trigger that refuses to show a stage must not keep the parent waiting: as settle_unprojected() does, and what
--- cannot begin even so is left to the end of the map, which then fails with the reason.
-create or replace function millrace.pass_thresholds_guarded(
-  p_fan_out millrace.fan_outs, out ring int[], out busy boolean
-)
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_context text;
-begin
-  busy := false;
-  for v_try in 1 .. 2 loop
-    begin
-      perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-      ring := millrace.pass_thresholds(p_fan_out);
-      perform set_config('millrace.projection_off', '', true);
-      return;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-        raise;
-      end if;
-      busy := millrace.error_kind(sqlstate, v_context) = 'transient';
-      perform millrace.report('error', 'threshold_failed',
-        'A stage that awaited a threshold could not begin: ' || sqlerrm,
-        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
-    end;
-    exit when busy;
-  end loop;
-  ring := '{}';
-end
-$$;
-
-create or replace function millrace.fold(p_fan_out_id bigint, out ring int[], out busy boolean)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_fan_out millrace.fan_outs;
-  v_run millrace.runs;
-  v_passed record;
-  v_joined record;
-begin
-  ring := '{}';
-  busy := false;
-  perform pg_advisory_xact_lock(hashtextextended('millrace.fold', p_fan_out_id));
-  -- The fold that this one waited for has mostly added up what this one was asked for.
-  if not exists (select from millrace.tallies t where t.fan_out_id = p_fan_out_id) then
-    return;
-  end if;
-  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  select r.* into v_run from millrace.runs r where r.id = v_fan_out.run_id;
-  if v_fan_out.state = 'open' and v_run.id is not null then
-    if millrace.writes_entities(v_run.pipeline_id)
-       and cardinality(millrace.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
-      busy := true;
-      return;
-    end if;
-    perform from millrace.runs r where r.id = v_run.id for no key update skip locked;
-    if not found then
-      busy := true;
-      return;
-    end if;
-  end if;
-  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or have opened it again since.
-  perform from millrace.fan_outs f where f.id = p_fan_out_id and (f.state <> 'open' or v_fan_out.state = 'open') for no key update skip locked;
-  if not found and v_fan_out.id is not null then
-    busy := true;
-    return;
-  end if;
-  perform millrace.consume_tallies(p_fan_out_id);
-  -- Read under the locks: a cancel may have given it up meanwhile.
-  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  if v_fan_out.state = 'open' and (select r.status = 'running' from millrace.runs r where r.id = v_run.id) then
-    v_passed := millrace.pass_thresholds_guarded(v_fan_out);
-    v_joined := millrace.join_children(v_fan_out);
-    ring := v_passed.ring || v_joined.ready;
-    busy := v_passed.busy or v_joined.busy;
-    if busy then
-      -- What the children reported is added up: this makes somebody look once more.
-      insert into millrace.tallies (fan_out_id) values (p_fan_out_id);
-    end if;
-  end if;
-end
-$$;
-
-create or replace function public.millrace_fold(p_fan_outs bigint[]) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_fan_out bigint;
-  v_done record;
-  v_ring int[] := '{}';
-  v_busy bigint[] := '{}';
-begin
-  if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
-    raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that millrace_complete answered in "fold".';
-  end if;
-  for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
-    v_done := millrace.fold(v_fan_out);
-    v_ring := v_ring || v_done.ring;
-    if v_done.busy then
-      v_busy := v_busy || v_fan_out;
-    end if;
-  end loop;
-  return jsonb_build_object('ring', millrace.ring_list(millrace.take_rings(v_ring)), 'busy', v_busy, 'fold', millrace.parents_to_fold(v_busy));
-end
-$$;
-
--- A fold that ends a run of a child pipeline leaves a tally with the grandparent.
-create or replace function millrace.parents_to_fold(p_except bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(select distinct t.fan_out_id from (select t.fan_out_id from millrace.tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
 end
 $$;
 
@@ -8082,426 +8502,6 @@ begin
 end
 $$;
 
--- Chapter 20: lanes
---
--- A stage with the limits concurrency or priority has its queue sorted into lanes, one for each key and class of priority. A
--- claim takes from the lanes by turns: the higher class first, in a class one round after the other. A lane with nothing due
--- sleeps, one whose key is at its limit is parked until a slot is freed. Only claims write lanes, one at a time (they have
--- passed the stage's gate); who enqueues inserts arrivals, which the next claim reads, and waits for nobody.
-
-create or replace function millrace.lane_key(p_value text, p_part text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it from others.
-  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
-  from (select coalesce(case when p_part = 'host' then
-    rtrim(lower((regexp_match(btrim(p_value), '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)', 'i'))[1]), '.') end, p_value, '') as k) v
-$$;
-
--- A column that was renamed since must not make a user's own write fail.
-create or replace function millrace.lane_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ? 'concurrency' then
-    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
-  end if;
-  return array_fill(''::text, array[cardinality(p_entity_ids)]);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
-      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
-    return array_fill(''::text, array[cardinality(p_entity_ids)]);
-end
-$$;
-
-create or replace function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_found record;
-begin
-  select array_agg(a.id) as ids, array_agg(r.entity_id) as entity_ids, array_agg(case when coalesce((p_stage.limits -> 'priority')::boolean, false) then r.priority else 0 end) as priorities
-  into v_found from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i join millrace.runs r on r.id = a.run_id;
-  if v_found.ids is null then
-    return;
-  end if;
-  with placed as (
-    update millrace.attempts a set lane = u.priority || u.key
-    from unnest(v_found.ids, v_found.priorities, millrace.lane_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
-    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
-    returning a.lane, a.queue_at, a.state
-  )
-  insert into millrace.arrivals (stage_id, lane, due_at)
-  select p_stage.id, p.lane, min(p.queue_at) from placed p where p.state = 'queued' group by p.lane;
-end
-$$;
-
-create or replace function millrace.assign_lanes(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.laned then
-    perform millrace.place_attempts(v_stage, array(
-      select a.id from unnest(p_run_ids) r join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
-  end if;
-end
-$$;
-
--- Attempts that were queued before the stage had lanes, or by a transaction that did not know yet.
-create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select a.id from (
-      (select a.id from millrace.runs r join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('queued', 'started', 'waiting')
-       where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union all
-      (select q.id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit)) q
-    join millrace.attempts a on a.id = q.id
-    where a.lane is null for update of a skip locked);
-  if cardinality(v_ids) > 0 then
-    perform millrace.place_attempts(p_stage, v_ids);
-  end if;
-end
-$$;
-
-create or replace function millrace.lanes_sorted_by(p_limits jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_array(p_limits #> '{concurrency,column}', case when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value') end, coalesce((p_limits ->> 'priority')::boolean, false))
-$$;
-
--- Called by define() before it saves the stages. What is left out here, since somebody holds it, is about to end.
-create or replace function millrace.forget_lanes(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-begin
-  for v_stage in
-    select t.id, millrace.lanes_sorted_by(t.limits) <> millrace.lanes_sorted_by(s -> 'limits') as sorted_anew,
-      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
-    from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
-  loop
-    if v_stage.sorted_anew or not v_stage.counted then
-      delete from millrace.in_flight f using (select o.attempt_id, o.token from millrace.in_flight o where o.stage_id = v_stage.id for update skip locked) o
-      where f.attempt_id = o.attempt_id and f.token = o.token;
-    end if;
-    if v_stage.sorted_anew then
-      delete from millrace.lanes l where l.stage_id = v_stage.id;
-      delete from millrace.arrivals a where a.stage_id = v_stage.id;
-      update millrace.attempts a set lane = null from (
-        select t.id from millrace.runs r join millrace.attempts t on t.run_id = r.id and t.stage_id = v_stage.id and t.state in ('queued', 'started', 'waiting') and t.lane is not null
-        where r.pipeline_id = p_pipeline_id and r.status = 'running' for update of t skip locked) t
-      where a.id = t.id;
-    end if;
-  end loop;
-end
-$$;
-
--- Called by attach(): the static way from entities to their keys, and what is queued already.
-create or replace function millrace.attach_lanes(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_branches text;
-  v_stage millrace.stages;
-begin
-  select string_agg(format($b$
-  when %L then
-    return array(
-      select millrace.lane_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
-      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
-    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
-  into v_branches from millrace.stages s where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  if v_branches is null then
-    execute format('drop function if exists millrace.%I(text, text[])', p_pipeline.name || '__keys');
-  else
-    execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_stage%2$s
-  end case;
-end $$$f$, p_pipeline.name || '__keys', v_branches);
-  end if;
-  execute format($f$
-create or replace function millrace.keys_of_entities(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_pipeline_id
-  when 0 then null;%s
-  end case;
-end $$;
-comment on function millrace.keys_of_entities(int, text, text[]) is 'Written by attach(): the keys of entities at a stage with concurrency, in their order.'$f$,
-    (select string_agg(distinct format(E'\n  when %s then return millrace.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
-     from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
-  revoke all on function millrace.keys_of_entities(int, text, text[]) from public;
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
-    if v_stage.laned then
-      perform millrace.adopt_attempts(v_stage, null);
-      -- Every lane is looked at anew, since a limit may have been raised.
-      insert into millrace.arrivals (stage_id, lane, due_at)
-      select v_stage.id, a.lane, min(a.queue_at) from millrace.attempts a
-      where a.stage_id = v_stage.id and a.lane is not null and a.queue_at is not null and a.state = 'queued' group by a.lane;
-    end if;
-    perform millrace.count_attempts(millrace.uncounted_attempts(v_stage, null));
-  end loop;
-end
-$write$;
-
--- The lanes that have news, each once however many there are, by a loose scan from one lane to the next.
-create or replace function millrace.lanes_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    with recursive seen(lane) as (
-      (select a.lane from millrace.arrivals a where a.stage_id = p_stage_id and a.lane > p_after order by a.lane limit 1)
-      union all
-      select (select a.lane from millrace.arrivals a where a.stage_id = p_stage_id and a.lane > s.lane order by a.lane limit 1) from seen s where s.lane is not null
-    )
-    select s.lane from seen s where s.lane is not null limit p_limit);
-end
-$$;
-
--- A claim reads at least as many lanes and arrivals as it can take attempts, so that none waits here for longer than a round.
-create or replace function millrace.admit_arrivals(p_stage_id int, p_gate millrace.gates, p_room int) returns millrace.gates
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_many int := 100 + 2 * p_room;
-  v_lanes text[] := millrace.lanes_with_arrivals(p_stage_id, p_gate.arrivals_to, v_many);
-  v_freed text[];
-begin
-  if cardinality(v_lanes) < v_many and p_gate.arrivals_to <> '' then
-    v_lanes := array(select distinct l from unnest(v_lanes || millrace.lanes_with_arrivals(p_stage_id, '', v_many - cardinality(v_lanes))) l);
-    p_gate.arrivals_to := '';
-  else
-    p_gate.arrivals_to := case when cardinality(v_lanes) < v_many then '' else v_lanes[v_many] end;
-  end if;
-  if cardinality(v_lanes) > 0 then
-    with gone as (
-      delete from millrace.arrivals a using (
-        select b.lane, b.id from unnest(v_lanes) u(lane) cross join lateral (
-          select n.lane, n.id from millrace.arrivals n where n.stage_id = p_stage_id and n.lane = u.lane order by n.id limit 1 + 10 * v_many / cardinality(v_lanes)) b) d
-      where a.stage_id = p_stage_id and a.lane = d.lane and a.id = d.id
-      returning a.lane, a.due_at
-    ), news as (
-      select g.lane, min(g.due_at) as due_at, row_number() over (order by g.lane) as place from gone g where g.lane not like '*%' group by g.lane
-    ), admitted as (
-      insert into millrace.lanes as t (stage_id, lane, priority, turn, due_at)
-      select p_stage_id, n.lane, left(n.lane, 1)::smallint, case when n.due_at <= v_now then p_gate.last_turn + n.place end, case when n.due_at > v_now then n.due_at end from news n
-      on conflict on constraint lanes_pkey do update set turn = coalesce(t.turn, excluded.turn),
-        due_at = case when coalesce(t.turn, excluded.turn) is null and t.due_at < 'infinity' then least(t.due_at, excluded.due_at) when coalesce(t.turn, excluded.turn) is null then t.due_at end
-    )
-    select array_agg(distinct substr(g.lane, 2)) into v_freed from gone g where g.lane like '*%';
-  end if;
-  p_gate.last_turn := p_gate.last_turn + v_many;
-  -- Those that are due, and the parked ones of freed keys, queue up behind the others.
-  with woken as (
-    select w.lane, row_number() over () as place from (
-      (select l.lane from millrace.lanes l where l.stage_id = p_stage_id and l.due_at <= v_now order by l.due_at limit v_many)
-      union all
-      select l.lane from unnest(v_freed) k cross join generate_series(0, 9) c join millrace.lanes l on l.stage_id = p_stage_id and l.lane = c || k and l.due_at = 'infinity') w
-  )
-  update millrace.lanes l set turn = p_gate.last_turn + w.place, due_at = null from woken w where l.stage_id = p_stage_id and l.lane = w.lane;
-  p_gate.last_turn := p_gate.last_turn + 11 * v_many;
-  return p_gate;
-end
-$$;
-
-create or replace function millrace.free_of_key(p_stage millrace.stages, p_lane text) returns int
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  return v_limit - (select count(*) from (
-    select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(p_lane, 2) limit v_limit) f);
-end
-$$;
-
-create or replace function millrace.take_from_lanes(p_stage millrace.stages, p_lanes text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out lanes text[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with visited as materialized (
-    select u.lane, case when v_limit is null then p_share else least(p_share, v_limit - (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.lane, 2) limit v_limit) f)) end as share
-    from unnest(p_lanes) u(lane)
-  ), picked as materialized (
-    select a.id, v.lane from visited v cross join lateral (
-      select q.id from millrace.attempts q
-      where q.stage_id = p_stage.id and q.lane = v.lane and q.queue_at <= p_now and q.state = 'queued' and not q.alone
-      order by q.queue_at, q.id limit v.share for update skip locked) a
-  ), taken as (
-    update millrace.attempts a set state = 'started', token = p_token, started_at = p_now from picked p where a.id = p.id returning a.id, p.lane
-  )
-  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.lane), '{}') into attempt_ids, lanes from taken t;
-end
-$$;
-
--- Each lane goes to the end, to sleep until something of it is due, or into its parking place; one with nothing queued is gone.
-create or replace function millrace.end_turns(p_stage millrace.stages, p_lanes text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with looked as materialized (
-    select u.lane, u.place, n.queue_at, u.lane = any (p_served) as served, v_limit is not null and v_limit <= (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.lane, 2) limit v_limit) f) as full
-    from unnest(p_lanes) with ordinality u(lane, place)
-    left join lateral (
-      select a.queue_at from millrace.attempts a
-      where a.stage_id = p_stage.id and a.lane = u.lane and a.queue_at is not null and a.state = 'queued' order by a.queue_at, a.id limit 1) n on true
-  ), gone as (
-    delete from millrace.lanes l using looked k where l.stage_id = p_stage.id and l.lane = k.lane and k.queue_at is null
-  )
-  update millrace.lanes l set
-    turn = case when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
-    -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
-    due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
-  from looked k where l.stage_id = p_stage.id and l.lane = k.lane and k.queue_at is not null;
-end
-$$;
-
--- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter claims).
-create or replace function millrace.take_loner(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out lane text)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select a.id, a.lane into attempt_id, lane from millrace.attempts a
-  where a.stage_id = p_stage.id and a.alone and a.queue_at <= p_now and a.state = 'queued' and coalesce(millrace.free_of_key(p_stage, a.lane) > 0, true)
-  order by a.queue_at, a.id limit 1 for update skip locked;
-  is_due := attempt_id is not null;
-  if p_busy then
-    attempt_id := null;
-  end if;
-  update millrace.attempts a set state = 'started', token = p_token, started_at = p_now where a.id = attempt_id;
-end
-$$;
-
-create or replace function millrace.claim_lanes(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room int, inout gate millrace.gates, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_token uuid := gen_random_uuid();
-  v_host record;
-  v_loner record;
-  v_got record;
-  v_lanes text[];
-  v_taken bigint[] := '{}';
-begin
-  select count(*) > 0 as busy, bool_or(c.alone) as alone into v_host
-  from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if v_host.alone then
-    return;
-  end if;
-  gate := millrace.admit_arrivals(p_stage.id, gate, p_room);
-  v_loner := millrace.take_loner(p_stage, v_host.busy, v_token, v_now);
-  if v_loner.attempt_id is not null then
-    v_taken := array[v_loner.attempt_id];
-    perform millrace.note_in_flight(p_stage, v_taken, array[v_loner.lane], v_token, p_worker_id);
-  end if;
-  -- The number of rounds is for lanes that turn out to be empty; where it ends, the worker asks again.
-  for v_round in 1 .. case when v_loner.is_due then 0 else 50 end loop
-    v_lanes := array(
-      select l.lane from millrace.lanes l
-      where l.stage_id = p_stage.id and l.turn is not null and l.priority = (
-        select t.priority from millrace.lanes t where t.stage_id = p_stage.id and t.turn is not null order by t.priority desc, t.turn limit 1)
-      order by l.turn limit p_room - cardinality(v_taken));
-    exit when cardinality(v_lanes) = 0;
-    v_got := millrace.take_from_lanes(p_stage, v_lanes, greatest((p_room - cardinality(v_taken)) / cardinality(v_lanes), 1), v_token, v_now);
-    perform millrace.note_in_flight(p_stage, v_got.attempt_ids, v_got.lanes, v_token, p_worker_id);
-    perform millrace.end_turns(p_stage, v_lanes, v_got.lanes, gate.last_turn, v_now);
-    gate.last_turn := gate.last_turn + cardinality(v_lanes);
-    v_taken := v_taken || v_got.attempt_ids;
-    exit when cardinality(v_taken) >= p_room;
-  end loop;
-  if cardinality(v_taken) = 0 then
-    wait_ms := case
-      when v_loner.is_due then null
-      when cardinality(v_lanes) > 0 or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (select from millrace.lanes l where l.stage_id = p_stage.id and l.due_at = 'infinity') then 1000 end;
-    return;
-  end if;
-  token := v_token;
-  select array_agg(a.id order by i.place), array_agg(r.entity_id order by i.place) into attempt_ids, entity_ids
-  from unnest(v_taken) with ordinality i(id, place)
-  join millrace.attempts a on a.id = i.id
-  join millrace.runs r on r.id = a.run_id;
-  insert into millrace.claims (token, worker_id, host, expires_at, alone, attempt_ids)
-  values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
-end
-$$;
-
--- A lane that got nothing after all goes to the front, so that one with large rows cannot be served before it for ever. One
--- that got less than it might have has had its turn, and is announced like any lane in which something arrives.
-create or replace function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first bigint := coalesce((
-    select min(l.turn) from millrace.lanes l where l.stage_id = p_stage.id and l.turn is not null), 0);
-begin
-  with back as materialized (
-    select a.lane, min(a.queue_at) as due_at, min(u.place) as place,
-      a.lane in (select k.lane from millrace.attempts k where k.id = any (p_kept)) as served
-    from unnest(p_back) with ordinality u(id, place)
-    join millrace.attempts a on a.id = u.id
-    where a.lane is not null
-    group by a.lane
-  ), announced as (
-    insert into millrace.arrivals (stage_id, lane, due_at)
-    select p_stage.id, b.lane, b.due_at
-    from back b
-    where b.served
-  )
-  insert into millrace.lanes as l (stage_id, lane, priority, turn)
-  select p_stage.id, b.lane, left(b.lane, 1)::smallint, v_first - row_number() over (order by b.place desc)
-  from back b
-  where not b.served
-  on conflict on constraint lanes_pkey do update
-  set turn = excluded.turn, due_at = null;
-end
-$$;
-
-create or replace function millrace.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s lane is known to its stage', a.run_id, a.id, a.lane
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.laned
-  where a.queue_at is not null and a.state = 'queued' and a.lane is not null
-    and not exists (select from millrace.lanes l where l.stage_id = a.stage_id and l.lane = a.lane)
-    and not exists (select from millrace.arrivals n where n.stage_id = a.stage_id and n.lane = a.lane)
-  union all
-  select 'a parked lane''s key has something in flight, or was freed', null, null, l.lane
-  from millrace.lanes l join millrace.stages s on s.id = l.stage_id and s.laned
-  where l.due_at = 'infinity'
-    and not exists (select from millrace.in_flight f where f.stage_id = l.stage_id and f.key = substr(l.lane, 2))
-    and not exists (select from millrace.arrivals n where n.stage_id = l.stage_id and n.lane = '*' || substr(l.lane, 2))
-$$;
-
 -- Chapter 19: limits
 --
 -- How much of a stage may be in work, how fast, for which keys at once, and in which order. All limits of a stage hold
@@ -8513,10 +8513,10 @@ $$;
 --   max_in_flight, concurrency   in_flight has a row for each attempt taken. Who ends an attempt leaves its row alone: the
 --                                next claims and the sweep delete rows of attempts that are no longer started or waiting.
 --   rate                         a token bucket in the gate's row
---   concurrency, priority        the queue is sorted into lanes (the next chapter), from which a claim takes by turns
+--   concurrency, priority        the queue is sorted into groups (the next chapter), from which a claim takes by turns
 --   back_pressure                nothing is taken while a later stage has more queued than its threshold
 --
--- No step looks at the whole queue: a claim reads the lanes whose turn it is, the rows it takes, and counts up to a limit.
+-- No step looks at the whole queue: a claim reads the groups whose turn it is, the rows it takes, and counts up to a limit.
 -- Who enqueues only inserts arrivals, which the next claim reads, and waits for nobody.
 
 create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
@@ -8532,20 +8532,20 @@ begin
     where f.attempt_id = e.attempt_id and f.token = e.token
     returning f.stage_id, f.key
   )
-  -- Whether its lanes are parked nobody but a claim can tell, so each freed key is announced.
-  insert into millrace.arrivals (stage_id, lane, due_at)
+  -- Whether its groups are parked nobody but a claim can tell, so each freed key is announced.
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
   select distinct e.stage_id, '*' || e.key, millrace.now() from ended e join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
 end
 $$;
 
 -- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter claims): if somebody enqueues at this
--- moment, who may have found the stage full, it is rung to be on the safe side. Nothing is waited for while it is held.
-create or replace function millrace.rings_for_freed(p_attempt_ids bigint[]) returns int[]
+-- moment, who may have found the stage full, it is woken to be on the safe side. Nothing is waited for while it is held.
+create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := array(select distinct f.stage_id from millrace.in_flight f where f.attempt_id = any (p_attempt_ids) order by 1);
-  v_rings int[] := '{}';
+  v_wakes int[] := '{}';
   v_stage_id int;
 begin
   if cardinality(v_stages) > 0 then
@@ -8554,47 +8554,47 @@ begin
   foreach v_stage_id in array v_stages loop
     if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
        or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.rings (stage_id, rung_at) values (v_stage_id, millrace.now());
-      v_rings := v_rings || v_stage_id;
+      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      v_wakes := v_wakes || v_stage_id;
     end if;
   end loop;
-  return v_rings;
+  return v_wakes;
 end
 $$;
 
-create or replace function millrace.pass_gate(p_stage_id int, p_may_wait boolean) returns millrace.gates
+create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean) returns millrace.limiters
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_gate millrace.gates;
+  v_limiter millrace.limiters;
   v_timeout text := current_setting('lock_timeout');
 begin
-  if not pg_try_advisory_xact_lock(hashtext('millrace.gate'), p_stage_id) then
+  if not pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id) then
     if not p_may_wait then
       return null;
     end if;
     begin
       perform set_config('lock_timeout', '2s', true);
-      perform pg_advisory_xact_lock(hashtext('millrace.gate'), p_stage_id);
+      perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
       perform set_config('lock_timeout', v_timeout, true);
     exception when lock_not_available then
       return null;
     end;
   end if;
-  select g.* into v_gate from millrace.gates g where g.stage_id = p_stage_id for update;
+  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage_id for update;
   if not found then
-    insert into millrace.gates (stage_id) values (p_stage_id) returning * into v_gate;
+    insert into millrace.limiters (stage_id) values (p_stage_id) returning * into v_limiter;
   end if;
-  return v_gate;
+  return v_limiter;
 end
 $$;
 
-create or replace function millrace.tokens_of(p_rate jsonb, p_gate millrace.gates) returns float8
+create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns float8
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return least(coalesce((p_rate ->> 'burst')::float8, (p_rate ->> 'count')::float8), coalesce(p_gate.tokens, 'infinity')
-    + greatest(extract(epoch from millrace.now() - p_gate.refilled_at)::float8, 0) * (p_rate ->> 'count')::float8 / (p_rate ->> 'per_seconds')::float8);
+  return least(coalesce((p_rate ->> 'burst')::float8, (p_rate ->> 'count')::float8), coalesce(p_limiter.tokens, 'infinity')
+    + greatest(extract(epoch from millrace.now() - p_limiter.refilled_at)::float8, 0) * (p_rate ->> 'count')::float8 / (p_rate ->> 'per_seconds')::float8);
 end
 $$;
 
@@ -8613,7 +8613,7 @@ end
 $$;
 
 -- How many of p_wanted attempts the stage may take now; when none, after how many milliseconds to ask again (null: not by waiting).
-create or replace function millrace.room_at(p_stage millrace.stages, p_gate millrace.gates, p_wanted int, out room int, out wait_ms int)
+create or replace function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted int, out room int, out wait_ms int)
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -8628,7 +8628,7 @@ begin
     room := least(room, v_max - (select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
   end if;
   if room > 0 and v_limits ? 'rate' then
-    v_tokens := millrace.tokens_of(v_limits -> 'rate', p_gate);
+    v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
     -- What the clock's rounding took away must not cost another round.
     room := least(room, floor(v_tokens + 1e-6));
     if room = 0 then
@@ -8650,27 +8650,27 @@ create or replace function millrace.may_claim(p_stage millrace.stages) returns b
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_gate millrace.gates;
+  v_limiter millrace.limiters;
   v_room int;
 begin
-  select g.* into v_gate from millrace.gates g where g.stage_id = p_stage.id;
-  v_room := (millrace.room_at(p_stage, v_gate, 1)).room;
-  return v_room > 0 and (not p_stage.laned
-    or exists (select from millrace.lanes l where l.stage_id = p_stage.id and l.turn is not null)
-    or exists (select from millrace.lanes l where l.stage_id = p_stage.id and l.due_at <= millrace.now())
+  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage.id;
+  v_room := (millrace.room_at(p_stage, v_limiter, 1)).room;
+  return v_room > 0 and (not p_stage.has_groups
+    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null)
+    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at <= millrace.now())
     or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
-    or exists (select from millrace.attempts a where a.stage_id = p_stage.id and a.alone and a.queue_at <= millrace.now() and a.state = 'queued'
-      and coalesce(millrace.free_of_key(p_stage, a.lane) > 0, true)));
+    or exists (select from millrace.attempts a where a.stage_id = p_stage.id and a.isolated and a.queue_at <= millrace.now() and a.state = 'queued'
+      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)));
 end
 $$;
 
-create or replace function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_lanes text[], p_token uuid, p_worker_id uuid) returns void
+create or replace function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select u.id, p_token, p_stage.id, coalesce(substr(u.lane, 2), ''), p_worker_id from unnest(p_attempt_ids, p_lanes) u(id, lane);
+    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
   end if;
 end
 $$;
@@ -8697,18 +8697,18 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-  select a.id, a.token, a.stage_id, coalesce(substr(a.lane, 2), ''), c.worker_id
+  select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
   from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i left join millrace.claims c on c.token = a.token
   where a.state in ('started', 'waiting') and a.token is not null;
 end
 $$;
 
 -- Before the table's lock, which a claim that holds a gate may be waiting for.
-create or replace function millrace.hold_gates(p_pipeline text) returns void
+create or replace function millrace.lock_limiters(p_pipeline text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pg_advisory_xact_lock(hashtext('millrace.gate'), s.id)
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), s.id)
   from (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = p_pipeline and s.limits is not null order by s.id) s;
 end
 $$;
@@ -8729,7 +8729,7 @@ create or replace function millrace.claim_limited(p_stage millrace.stages, p_wor
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_gate millrace.gates;
+  v_limiter millrace.limiters;
   v_room record;
   v_claim record;
 begin
@@ -8739,19 +8739,19 @@ begin
   end if;
   -- First the host's lock, as claim() takes it: the order is the same for all.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  v_gate := millrace.pass_gate(p_stage.id, p_may_wait);
-  if v_gate.stage_id is null then
+  v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
+  if v_limiter.stage_id is null then
     wait_ms := 50;
     return;
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
-  v_gate.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_gate.checked_to);
-  v_room := millrace.room_at(p_stage, v_gate, p_limit);
+  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
+  v_room := millrace.room_at(p_stage, v_limiter, p_limit);
   wait_ms := v_room.wait_ms;
-  if v_room.room > 0 and p_stage.laned then
-    v_claim := millrace.claim_lanes(p_stage, p_worker_id, p_host, v_room.room, v_gate);
-    v_gate := v_claim.gate;
+  if v_room.room > 0 and p_stage.has_groups then
+    v_claim := millrace.claim_groups(p_stage, p_worker_id, p_host, v_room.room, v_limiter);
+    v_limiter := v_claim.limiter;
     wait_ms := v_claim.wait_ms;
   elsif v_room.room > 0 then
     v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
@@ -8763,24 +8763,24 @@ begin
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  update millrace.gates g set checked_to = v_gate.checked_to, last_turn = v_gate.last_turn, arrivals_to = v_gate.arrivals_to,
-    tokens = case when p_stage.limits ? 'rate' then millrace.tokens_of(p_stage.limits -> 'rate', v_gate) - coalesce(cardinality(attempt_ids), 0) else g.tokens end,
+  update millrace.limiters g set checked_to = v_limiter.checked_to, last_turn = v_limiter.last_turn, arrivals_to = v_limiter.arrivals_to,
+    tokens = case when p_stage.limits ? 'rate' then millrace.tokens_of(p_stage.limits -> 'rate', v_limiter) - coalesce(cardinality(attempt_ids), 0) else g.tokens end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
 end
 $$;
 
--- The claim has passed the stage's gate, so that nobody else writes this row or the stage's lanes.
+-- The claim has passed the stage's gate, so that nobody else writes this row or the stage's groups.
 create or replace function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
 returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.free_slots(p_back);
-  update millrace.gates g
+  update millrace.limiters g
   set tokens = g.tokens + cardinality(p_back)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
-  if p_stage.laned then
+  if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;
 end
@@ -8795,11 +8795,11 @@ declare
 begin
   for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline_id and s.limits is not null order by s.id loop
     perform millrace.free_slots(array(select f.attempt_id from millrace.in_flight f where f.stage_id = v_stage.id order by f.attempt_id limit 5000));
-    if v_stage.laned then
+    if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, 1000);
     end if;
     v_uncounted := millrace.uncounted_attempts(v_stage, 1000);
-    if cardinality(v_uncounted) > 0 and pg_try_advisory_xact_lock(hashtext('millrace.gate'), v_stage.id) then
+    if cardinality(v_uncounted) > 0 and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), v_stage.id) then
       perform millrace.count_attempts(v_uncounted);
     end if;
   end loop;
@@ -8869,7 +8869,7 @@ begin
     perform millrace.refuse_operation(p_run, p_stage, 'started', format('%s, and the run is %s', v_state, (v_held.run).status), 'Only a pending stage of a running run can be started; use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   -- enqueue_stage() refuses a stage whose needs are not done; its thresholds are what the person overrules.
-  perform millrace.ring(millrace.enqueue_stage(array[p_run], v_stage.stage_id));
+  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage.stage_id));
 end
 $$;
 
@@ -8890,7 +8890,7 @@ begin
   perform millrace.abandon_fan_outs(array[p_run], array[v_attempt.stage_id]);
   -- Whoever has it in work, a worker or a job, hears that it comes too late, also where it would have said the same.
   update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
-  v_done := millrace.settle_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
+  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
     'by_hand', v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::millrace.work]);
   if (v_done.items)[1].verdict = 'busy' then
     raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, (v_done.items)[1].reason
@@ -8899,7 +8899,7 @@ begin
   if p_outcome = 'completed' and (v_done.items)[1].outcome = 'failed' then
     raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, (v_done.items)[1].reason using errcode = 'MR004', hint = 'Correct what its apply function or a trigger of yours refuses.';
   end if;
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
 end
 $$;
 
@@ -8928,9 +8928,9 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
-  insert into millrace.tallies (fan_out_id, recount) select p_run.fan_out_id, true where p_run.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount) select p_run.fan_out_id, true where p_run.fan_out_id is not null;
   if p_run.status = 'running' then
     return '{}';
   end if;
@@ -8939,9 +8939,9 @@ begin
     select a.stage_id, s.kind from millrace.attempts a join millrace.stages s on s.id = a.stage_id
     where a.run_id = p_run.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a) and a.stage_id <> all (p_except) order by a.stage_id
   loop
-    v_ring := v_ring || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
+    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 
@@ -8965,14 +8965,14 @@ declare
   v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
   v_run millrace.runs := v_held.run;
   v_stages int[] := (v_held.version_stage).dependents || (v_held.version_stage).stage_id;
-  v_ring int[];
+  v_wake int[];
 begin
   if p_stage is null then
     v_stages := array(select vs.stage_id from millrace.version_stages vs where vs.version_id = v_run.version_id);
   end if;
   perform millrace.clear_stages(v_run, v_stages);
-  v_ring := millrace.reopen_run(v_run, v_stages);
-  perform millrace.ring(v_ring || millrace.begin_open(array[p_run]));
+  v_wake := millrace.reopen_run(v_run, v_stages);
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
 
@@ -9015,7 +9015,7 @@ declare
   v_fan_out millrace.fan_outs;
   v_stages int[];
   v_failed int;
-  v_ring int[];
+  v_wake int[];
 begin
   select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run and f.stage_id = v_stage_id order by f.id desc limit 1;
   if not found then
@@ -9031,9 +9031,9 @@ begin
   end if;
   v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
   perform millrace.clear_stages(v_held.run, v_stages);
-  v_ring := millrace.reopen_run(v_held.run, v_stages);
-  v_ring := v_ring || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
-  perform millrace.ring(v_ring || millrace.begin_open(array[p_run]));
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  v_wake := v_wake || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
   return v_failed;
 end
 $$;
@@ -9045,7 +9045,7 @@ declare
   v_held record := millrace.hold_stage(p_run, p_stage);
   v_stage millrace.version_stages := v_held.version_stage;
   v_state text := millrace.state_of(p_run, v_stage.stage_id);
-  v_ring int[];
+  v_wake int[];
 begin
   if v_state in ('completed', 'skipped') then
     perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state, 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
@@ -9054,9 +9054,9 @@ begin
   end if;
   perform millrace.cancel_attempts(array[p_run], array[v_stage.stage_id]);
   update millrace.attempts a set superseded = true where a.run_id = p_run and a.stage_id = v_stage.stage_id and not a.superseded;
-  v_ring := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
-  v_ring := v_ring || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
-  perform millrace.ring(v_ring || millrace.begin_open(array[p_run]));
+  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
+  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
 
@@ -9128,7 +9128,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   return array(
-    select millrace.lane_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
+    select millrace.group_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
   when others then
@@ -9301,7 +9301,7 @@ begin
   end loop;
   v_kept := millrace.held_items(p_token, p_attempt_ids);
   -- The claim has passed the stage's gate, so that nobody else writes this row.
-  update millrace.gates g
+  update millrace.limiters g
   set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
   if cardinality(v_kept) = 0 then
@@ -9491,8 +9491,8 @@ begin
   if p_stage.limits is not null then
     perform millrace.free_slots(p_attempt_ids);
   end if;
-  if p_stage.laned then
-    perform millrace.assign_lanes(p_stage.id, array(
+  if p_stage.has_groups then
+    perform millrace.assign_groups(p_stage.id, array(
       select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
   end if;
 end
@@ -9806,7 +9806,7 @@ begin
   )
   select count(*) into v_count from adopted;
   if v_count > 0 then
-    insert into millrace.tallies (fan_out_id, recount) values (p_fan_out.id, true);
+    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out.id, true);
   end if;
   return v_count;
 end
@@ -9933,7 +9933,7 @@ end
 $$;
 
 -- Children whose rows could be had. One that somebody holds is named in busy, to be sent again.
-create or replace function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, out fan_out millrace.fan_outs, out ring int[], out busy text[])
+create or replace function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, out fan_out millrace.fan_outs, out wake int[], out busy text[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -9958,16 +9958,16 @@ begin
     into busy, v_rows.item_keys, v_rows.entity_ids from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
   end if;
   perform millrace.retry_children(fan_out, v_rows.item_keys);
-  ring := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
+  wake := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
   if p_last and busy is null then
     update millrace.fan_outs f set total = f.spawned, retry_children = false where f.id = fan_out.id;
-    insert into millrace.tallies (fan_out_id) values (fan_out.id);
+    insert into millrace.child_tallies (fan_out_id) values (fan_out.id);
   end if;
   select f.* into fan_out from millrace.fan_outs f where f.id = fan_out.id;
 end
 $$;
 
--- A fold holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
+-- A collect children holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
 -- come back much later.
 create or replace function millrace.hold_parent(p_run_id bigint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
@@ -10001,15 +10001,15 @@ begin
   end if;
   -- Whoever cancels the parent, starts it over or deletes it waits for this chunk, or this chunk hears of it.
   if not millrace.hold_parent(v_attempt.run_id) and v_attempt.id is not null then
-    return jsonb_build_object('status', 'busy', 'reason', 'the run or its row is locked by another transaction', 'ring', '[]'::jsonb);
+    return jsonb_build_object('status', 'busy', 'reason', 'the run or its row is locked by another transaction', 'wake', '[]'::jsonb);
   end if;
   select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
   if v_attempt.state is distinct from 'started' or v_attempt.token is distinct from p_token then
-    return jsonb_build_object('status', 'stale', 'reason', millrace.stale_reason(v_attempt.state, v_attempt.error), 'ring', '[]'::jsonb);
+    return jsonb_build_object('status', 'stale', 'reason', millrace.stale_reason(v_attempt.state, v_attempt.error), 'wake', '[]'::jsonb);
   end if;
   v_done := millrace.spawn_chunk(v_attempt, p_items, p_last);
   return jsonb_build_object('status', case when v_done.busy is null then 'spawned' else 'busy' end, 'fan_out', (v_done.fan_out).id, 'spawned', (v_done.fan_out).spawned, 'total', (v_done.fan_out).total,
-    'busy', coalesce(v_done.busy, '{}'), 'ring', millrace.ring_list(millrace.take_rings(v_done.ring)));
+    'busy', coalesce(v_done.busy, '{}'), 'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
 end
 $$;
 
@@ -10035,8 +10035,8 @@ begin
   update millrace.runs r set priority = p_priority where r.id = p_run;
   -- A claim that is taking one of them this moment goes first.
   perform from millrace.attempts a where a.run_id = p_run and a.state = 'queued' order by a.id for update;
-  perform millrace.assign_lanes(a.stage_id, array[p_run])
-  from (select distinct a.stage_id from millrace.attempts a where a.run_id = p_run and a.state = 'queued' and a.lane is not null) a;
+  perform millrace.assign_groups(a.stage_id, array[p_run])
+  from (select distinct a.stage_id from millrace.attempts a where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
 end
 $$;
 
@@ -10073,7 +10073,7 @@ declare
   v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
   v_still record;
 begin
-  perform millrace.ring(array(select s from unnest(v_stages) s where millrace.has_ready_work(s)));
+  perform millrace.wake(array(select s from unnest(v_stages) s where millrace.has_ready_work(s)));
   -- What still holds it back: the pipeline of a stage, or stages of a pipeline.
   select count(*) as count,
     string_agg(coalesce('stage ' || p.stage, 'the pipeline'), ', ') as names,
@@ -10241,7 +10241,7 @@ where r.status = 'failed'
   and not exists (select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
 
 create or replace view millrace.agent_log as
-select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage, t.seq, t.kind,
+select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
   case
     when t.kind = 'tool' then case when t.content -> 'failed' = 'true' then 'fails' else 'answers' end
     when t.content ? 'discarded' then 'discarded: ' || (t.content ->> 'discarded')
@@ -10263,10 +10263,10 @@ cross join lateral (
     string_agg(jsonb_path_query_first(i, '$.content[*].text') #>> '{}', E'\n' order by n) as said
   from jsonb_array_elements(case when t.kind = 'model' and jsonb_typeof(t.content -> 'output') = 'array' then t.content -> 'output' else '[]' end) with ordinality o(i, n)
 ) m
-order by t.run_id, t.stage_id, t.passage, t.seq;
+order by t.run_id, t.stage_id, t.execution, t.seq;
 
-create or replace view millrace.agent_passages as
-select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage,
+create or replace view millrace.agent_executions as
+select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution,
   count(*) filter (where t.kind = 'model') as turns, count(*) filter (where t.kind = 'tool') as tool_calls,
   sum((t.usage ->> 'input_tokens')::numeric) as input_tokens, sum((t.usage ->> 'output_tokens')::numeric) as output_tokens, sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
   count(distinct t.attempt_id) as attempts, min(t.created_at) as first_turn_at, max(t.created_at) as last_turn_at
@@ -10274,8 +10274,8 @@ from millrace.turns t
 join millrace.stages s on s.id = t.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 left join millrace.runs r on r.id = t.run_id
-group by p.name, s.id, s.name, t.run_id, r.entity_id, t.passage
-order by t.run_id, s.id, t.passage;
+group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
+order by t.run_id, s.id, t.execution;
 
 create or replace view millrace.cut_over_report as
 with run as materialized (
@@ -10368,8 +10368,8 @@ create trigger millrace_decisions_check before update of decision on public.mill
 create trigger millrace_decisions_take after update on public.millrace_decisions referencing old table as old_rows new table as new_rows
   for each statement execute function millrace.take_answers();
 
-create constraint trigger millrace_decisions_fold after update on public.millrace_decisions deferrable initially deferred
-  for each row when (old.decided_at is null and new.decided_at is not null) execute function millrace.fold_decided();
+create constraint trigger millrace_decisions_apply after update on public.millrace_decisions deferrable initially deferred
+  for each row when (old.decided_at is null and new.decided_at is not null) execute function millrace.apply_decisions();
 
 comment on function millrace.stage_columns(text) is 'The seven columns that the projection keeps for a stage on its entity.';
 
@@ -10388,7 +10388,7 @@ comment on function millrace.check_columns(millrace.pipelines, text[]) is 'Raise
 
 comment on function millrace.has_columns(millrace.pipelines, text) is 'Whether the entity table has the seven columns of a stage.';
 
-comment on function millrace.settle_branch(millrace.pipelines, int, text) is 'Source of one branch of a pipeline''s __settle function.';
+comment on function millrace.projection_branch(millrace.pipelines, int, text) is 'Source of one branch of a pipeline''s __apply_outcomes function.';
 
 comment on function millrace.queued_assignments(text) is 'Source of the assignments for one stage in a pipeline''s __queued function.';
 
@@ -10406,7 +10406,7 @@ comment on function millrace.write_common_functions(millrace.pipelines, text, te
 
 comment on function millrace.write_by_stage(text, text, text) is 'Creates a function that takes the branch of one stage, and does nothing for any other.';
 
-comment on function millrace.write_projection(millrace.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
+comment on function millrace.write_projection(millrace.pipelines, text) is 'Creates the __apply_outcomes, __started and __queued functions of a pipeline.';
 
 comment on function millrace.intake_body(millrace.pipelines, text, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
 
@@ -10499,7 +10499,7 @@ comment on function millrace.claim_next(millrace.stages, millrace.workers, int, 
 comment on function millrace.held_batch(millrace.stages, uuid, bigint[]) is
   'The batch of those attempts of a claim that are still under it, as far as the setting batch_bytes allows.';
 
-comment on function millrace.repeat_answer(millrace.stages, millrace.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a ring too many.';
+comment on function millrace.repeat_answer(millrace.stages, millrace.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a wake-up too many.';
 
 comment on function millrace.followers_with_work(int) is 'Stages right after this one that have ready work.';
 
@@ -10525,7 +10525,7 @@ revoke all on function public.millrace_renew(uuid, bigint[]) from public, anon, 
 
 grant execute on function public.millrace_renew(uuid, bigint[]) to service_role;
 
-comment on function public.millrace_leave(uuid, boolean) is 'Signs a worker off, unless work has come meanwhile: then left is false and it should claim again. With p_hand_over it always leaves, and "ring" names its own stage if work is left there.';
+comment on function public.millrace_leave(uuid, boolean) is 'Signs a worker off, unless work has come meanwhile: then left is false and it should claim again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there.';
 
 revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
 
@@ -10548,9 +10548,9 @@ comment on function millrace.stale_reason(millrace.attempt_state, jsonb) is 'Why
 
 comment on function millrace.verdict_on_end(millrace.attempts, millrace.work, boolean, boolean) is 'Verdict on the end of an external job for the attempt that it is about; null to go on. late: an earlier submission''s job.';
 
-comment on function millrace.judge(millrace.work[], bigint[], int[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
+comment on function millrace.check_fencing(millrace.work[], bigint[], int[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
 
-comment on function millrace.hold_alike(millrace.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
+comment on function millrace.lock_uniform_batch(millrace.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
 
 comment on function millrace.verdicts_of(millrace.work[]) is 'The answer to each item of a settled batch, in order.';
 
@@ -10610,7 +10610,7 @@ comment on function millrace.check_changed_children(int, jsonb) is 'Raises MR001
 
 comment on function millrace.define(jsonb) is 'Defines a pipeline or changes it, and returns the number of its current version. Calling it again with the same definition changes nothing.';
 
-comment on function millrace.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
+comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 comment on function millrace.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
 
@@ -10667,6 +10667,29 @@ comment on view millrace.forgers is
 
 comment on function millrace.doctor() is 'Checks the engine''s configuration and health, one line each with the remedy.';
 
+comment on function millrace.apply_outcomes(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
+
+comment on function millrace.late_attempts(millrace.work[]) is 'Attempts of unsettled items whose state is no longer what was judged.';
+
+comment on function millrace.mark_late(millrace.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
+
+comment on function millrace.put_off(millrace.work[], text) is
+  'Marks items as busy that the database could not record now, and reports the first.';
+
+comment on function millrace.report_passed_over(text, text, text, text) is
+  'Reports a row that was left for later since the database said to try again: once an hour for each stage.';
+
+comment on function millrace.apply_outcomes_unprojected(millrace.work[]) is 'apply_outcomes() of a single item that goes on without the projection when the entity refuses it, and reports that.';
+
+comment on function millrace.apply_outcomes_in_halves(millrace.work[], timestamptz, boolean) is
+  'Settles a part of a batch that raised as two parts, with little patience for locks.';
+
+comment on function millrace.apply_outcomes_part(millrace.work[], boolean, timestamptz) is
+  'apply_outcomes() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
+
+comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
+  'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
+
 comment on view millrace.dead_letters is 'What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run) or millrace.replay(pipeline, condition).';
 
 comment on column millrace.dead_letters.can_retry is 'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose parent has given it up, which goes on with its parent.';
@@ -10711,34 +10734,11 @@ comment on function millrace.setting(text) is 'Value of a setting: Vault''s mill
 comment on function millrace.batch_bytes() is
   'How many bytes of rows and results a worker is handed at most.';
 
-comment on function millrace.settle(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
-
-comment on function millrace.late_attempts(millrace.work[]) is 'Attempts of unsettled items whose state is no longer what was judged.';
-
-comment on function millrace.mark_late(millrace.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
-
-comment on function millrace.put_off(millrace.work[], text) is
-  'Marks items as busy that the database could not record now, and reports the first.';
-
-comment on function millrace.report_passed_over(text, text, text, text) is
-  'Reports a row that was left for later since the database said to try again: once an hour for each stage.';
-
-comment on function millrace.settle_unprojected(millrace.work[]) is 'settle() of a single item that goes on without the projection when the entity refuses it, and reports that.';
-
-comment on function millrace.settle_halves(millrace.work[], timestamptz, boolean) is
-  'Settles a part of a batch that raised as two parts, with little patience for locks.';
-
-comment on function millrace.settle_part(millrace.work[], boolean, timestamptz) is
-  'settle() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
-
-comment on function millrace.settle_guarded(millrace.work[], boolean) is
-  'settle() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
-
 comment on function millrace.ways_of(int) is 'A pipeline, and the one that it replaces or that replaces it (chapter cut-over).';
 
 comment on function millrace.first_stage(int) is 'The stage at which a pipeline starts unless another is named.';
 
-comment on function millrace.take_over(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
+comment on function millrace.copy_earlier_results(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
 
 comment on function millrace.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
 
@@ -10753,15 +10753,15 @@ comment on function millrace.new_runs(int, text[], int) is 'Makes new runs of he
 
 comment on function millrace.is_only_root(millrace.version_stages) is 'Whether a stage is the one with which every run of its version begins.';
 
-comment on function millrace.take_places(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
+comment on function millrace.inherit_place(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
 
 comment on function millrace.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history. Returns the stages with work.';
 
-comment on function millrace.begin_beside(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
+comment on function millrace.start_sibling_branches(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
 
 comment on function millrace.queue_here(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear. Returns the stages with work.';
 
-comment on function millrace.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and rings; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
+comment on function millrace.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and wake-ups; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
 
 comment on function millrace.lock_rows_named(millrace.pipelines, text[], boolean) is 'lock_entities() of keys that somebody outside has named; MR002 where one is no value of the key''s type.';
 
@@ -10796,7 +10796,7 @@ comment on function millrace.sweep_children() is 'Folds fan-outs with tallies le
 comment on function millrace.sweep_metadata(int) is
   'Deletes metadata that runs have dropped and no run has.';
 
-comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings; raises alerts. Harmless at any time.';
+comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; raises alerts. Harmless at any time.';
 
 comment on function public.millrace_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
@@ -10805,7 +10805,7 @@ revoke all on function public.millrace_sweep() from public, anon, authenticated;
 
 grant execute on function public.millrace_sweep() to service_role;
 
-comment on function millrace.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
+comment on function millrace.wake_job_poll() is 'Wakes the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
 comment on function millrace.lock_prunable(timestamptz, bigint, int) is
   'Locks and returns the next so many runs, by id, that ended before this time and that nobody needs.';
@@ -10829,7 +10829,7 @@ comment on function millrace.backoff_seconds(jsonb, int) is 'Seconds until the n
 
 comment on function millrace.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
 
-comment on function millrace.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is laned.';
+comment on function millrace.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is grouped.';
 
 comment on function millrace.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
 
@@ -10851,29 +10851,29 @@ comment on function millrace.cancel_attempts(bigint[], int[]) is 'queued | start
 
 comment on function millrace.project_cancelled(millrace.cancelled[]) is 'Shows cancelled attempts on their entities.';
 
-comment on function millrace.take_rings(int[], int) is 'Of these stages, those to be rung now; each is noted as rung. A worker that scales its own stage out names it, since it is itself alive.';
+comment on function millrace.stages_to_wake(int[], int) is 'Of these stages, those to be woken now; each is noted as woken. A worker that scales its own stage out names it, since it is itself alive.';
 
-comment on function millrace.ring_list(int[]) is 'Rings as the functions read them: pipeline, stage, function.';
+comment on function millrace.wake_list(int[]) is 'Wakes as the functions read them: pipeline, stage, function.';
 
-comment on function millrace.ring_headers() is
-  'What the doorbell shows the functions: ring_secret, else secret_key, else null.';
+comment on function millrace.wake_headers() is
+  'What the doorbell shows the functions: wake_secret, else secret_key, else null.';
 
-comment on function millrace.ring_secret_remedy() is 'How an operator sets the ring secret on both sides.';
+comment on function millrace.wake_secret_remedy() is 'How an operator sets the wake-up secret on both sides.';
 
 comment on function millrace.forget_posts(int) is 'Deletes all but about this many of the newest posts.';
 
 comment on function millrace.last_answers(int) is
   'What the functions answered to the last so many posts of the engine, as far as they did.';
 
-comment on function millrace.post(text, jsonb) is 'Rings an Edge Function through pg_net at commit; false (and a line in millrace.log) when it cannot.';
+comment on function millrace.post(text, jsonb) is 'Wakes an Edge Function through pg_net at commit; false (and a line in millrace.log) when it cannot.';
 
-comment on function millrace.ring(int[]) is 'Rings those of the stages that have no live worker and no unanswered ring; returns how many.';
+comment on function millrace.wake(int[]) is 'Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.';
 
-comment on function public.millrace_ring(jsonb) is 'Asks the database to ring stages that a worker could not reach itself.';
+comment on function public.millrace_wake(jsonb) is 'Asks the database to wake stages that a worker could not reach itself.';
 
-revoke all on function public.millrace_ring(jsonb) from public, anon, authenticated;
+revoke all on function public.millrace_wake(jsonb) from public, anon, authenticated;
 
-grant execute on function public.millrace_ring(jsonb) to service_role;
+grant execute on function public.millrace_wake(jsonb) to service_role;
 
 comment on function millrace.check_turns(jsonb) is 'Raises MR002 with the place, the value found and the remedy unless these are turns that can be recorded.';
 
@@ -10888,7 +10888,7 @@ revoke all on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb)
 
 grant execute on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
 
-comment on function public.millrace_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its passage, the stage''s limits of today, and the milliseconds since the passage began (waits between retries included). The status is current or stale.';
+comment on function public.millrace_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its execution, the stage''s limits of today, and the milliseconds since the execution began (waits between retries included). The status is current or stale.';
 
 revoke all on function public.millrace_turns(uuid, bigint, uuid) from public, anon, authenticated;
 
@@ -10898,13 +10898,13 @@ comment on function millrace.drop_turns(millrace.stages, json) is 'Deletes the c
 
 comment on view millrace.agent_log is 'The conversations of agents, one row a turn: what the model said or called, and what its tools answered.';
 
-comment on view millrace.agent_passages is 'What each conversation of an agent has used up so far, over all attempts of its passage.';
+comment on view millrace.agent_executions is 'What each conversation of an agent has used up so far, over all attempts of its execution.';
 
 comment on function millrace.in_words(interval) is 'An interval as a person would say it, in its two largest units.';
 
-comment on function millrace.passage_began(bigint, int, int) is 'When a passage of a stage became ready.';
+comment on function millrace.execution_began(bigint, int, int) is 'When a execution of a stage became ready.';
 
-comment on function millrace.still_late(bigint[]) is 'Those of the alerts whose passage goes on and is older than the bound of today.';
+comment on function millrace.still_late(bigint[]) is 'Those of the alerts whose execution goes on and is older than the bound of today.';
 
 comment on function millrace.late_runs(int) is 'How many runs are at a stage for longer than its bound, whether an alert tells of it yet or not.';
 
@@ -10914,7 +10914,7 @@ comment on function millrace.follow_bounds() is 'Applies bounds that a definitio
 
 comment on function millrace.raise_alerts(int) is 'Raises alerts about up to so many attempts that are late; returns how many.';
 
-comment on function millrace.resolve_alerts(int) is 'Looks at the next open alerts and resolves those whose passage is over or no longer late; returns how many.';
+comment on function millrace.resolve_alerts(int) is 'Looks at the next open alerts and resolves those whose execution is over or no longer late; returns how many.';
 
 comment on function millrace.sweep_alerts() is 'Raises and resolves alerts, some thousand at a time; its faults are reported in millrace.log.';
 
@@ -10995,6 +10995,69 @@ comment on function millrace.cancel_held(bigint[], timestamptz) is
 
 comment on function millrace.cancel_children(int) is 'Cancels up to so many children of fan-outs that were given up; returns how many.';
 
+comment on function millrace.thresholds_hold(bigint, jsonb) is 'Whether all thresholds of a stage hold in a run. Where fewer children exist than a number asks for, all of them will do.';
+
+comment on function millrace.consume_child_tallies(bigint) is 'Moves the tallies of a fan-out into its sums.';
+
+comment on function millrace.count_consecutive(millrace.fan_outs, int, int) is 'Notes the first number, from the smallest on, whose child has not done a stage; no further than is wanted.';
+
+comment on function millrace.pass_thresholds(millrace.fan_outs) is 'Begins the stages of a parent whose thresholds hold now and that have not begun; returns those with work.';
+
+comment on function millrace.child_failure(millrace.fan_outs) is 'The error of a stage whose children failed, with the first of them.';
+
+comment on function millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz) is 'Whether a fan-out is complete or has failed by its rule. A rule that asks for more children than there are is satisfied by all of them.';
+
+comment on function millrace.fan_in_output(millrace.fan_outs, text) is 'The result of a map stage (how many children came to what) or of a pipeline stage (the results of the child''s last stages).';
+
+comment on function millrace.join_children(millrace.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work. busy: the database said to try again.';
+
+comment on function millrace.pass_thresholds_guarded(millrace.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that. busy: the database said to try again.';
+
+comment on function millrace.collect_children(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database said to try again.';
+
+comment on function public.millrace_collect_children(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; collect children: fan-outs, further up, that have something to collect children now.';
+
+revoke all on function public.millrace_collect_children(bigint[]) from public, anon, authenticated;
+
+grant execute on function public.millrace_collect_children(bigint[]) to service_role;
+
+comment on function millrace.parents_to_collect(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
+
+comment on function millrace.group_key(text, text) is 'The key that a column''s value stands for: itself, or the host of a URL (lower case, without port and user; what is no URL as a whole); '''' for null.';
+
+comment on function millrace.group_keys(millrace.stages, text[]) is 'The keys of entities at a stage, in their order.';
+
+comment on function millrace.place_attempts(millrace.stages, bigint[]) is 'Gives live attempts their group, from their entity as it is now, and announces those that are queued.';
+
+comment on function millrace.assign_groups(int, bigint[]) is 'Sorts what was just queued at a stage for these runs into its groups. The group stays until it is queued again, whatever becomes of the column.';
+
+comment on function millrace.adopt_attempts(millrace.stages, int) is 'Sorts those attempts of a stage that have no group into groups: so many of the oldest in its queue, or all that are live.';
+
+comment on function millrace.groups_sorted_by(jsonb) is 'What a stage with these limits sorts its queue by.';
+
+comment on function millrace.forget_groups(int, jsonb) is 'Forgets the groups of stages that a definition no longer sorts, or sorts by something else, and what it no longer counts.';
+
+comment on function millrace.attach_groups(millrace.pipelines, text) is 'Writes a pipeline''s __keys function, sorts what is queued at its stages with groups, and counts what is in work at those with limits.';
+
+comment on function millrace.groups_with_arrivals(int, text, int) is 'Up to so many groups with arrivals, in order, behind the one named.';
+
+comment on function millrace.admit_arrivals(int, millrace.limiters, int) is 'Reads what has arrived and wakes the groups that are due or freed; returns the gate as it is then.';
+
+comment on function millrace.free_of_key(millrace.stages, text) is 'How many more attempts of a group''s key may be in work; null without a limit.';
+
+comment on function millrace.take_from_groups(millrace.stages, text[], int, uuid, timestamptz) is 'queued → started for up to p_share due attempts of each group, as far as its key has slots; returns them, each with its group.';
+
+comment on function millrace.end_turns(millrace.stages, text[], text[], bigint, timestamptz) is 'Sends groups that had their turn to the end, to sleep, or to be parked.';
+
+comment on function millrace.take_isolated(millrace.stages, boolean, uuid, timestamptz) is 'queued → started for the oldest attempt that must be alone, if the host is idle; is_due tells whether there is one.';
+
+comment on function millrace.claim_groups(millrace.stages, uuid, uuid, int, millrace.limiters) is 'The claim of a stage with groups: by turns, the higher class of priority first.';
+
+comment on function millrace.give_back_turns(millrace.stages, bigint[], bigint[]) is
+  'Puts the groups of attempts that a claim does not keep back in turn.';
+
+comment on function millrace.limit_faults() is 'What millrace.check_invariants() finds in groups: nothing queued is out of reach.';
+
 comment on function millrace.is_done(bigint, int) is 'Whether a stage of a run was completed or skipped.';
 
 comment on function millrace.open_runs(int, bigint[]) is 'Those of the runs in which a stage may begin and has not.';
@@ -11018,9 +11081,9 @@ comment on function millrace.show_queued(int, bigint[]) is 'Shows a stage as que
 
 comment on function millrace.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs, shows it as skipped, and goes on; returns the stages with work.';
 
-comment on function millrace.go_on(int, bigint[]) is 'Readies what follows a stage that was skipped, and finishes runs; returns the stages with work.';
+comment on function millrace.continue_after_skip(int, bigint[]) is 'Readies what follows a stage that was skipped, and finishes runs; returns the stages with work.';
 
-comment on function millrace.go_on_without(int, bigint[]) is 'Follows a failure for good with a skipped attempt, so that the run goes on; returns the stages with work.';
+comment on function millrace.skip_failed_stage(int, bigint[]) is 'Follows a failure for good with a skipped attempt, so that the run goes on; returns the stages with work.';
 
 comment on function millrace.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had cost.';
 
@@ -11074,9 +11137,9 @@ comment on function millrace.open_decisions(int, bigint[]) is 'Asks for the deci
 
 comment on function millrace.check_answer() is 'Trigger: refuses an answer that does not fit the schema or comes too late, and notes who gave it.';
 
-comment on function millrace.take_answers() is 'Trigger: completes the attempts that a statement decided, with the result {decision, decided_by}, and rings what follows.';
+comment on function millrace.take_answers() is 'Trigger: completes the attempts that a statement decided, with the result {decision, decided_by}, and wake-ups what follows.';
 
-comment on function millrace.fold_decided() is 'Trigger: adds up at once, for the parents, what a decision has come to in a child run.';
+comment on function millrace.apply_decisions() is 'Trigger: adds up at once, for the parents, what a decision has come to in a child run.';
 
 comment on function millrace.why_undecided(millrace.attempt_state, jsonb) is 'What became of a manual stage''s attempt that ended without a decision.';
 
@@ -11094,34 +11157,6 @@ comment on function millrace.close_decisions(int) is 'Looks at the next open dec
 comment on function millrace.forget_decisions(bigint[]) is 'Removes the decisions of runs that are being deleted, without waiting for anybody.';
 
 comment on function millrace.prune_decisions() is 'Removes decisions whose attempt is gone since somebody was just answering when their run was deleted.';
-
-comment on function millrace.thresholds_hold(bigint, jsonb) is 'Whether all thresholds of a stage hold in a run. Where fewer children exist than a number asks for, all of them will do.';
-
-comment on function millrace.consume_tallies(bigint) is 'Moves the tallies of a fan-out into its sums.';
-
-comment on function millrace.count_consecutive(millrace.fan_outs, int, int) is 'Notes the first number, from the smallest on, whose child has not done a stage; no further than is wanted.';
-
-comment on function millrace.pass_thresholds(millrace.fan_outs) is 'Begins the stages of a parent whose thresholds hold now and that have not begun; returns those with work.';
-
-comment on function millrace.child_failure(millrace.fan_outs) is 'The error of a stage whose children failed, with the first of them.';
-
-comment on function millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz) is 'Whether a fan-out is complete or has failed by its rule. A rule that asks for more children than there are is satisfied by all of them.';
-
-comment on function millrace.fan_in_output(millrace.fan_outs, text) is 'The result of a map stage (how many children came to what) or of a pipeline stage (the results of the child''s last stages).';
-
-comment on function millrace.join_children(millrace.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work. busy: the database said to try again.';
-
-comment on function millrace.pass_thresholds_guarded(millrace.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that. busy: the database said to try again.';
-
-comment on function millrace.fold(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database said to try again.';
-
-comment on function public.millrace_fold(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; fold: fan-outs, further up, that have something to fold now.';
-
-revoke all on function public.millrace_fold(bigint[]) from public, anon, authenticated;
-
-grant execute on function public.millrace_fold(bigint[]) to service_role;
-
-comment on function millrace.parents_to_fold(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
 
 comment on function millrace.json_path(text, text) is 'The path of an object''s field, as messages show it.';
 
@@ -11149,52 +11184,17 @@ comment on function millrace.array_fault(jsonb, jsonb, text) is 'How a list brea
 
 comment on function millrace.schema_fault(jsonb, jsonb, text) is 'The first fault of a value against a schema that check_json_schema() accepts, as one sentence with the path; null when the value fits.';
 
-comment on function millrace.lane_key(text, text) is 'The key that a column''s value stands for: itself, or the host of a URL (lower case, without port and user; what is no URL as a whole); '''' for null.';
-
-comment on function millrace.lane_keys(millrace.stages, text[]) is 'The keys of entities at a stage, in their order.';
-
-comment on function millrace.place_attempts(millrace.stages, bigint[]) is 'Gives live attempts their lane, from their entity as it is now, and announces those that are queued.';
-
-comment on function millrace.assign_lanes(int, bigint[]) is 'Sorts what was just queued at a stage for these runs into its lanes. The lane stays until it is queued again, whatever becomes of the column.';
-
-comment on function millrace.adopt_attempts(millrace.stages, int) is 'Sorts those attempts of a stage that have no lane into lanes: so many of the oldest in its queue, or all that are live.';
-
-comment on function millrace.lanes_sorted_by(jsonb) is 'What a stage with these limits sorts its queue by.';
-
-comment on function millrace.forget_lanes(int, jsonb) is 'Forgets the lanes of stages that a definition no longer sorts, or sorts by something else, and what it no longer counts.';
-
-comment on function millrace.attach_lanes(millrace.pipelines, text) is 'Writes a pipeline''s __keys function, sorts what is queued at its stages with lanes, and counts what is in work at those with limits.';
-
-comment on function millrace.lanes_with_arrivals(int, text, int) is 'Up to so many lanes with arrivals, in order, behind the one named.';
-
-comment on function millrace.admit_arrivals(int, millrace.gates, int) is 'Reads what has arrived and wakes the lanes that are due or freed; returns the gate as it is then.';
-
-comment on function millrace.free_of_key(millrace.stages, text) is 'How many more attempts of a lane''s key may be in work; null without a limit.';
-
-comment on function millrace.take_from_lanes(millrace.stages, text[], int, uuid, timestamptz) is 'queued → started for up to p_share due attempts of each lane, as far as its key has slots; returns them, each with its lane.';
-
-comment on function millrace.end_turns(millrace.stages, text[], text[], bigint, timestamptz) is 'Sends lanes that had their turn to the end, to sleep, or to be parked.';
-
-comment on function millrace.take_loner(millrace.stages, boolean, uuid, timestamptz) is 'queued → started for the oldest attempt that must be alone, if the host is idle; is_due tells whether there is one.';
-
-comment on function millrace.claim_lanes(millrace.stages, uuid, uuid, int, millrace.gates) is 'The claim of a stage with lanes: by turns, the higher class of priority first.';
-
-comment on function millrace.give_back_turns(millrace.stages, bigint[], bigint[]) is
-  'Puts the lanes of attempts that a claim does not keep back in turn.';
-
-comment on function millrace.limit_faults() is 'What millrace.check_invariants() finds in lanes: nothing queued is out of reach.';
-
 comment on function millrace.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
 
-comment on function millrace.rings_for_freed(bigint[]) is 'Frees the slots of attempts that have just ended; returns (and notes as rung) their own stages that can now go on and have no live worker.';
+comment on function millrace.wakes_for_freed(bigint[]) is 'Frees the slots of attempts that have just ended; returns (and notes as woken) their own stages that can now go on and have no live worker.';
 
-comment on function millrace.pass_gate(int, boolean) is 'Makes the caller the only one who claims at this stage until it commits; null when another does.';
+comment on function millrace.pass_limiter(int, boolean) is 'Makes the caller the only one who claims at this stage until it commits; null when another does.';
 
-comment on function millrace.tokens_of(jsonb, millrace.gates) is 'What the token bucket holds now.';
+comment on function millrace.tokens_of(jsonb, millrace.limiters) is 'What the token bucket holds now.';
 
 comment on function millrace.pressing_stage(millrace.stages) is 'The later stage whose backlog holds this one back; null when there is none of that name any more.';
 
-comment on function millrace.room_at(millrace.stages, millrace.gates, int) is 'How many attempts max_in_flight, rate and back pressure let a stage take now.';
+comment on function millrace.room_at(millrace.stages, millrace.limiters, int) is 'How many attempts max_in_flight, rate and back pressure let a stage take now.';
 
 comment on function millrace.may_claim(millrace.stages) is 'Whether a stage''s limits would let a claim take something now, if it is queued.';
 
@@ -11204,7 +11204,7 @@ comment on function millrace.uncounted_attempts(millrace.stages, int) is 'Attemp
 
 comment on function millrace.count_attempts(bigint[]) is 'Counts uncounted attempts in work against the limits of their stage. The caller holds its gate.';
 
-comment on function millrace.hold_gates(text) is 'Waits for the claims under way at a pipeline''s stages with limits, and keeps others out until the transaction ends.';
+comment on function millrace.lock_limiters(text) is 'Waits for the claims under way at a pipeline''s stages with limits, and keeps others out until the transaction ends.';
 
 comment on function millrace.check_slots(int, uuid, bigint) is 'Frees slots before a claim; returns up to which attempt it has looked.';
 
@@ -11213,7 +11213,7 @@ comment on function millrace.claim_limited(millrace.stages, uuid, uuid, int, boo
 comment on function millrace.give_back_limits(millrace.stages, bigint[], bigint[]) is
   'Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does not keep.';
 
-comment on function millrace.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, sorts what was queued without a lane, and counts what was taken without a limit.';
+comment on function millrace.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, sorts what was queued without a group, and counts what was taken without a limit.';
 
 comment on function millrace.hold_stage(bigint, text, boolean) is 'Locks a run and its entity, waiting for both; MR003 or MR004 when there is no such run or stage, or a later run.';
 
@@ -11357,7 +11357,7 @@ comment on view millrace.paused is
   'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its stages by itself.';
 
 comment on function millrace.unpause(text, text) is
-  'Lets a paused pipeline, or one stage, hand out work again, and rings where some is ready. A stage '
+  'Lets a paused pipeline, or one stage, hand out work again, and wake-ups where some is ready. A stage '
   'paused by itself stays so when its pipeline goes on: the answer names what is still paused.';
 
 reset check_function_bodies;

@@ -70,7 +70,7 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const { run } = await order(engine, page);
   const refused = async (call: string, ...values: unknown[]) =>
-    page.expectPromised(await messageOf(() => engine.rows(`select pipeline.${call}`, values)));
+    page.expectPromised(await messageOf(() => engine.rows(`select millrace.${call}`, values)));
   await refused(`complete_stage($1, 'ship', '1')`, run);
   await refused(`start_stage($1, 'charge')`, run);
   await refused(`complete_stage($1, 'charge', null)`, run);

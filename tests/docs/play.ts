@@ -18,7 +18,7 @@ export async function start(engine: Engine, pipeline: PipelineDefinition, id: un
   return engine.value<string>('select millrace.start($1, $2)', [pipeline.name, id]);
 }
 
-/** What the sweep does every ten seconds: it folds, among other things, what children have reported. */
+/** What the sweep does every ten seconds: it collects, among other things, what children have reported. */
 export async function sweep(engine: Engine): Promise<void> {
   await engine.sql.query('select millrace.sweep()');
 }
@@ -77,7 +77,7 @@ export async function work(
     env,
     callbackUrl,
     checkpoints: createCheckpoints(held),
-    children: createChildren({ ...held, ringer: { ring: () => {} } }),
+    children: createChildren({ ...held, waker: { wake: () => {} } }),
     controller,
   });
   if (outcome) await worker.report({ attempt: item.attempt, token: item.token, ...outcome });

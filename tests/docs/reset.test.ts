@@ -96,7 +96,7 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments } = await weighed(engine, page);
   const refused = async (verb: string, stage: string) =>
-    page.expectPromised(await messageOf(() => engine.rows(`select pipeline.${verb}($1, $2)`, [run, stage])));
+    page.expectPromised(await messageOf(() => engine.rows(`select millrace.${verb}($1, $2)`, [run, stage])));
   await refused('skip', 'send');
   await finish(engine, shipments, 'route');
   await refused('skip', 'route');

@@ -44,7 +44,7 @@ describe('a checkpoint', () => {
     expect(await checkpoint(worker, item, [modelTurn(1)])).toEqual({ status: 'accepted', next_seq: 2 });
     expect(await checkpoint(worker, item, [toolTurn(2), modelTurn(3)])).toEqual({ status: 'accepted', next_seq: 4 });
     const conversation = await turnsOf(worker, item);
-    expect(conversation).toMatchObject({ status: 'current', passage: 1, limits: { max_turns: 7, debug: false } });
+    expect(conversation).toMatchObject({ status: 'current', execution: 1, limits: { max_turns: 7, debug: false } });
     expect(conversation.turns).toEqual([
       { ...modelTurn(1), call_id: null, attempt: item.attempt },
       { ...toolTurn(2), usage: null, attempt: item.attempt },
@@ -203,13 +203,13 @@ describe('locks', () => {
   });
 });
 
-describe('a passage', () => {
+describe('a execution', () => {
   test('is one conversation over automatic retries, also after a lost lease', async ({ engine }) => {
     const { worker, item } = await claimed(engine, {}, atOnce);
     await checkpoint(worker, item, [modelTurn(1), toolTurn(2)]);
     await worker.report(failed(item));
     const second = await worker.takeOne();
-    expect(await turnsOf(worker, second)).toMatchObject({ passage: 1 });
+    expect(await turnsOf(worker, second)).toMatchObject({ execution: 1 });
     expect(await checkpoint(worker, second, [modelTurn(3)])).toEqual({ status: 'accepted', next_seq: 4 });
     await engine.advance('61 seconds');
     await engine.value('select millrace.sweep()');
@@ -225,11 +225,11 @@ describe('a passage', () => {
     await checkpoint(worker, item, [modelTurn(1)]);
     await engine.queue('think', [id as string]);
     const again = await worker.takeOne();
-    expect(await turnsOf(worker, again)).toMatchObject({ passage: 2, turns: [] });
+    expect(await turnsOf(worker, again)).toMatchObject({ execution: 2, turns: [] });
     expect(await checkpoint(worker, again, [modelTurn(1, 'turn 50')])).toMatchObject({ status: 'accepted' });
-    expect(await engine.rows('select passage, seq from millrace.turns order by 1')).toEqual([
-      { passage: 1, seq: 1 },
-      { passage: 2, seq: 1 },
+    expect(await engine.rows('select execution, seq from millrace.turns order by 1')).toEqual([
+      { execution: 1, seq: 1 },
+      { execution: 2, seq: 1 },
     ]);
   });
 
@@ -238,7 +238,7 @@ describe('a passage', () => {
     await checkpoint(worker, item, [modelTurn(1)]);
     await worker.report(failed(item, { permanent: true }));
     await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
-    expect(await turnsOf(worker, await worker.takeOne())).toMatchObject({ passage: 2, turns: [] });
+    expect(await turnsOf(worker, await worker.takeOne())).toMatchObject({ execution: 2, turns: [] });
   });
 
   test('counts its time from its first start, also over retries and releases', async ({ engine }) => {
@@ -319,9 +319,9 @@ describe('the conversation', () => {
     const failure = { ...toolTurn(4, 'no such page'), content: { name: 'look', output: 'no such page', failed: true } };
     await checkpoint(worker, item, [first, toolTurn(2), modelTurn(3, 'Here it is.'), failure]);
     const log = await engine.rows(
-      'select pipeline, stage, entity_id, passage, seq, kind, what, tool, arguments, output, tokens::int, cost_usd::float8, asked, at from millrace.agent_log',
+      'select pipeline, stage, entity_id, execution, seq, kind, what, tool, arguments, output, tokens::int, cost_usd::float8, asked, at from millrace.agent_log',
     );
-    const common = { pipeline: 'flow', stage: 'think', entity_id: id, passage: 1, at: await engine.now() };
+    const common = { pipeline: 'flow', stage: 'think', entity_id: id, execution: 1, at: await engine.now() };
     const model = { ...common, kind: 'model', tokens: 120, cost_usd: 0.5 };
     const tool = { ...common, kind: 'tool', tool: 'look', tokens: null, cost_usd: null, asked: null };
     expect(log).toEqual([
@@ -332,7 +332,7 @@ describe('the conversation', () => {
     ]);
     expect(
       await engine.rows(
-        'select turns::int, tool_calls::int, input_tokens::int, output_tokens::int, cost_usd::float8, attempts::int from millrace.agent_passages',
+        'select turns::int, tool_calls::int, input_tokens::int, output_tokens::int, cost_usd::float8, attempts::int from millrace.agent_executions',
       ),
     ).toEqual([{ turns: 2, tool_calls: 2, input_tokens: 200, output_tokens: 40, cost_usd: 1, attempts: 1 }]);
   });

@@ -32,7 +32,7 @@ const entityIds = (batch: Claimed[]) => batch.map((item) => item.entity_id);
 const bytesOf = (batch: Claimed[]) => Buffer.byteLength(JSON.stringify(batch));
 const queued = (engine: Engine) =>
   engine.rows(
-    `select a.id, a.state, a.token, a.started_at, a.queue_at, a.number, a.retry_count, a.releases, a.lane
+    `select a.id, a.state, a.token, a.started_at, a.queue_at, a.number, a.retry_count, a.releases, a.concurrency_group
      from millrace.attempts a where a.state = 'queued' order by a.queue_at, a.id`,
   );
 
@@ -58,7 +58,7 @@ test('a claim that its bytes cut short scales out like a full one', async ({ eng
   await queueBodies(engine, Array(5).fill(30_000));
   const before = (await rungStages(engine)).length;
   const answer = await (await Worker.of(engine, 'only')).claim(50);
-  expect(answer.ring).toMatchObject([{ stage: 'only' }]);
+  expect(answer.wake).toMatchObject([{ stage: 'only' }]);
   expect(await rungStages(engine)).toHaveLength(before);
 });
 

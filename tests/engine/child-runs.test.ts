@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { fold } from '../support/children.ts';
+import { collectChildren } from '../support/children.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
 import { openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../support/worker.ts';
@@ -57,7 +57,7 @@ test('the child run begins over the same row, under the same trace, with the sta
     publish: 'pending',
   });
   expect((await runOf(engine, id)).trace_id).toBe((await runOf(engine, id, 'flow')).trace_id);
-  expect((await engine.rings()).map(({ body }) => `${body.pipeline}.${body.stage}`)).toEqual(['index.find']);
+  expect((await engine.wakes()).map(({ body }) => `${body.pipeline}.${body.stage}`)).toEqual(['index.find']);
 });
 
 test("the results of the child's last stages are the stage's result, and pass to those that need it", async ({
@@ -67,11 +67,11 @@ test("the results of the child's last stages are the stage's result, and pass to
   const [id] = await engine.queued('contents');
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'started' });
   await runStage(engine, 'draw', 'index');
-  const { ring } = await fold(engine);
-  expect(ring).toMatchObject([{ pipeline: 'flow', stage: 'publish' }]);
+  const { wake } = await collectChildren(engine);
+  expect(wake).toMatchObject([{ pipeline: 'flow', stage: 'publish' }]);
   const { needs } = await (await Worker.of(engine, 'publish')).takeOne();
   expect(needs).toEqual({ contents: { link: { stage: 'link', entity: id }, draw: { stage: 'draw', entity: id } } });
 });
@@ -99,8 +99,8 @@ test('a child run after a stage of its parent begins when that is done; its cond
   ]);
   const [one, two] = await engine.queued('scan', 2);
   const worker = await Worker.of(engine, 'scan');
-  const { ring } = await worker.complete((await worker.take()).map((item) => completed(item)));
-  expect(ring.map(({ stage }) => stage)).toEqual(expect.arrayContaining(['find', 'publish']));
+  const { wake } = await worker.complete((await worker.take()).map((item) => completed(item)));
+  expect(wake.map(({ stage }) => stage)).toEqual(expect.arrayContaining(['find', 'publish']));
   expect(await engine.statuses(one)).toMatchObject({ find: 'queued', contents: 'started', publish: 'pending' });
   expect(await engine.statuses(two)).toMatchObject({ find: 'pending', contents: 'skipped', publish: 'queued' });
 });
@@ -110,7 +110,7 @@ test("a failure of the child fails the stage, with the child's stage and error, 
 }) => {
   const id = await started(engine);
   await failStage(engine, 'find');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ find: 'failed', contents: 'failed' });
   expect(await engine.item(id)).toMatchObject({ contents_error: expect.stringContaining('find: it took too long') });
   expect((await runOf(engine, id, 'flow')).status).toBe('failed');
@@ -119,7 +119,7 @@ test("a failure of the child fails the stage, with the child's stage and error, 
 test('a parent may go on without its child', async ({ engine }) => {
   const id = await started(engine, { on_failure: 'continue' });
   await failStage(engine, 'find');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'failed', publish: 'queued' });
 });
 
@@ -144,7 +144,7 @@ test('the retry of the parent goes on in the same child run, where it failed', a
   const id = await started(engine);
   await runStage(engine, 'find', 'index');
   await failStage(engine, 'link');
-  await fold(engine);
+  await collectChildren(engine);
   await engine.sql.query('select millrace.sweep()');
   const child = await runOf(engine, id);
   await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
@@ -156,7 +156,7 @@ test('the retry of the parent goes on in the same child run, where it failed', a
   });
   expect(await runOf(engine, id)).toMatchObject({ id: child.id, status: 'running' });
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
   const parents = `select a.number, a.state, a.parent_id is not null as follows from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'contents' order by a.id`;
   expect(await engine.rows(parents)).toEqual([
@@ -180,14 +180,14 @@ test('the retry of a parent that was cancelled goes on, before and after the swe
   }
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed' });
 });
 
 test('a child that failed is not retried alone once its parent has failed', async ({ engine }) => {
   const id = await started(engine);
   await failStage(engine, 'find');
-  await fold(engine);
+  await collectChildren(engine);
   const parent = await runOf(engine, id, 'flow');
   expect(await engine.refusal('select millrace.retry($1)', [(await runOf(engine, id)).id])).toMatchObject({
     code: 'MR004',
@@ -198,7 +198,7 @@ test('a child that failed is not retried alone once its parent has failed', asyn
 test('a child that its row started anew since counts as the child when the parent is retried', async ({ engine }) => {
   const id = await started(engine);
   await failStage(engine, 'find');
-  await fold(engine);
+  await collectChildren(engine);
   await engine.sql.query('select millrace.sweep()');
   await engine.queue('find', [id]);
   const later = await runOf(engine, id);
@@ -206,7 +206,7 @@ test('a child that its row started anew since counts as the child when the paren
   expect(await runOf(engine, id)).toMatchObject({ id: later.id, item_key: '1' });
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
@@ -214,7 +214,7 @@ test('a stage that starts over when it was done starts its child anew', async ({
   const id = await started(engine);
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   const former = await runOf(engine, id);
   await engine.queue('contents', [id]);
   expect((await runOf(engine, id)).id).not.toBe(former.id);
@@ -242,7 +242,7 @@ test('a stage that starts over while its child still runs begins another, and th
   });
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
@@ -283,10 +283,10 @@ test('child runs nest: the innermost ends, and each fold names the next one out'
   const [id] = await engine.queued('contents');
   expect(await engine.value('select count(distinct trace_id)::int from millrace.runs')).toBe(1);
   await runStage(engine, 'look', 'pattern');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ find: 'completed', link: 'queued', contents: 'started' });
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
@@ -297,21 +297,21 @@ test('a failure passes out through every level, one fold after the other, and a 
   await engine.pipeline([{ name: 'find', kind: 'pipeline', child: { pipeline: 'pattern' } }], {}, 'index');
   await engine.pipeline([contents()]);
   const [id] = await engine.queued('contents');
-  await fold(engine);
+  await collectChildren(engine);
   await failStage(engine, 'look', 'pattern');
-  let next = (await engine.rows<{ id: string }>('select fan_out_id as id from millrace.tallies')).map((row) =>
+  let next = (await engine.rows<{ id: string }>('select fan_out_id as id from millrace.child_tallies')).map((row) =>
     Number(row.id),
   );
   for (let level = 0; level < 2; level += 1) {
     expect(next).toHaveLength(1);
-    next = (await fold(engine, next)).fold;
+    next = (await collectChildren(engine, next)).collectChildren;
   }
   expect(await engine.statuses(id)).toEqual({ look: 'failed', find: 'failed', contents: 'failed' });
   await engine.sql.query('select millrace.sweep()');
   await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
   expect(await engine.statuses(id)).toEqual({ look: 'queued', find: 'started', contents: 'started' });
   await runStage(engine, 'look', 'pattern');
-  for (let level = 0; level < 2; level += 1) await fold(engine);
+  for (let level = 0; level < 2; level += 1) await collectChildren(engine);
   expect((await runOf(engine, id, 'flow')).status).toBe('completed');
 });
 
@@ -320,7 +320,7 @@ test('a row that is deleted takes its run and its child run with it', async ({ e
   await engine.sql.query('delete from public.items where id = $1', [id]);
   await engine.sql.query('select millrace.sweep()');
   for (const table of ['runs', 'attempts', 'tallies', 'fan_outs'])
-    expect(await engine.rows(`select * from pipeline.${table}`)).toEqual([]);
+    expect(await engine.rows(`select * from millrace.${table}`)).toEqual([]);
 });
 
 test('a completion that begins a child run never waits for a user, though its own pipeline writes no columns', async ({
@@ -346,7 +346,7 @@ test('a cancel of the parent and the end of its child take turns', async ({ engi
   await runStage(engine, 'link', 'index');
   const folding = await openTransaction(engine);
   const fanOut = await engine.value('select id from millrace.fan_outs');
-  await folding.query('select millrace.fold($1)', [fanOut]);
+  await folding.query('select millrace.collect_children($1)', [fanOut]);
   const person = await engine.database.connect();
   const cancel = person.query('select millrace.cancel($1)', [(await runOf(engine, id, 'flow')).id]);
   await untilBlocked(engine, person);
@@ -416,7 +416,7 @@ test('a run whose row another pipeline has run the same child on since begins a 
   await engine.pipeline([contents({ name: 'other' })], {}, 'second');
   const [id] = await engine.queued('contents');
   await failStage(engine, 'find');
-  await fold(engine);
+  await collectChildren(engine);
   const failedRun = await runOf(engine, id);
   const parent = await runOf(engine, id, 'flow');
   expect(parent.status).toBe('failed');
@@ -431,12 +431,12 @@ test('a run whose row another pipeline has run the same child on since begins a 
   });
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect((await runOf(engine, id, 'second')).status).toBe('completed');
   await retry();
   expect(Number((await runOf(engine, id)).id)).toBeGreaterThan(Number(failedRun.id) + 1);
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });

@@ -1,13 +1,13 @@
 // Rows belong to users, who hold them in open transactions, delete them and put triggers on them: neither the recovery nor
-// the fold waits for that or dies of it, and no statement of a user dies of the engine's.
+// the collection of children waits for that or dies of it, and no statement of a user dies of the engine's.
 import type pg from 'pg';
 import { expect } from 'vitest';
 import {
   childStatuses,
+  collectChildren,
   defineFamily,
   endFiles,
   failFiles,
-  fold,
   folderRun,
   folderStatuses,
   numbers,
@@ -82,12 +82,12 @@ test('a parent whose row refuses a stage that awaited a threshold keeps no fold 
   const fanOuts = await each(folders, () => spawnAll(engine, numbers(1, 2)));
   await refuse(engine, 'public.folders', `new.id = ${folders[0]} and new.early_status = 'queued'`);
   await runFiles(engine, 'scan');
-  expect(await fold(engine, fanOuts)).toMatchObject({ busy: [] });
+  expect(await collectChildren(engine, fanOuts)).toMatchObject({ busy: [] });
   expect(await logged(engine, 'threshold_failed')).toBe(1);
   for (const folder of folders.slice(1))
     expect(await folderStatuses(engine, folder)).toMatchObject({ early: 'queued' });
   await runFiles(engine, 'blend');
-  await fold(engine, fanOuts);
+  await collectChildren(engine, fanOuts);
   for (const folder of folders)
     expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed', publish: 'queued' });
   // The engine's word counts: the stage has begun, though its row does not show it.
@@ -153,7 +153,7 @@ test.for([
     const rule = end === 'finished' ? { fan_in: { rule: 'at_least', count: 1 } } : {};
     const { folder, fanOut } = await waitingFolder(engine, 3, { split: rule });
     await (end === 'finished' ? endFiles(engine, [1]) : failFiles(engine, [1]));
-    await fold(engine);
+    await collectChildren(engine);
     const user = await openTransaction(engine);
     await user.query(statement, [folder]);
     await endFiles(engine, [2]);
@@ -163,13 +163,15 @@ test.for([
     await cron.query('select millrace.sweep()');
     const worker = await engine.database.connect('service_role');
     await worker.query(`set lock_timeout = '2s'`);
-    expect(await fold(engine, [fanOut], worker)).toMatchObject({ busy: [fanOut] });
+    expect(await collectChildren(engine, [fanOut], worker)).toMatchObject({ busy: [fanOut] });
     expect(await logged(engine, 'sweep_failed')).toBe(0);
-    expect(await logged(engine, 'fold_failed')).toBe(0);
+    expect(await logged(engine, 'collect_failed')).toBe(0);
     await user.query('rollback');
     // The first cancels what a failed parent has left under way, the second adds that up.
     await sweep(engine);
     await sweep(engine);
-    expect(await engine.value('select count(*)::int from millrace.tallies where fan_out_id = $1', [fanOut])).toBe(0);
+    expect(await engine.value('select count(*)::int from millrace.child_tallies where fan_out_id = $1', [fanOut])).toBe(
+      0,
+    );
   },
 );

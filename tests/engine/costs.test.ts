@@ -178,7 +178,7 @@ test('children that failed are paid for, though another parent has run their row
   const worker = await Worker.of(engine, 'scan', 'files');
   const items = await worker.take();
   await worker.complete(items.map((item) => ({ ...failed(item, { permanent: true }), usage: { cost_usd: 1 } })));
-  await engine.sql.query('select public.millrace_fold($1)', [[fanOut]]);
+  await engine.sql.query('select public.millrace_collect_children($1)', [[fanOut]]);
   await engine.sql.query('select millrace.sweep()');
   await spawnAll();
   await work(engine, 'scan', 4, 'files');
@@ -316,7 +316,7 @@ test('an account sees what its leads have cost, and nothing of another’s', asy
   for (const [place, stage] of ['scrape', 'intel', 'strategy', 'subject', 'messaging'].entries()) {
     await work(engine, stage, place === 0 ? undefined : 0.25, 'leads');
   }
-  // A second passage is paid for as well; what it takes over is not paid for twice.
+  // A second execution is paid for as well; what it takes over is not paid for twice.
   await engine.sql.query(`update public.leads set messaging_status = 'queued' where account_id = $1`, [own]);
   await work(engine, 'messaging', 0.5, 'leads');
   expect(await costs()).toEqual([{ account_id: own, leads: '2', completed: '2', cost_usd: 3 }]);

@@ -82,7 +82,7 @@ test('by share: a row lies where it lies, and a share that grows only adds rows'
   }
 });
 
-test('a thousand rows of one statement are parted at once, with one ring a function', async ({ engine }) => {
+test('a thousand rows of one statement are parted at once, with one wake a function', async ({ engine }) => {
   await defineCutOver(engine);
   await engine.configureDoorbell();
   await turn(engine, 'share', { share: 0.5 });
@@ -236,7 +236,7 @@ for (const way of ['old', 'new'] as const) {
       [`start_stage($1, '${stage}')`]: /is not the latest/,
     };
     for (const [call, message] of Object.entries(calls)) {
-      const refusal = await engine.refusal(`select pipeline.${call}`, [run]);
+      const refusal = await engine.refusal(`select millrace.${call}`, [run]);
       expect(refusal).toMatchObject({ code: 'MR004', message: expect.stringMatching(message) });
     }
     const replay = 'select millrace.replay($1, p_dry_run => false) as answer';
@@ -393,7 +393,7 @@ test('check_invariants finds a row that is under way both ways', async ({ engine
   const [id] = await engine.queued('first');
   await engine.sql.query('begin');
   await engine.sql.query(
-    `select millrace.ring(millrace.queue_here(p.id, millrace.first_stage(p.id), array[$1], '{}')) from millrace.pipelines p where p.name = 'phases'`,
+    `select millrace.wake(millrace.queue_here(p.id, millrace.first_stage(p.id), array[$1], '{}')) from millrace.pipelines p where p.name = 'phases'`,
     [id],
   );
   expect(await engine.rows('select rule, detail from millrace.check_invariants()')).toEqual([
@@ -460,7 +460,7 @@ test('a transaction that would not see a run of the other way starts none: it co
     ]) {
       const early = await openTransaction(engine, isolation);
       await early.query('select from millrace.runs');
-      expect(await engine.refusal(`select pipeline.${call}`, [id], early)).toMatchObject({
+      expect(await engine.refusal(`select millrace.${call}`, [id], early)).toMatchObject({
         code: 'MR005',
         message: `no run of pipeline monolith can be started or taken up in a transaction that is ${isolation}`,
       });

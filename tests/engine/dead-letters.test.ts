@@ -51,10 +51,10 @@ test('a retried dead letter goes on in its own run with a fresh allowance, and i
   for (let count = 0; count < 2; count++) await worker.report(failed(await worker.takeOne()));
   await worker.leave();
   const run = await engine.run(id);
-  const rung = (await engine.rings()).length;
+  const woken = (await engine.wakes()).length;
   await engine.advance('3 seconds');
   await retry(engine, run.id, 'one');
-  expect(await engine.rings()).toHaveLength(rung + 1);
+  expect(await engine.wakes()).toHaveLength(woken + 1);
   expect(await letters(engine)).toEqual([]);
   expect(await engine.item(id)).toMatchObject({ one_status: 'queued', one_error: null, one_retry_count: 0 });
   const next = await Worker.of(engine, 'one');
@@ -222,7 +222,7 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
       listed: 2,
       open: [expect.any(String), expect.any(String)],
     });
-    await engine.sql.query('select public.millrace_fold($1)', [[fanOut]]);
+    await engine.sql.query('select public.millrace_collect_children($1)', [[fanOut]]);
     expect(await canRetry(engine, 'files')).toEqual({ listed: 2, open: [] });
     expect((await canRetry(engine, 'folder')).open).toHaveLength(1);
   });

@@ -39,7 +39,7 @@ test('a manual stage waits under its deadline, shows as started, and asks its qu
   ]);
 });
 
-test('a decision completes the attempt with the decision as its result, and what follows is queued and rung', async ({
+test('a decision completes the attempt with the decision as its result, and what follows is queued and woken', async ({
   engine,
 }) => {
   const [id] = await toReview(engine);
@@ -134,7 +134,7 @@ test('a decision leaves a parent that somebody holds, or adds up, to the sweep, 
   await holder.query('select from public.folders where id = $1 for update', [folder]);
   expect(await decide(engine.sql, one)).toBe('accepted');
   await holder.query('commit; begin');
-  await holder.query(`select pg_advisory_xact_lock(hashtextextended('millrace.fold', $1))`, [fanOut]);
+  await holder.query(`select pg_advisory_xact_lock(hashtextextended('millrace.collect_children', $1))`, [fanOut]);
   expect(await decide(engine.sql, two)).toBe('accepted');
   await holder.query('commit');
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', publish: 'pending' });

@@ -2,9 +2,9 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import {
+  collectChildren,
   defineFamily,
   endFiles,
-  fold,
   folderStatuses,
   numbers,
   Spawner,
@@ -168,7 +168,7 @@ test('a run that is over and goes on finishes on its version, and asks a person 
 test('a fan-in rule that is lowered applies to what waits already', async ({ engine }) => {
   const { folder } = await waitingFolder(engine, 3, { split: { fan_in: { rule: 'at_least', count: 3 } } });
   await endFiles(engine, [1, 2]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   await defineFamily(engine, { split: { fan_in: { rule: 'at_least', count: 2 } } });
   await sweep(engine);

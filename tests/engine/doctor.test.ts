@@ -32,7 +32,7 @@ test('doctor tells of settings that are missing, with the statements that set th
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'project_url is set', detail: expect.stringContaining('vault.create_secret') },
-    { what: 'ring_secret is set', detail: expect.stringContaining('MILLRACE_RING_SECRET') },
+    { what: 'wake_secret is set', detail: expect.stringContaining('MILLRACE_WAKE_SECRET') },
   ]);
 });
 
@@ -43,19 +43,19 @@ test('doctor tells of a project URL that is none', async ({ engine }) => {
   expect(await amiss(engine)).toEqual([{ what: 'project_url is set', detail: 'localhost:8000' }]);
 });
 
-test('doctor tells of a doorbell that rings with the secret key, which any SQL role can read', async ({ engine }) => {
+test('doctor tells of a doorbell that wakes with the secret key, which any SQL role can read', async ({ engine }) => {
   await showNetWorker(engine);
   await engine.configureDoorbell();
-  await engine.sql.query(`delete from vault.secrets where name = 'millrace_ring_secret'`);
+  await engine.sql.query(`delete from vault.secrets where name = 'millrace_wake_secret'`);
   await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'millrace_secret_key')`);
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
-    { what: 'ring_secret is set', detail: expect.stringMatching(/^the doorbell shows secret_key.*create_secret/) },
+    { what: 'wake_secret is set', detail: expect.stringMatching(/^the doorbell shows secret_key.*create_secret/) },
   ]);
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
 
-test('doctor never shows the ring secret', async ({ engine }) => {
+test('doctor never shows the wake secret', async ({ engine }) => {
   await engine.configureDoorbell('http://project.test', 'ring_hush');
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
@@ -70,11 +70,11 @@ test('doctor tells of a sweep that stopped, and of schedules that are gone', asy
   ]);
 });
 
-test('doctor tells of rings that the functions did not answer', async ({ engine }) => {
+test('doctor tells of wakes that the functions did not answer', async ({ engine }) => {
   await healthy(engine);
   const owner = await engine.database.connect('supabase_admin');
   await engine.queued('only');
-  const content = '{"error":{"code":"wrong_stage","message":"This function was rung for \\"two\\"."}}';
+  const content = '{"error":{"code":"wrong_stage","message":"This function was woken for \\"two\\"."}}';
   await owner.query(
     'insert into net._http_response (id, status_code, content) select id, 401, $1 from net.http_request_queue',
     [content],
@@ -82,8 +82,8 @@ test('doctor tells of rings that the functions did not answer', async ({ engine 
   const found = await amiss(engine);
   expect(found).toMatchObject([
     {
-      what: 'the functions answered the last rings',
-      detail: expect.stringContaining('401: This function was rung for'),
+      what: 'the functions answered the last wakes',
+      detail: expect.stringContaining('401: This function was woken for'),
     },
   ]);
 });
@@ -98,13 +98,13 @@ test('doctor judges no request of the project’s own, nor an answer of before a
   const answer = `insert into net._http_response (id, status_code, created)`;
   await owner.query(`${answer} select id, 500, now() from net.http_request_queue where url like '%elsewhere%'`);
   await owner.query(`${answer} select id, 500, now() - interval '5 minutes' from net.http_request_queue`);
-  const judged = `select ok, detail from millrace.doctor() where what = 'the functions answered the last rings'`;
-  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no rings yet' }]);
+  const judged = `select ok, detail from millrace.doctor() where what = 'the functions answered the last wakes'`;
+  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no wakes yet' }]);
   await owner.query(`${answer} select id, 202, now() from net.http_request_queue where url like '%flow-only'`);
   expect(await engine.rows(judged)).toEqual([{ ok: true, detail: '202' }]);
 });
 
-test('what doctor remembers of rings is bounded, and goes with pg_net’s own rows in a crash', async ({ engine }) => {
+test('what doctor remembers of wakes is bounded, and goes with pg_net’s own rows in a crash', async ({ engine }) => {
   await healthy(engine);
   await engine.sql.query(
     `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
@@ -118,7 +118,7 @@ test('what doctor remembers of rings is bounded, and goes with pg_net’s own ro
   ).toEqual([{ relpersistence: 'u' }]);
 });
 
-test('doctor tells when pg_net’s worker is gone, which sends the rings', async ({ engine }) => {
+test('doctor tells when pg_net’s worker is gone, which sends the wakes', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
@@ -136,7 +136,7 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
-    { what: 'no errors in the last hour', detail: 'The doorbell cannot ring: project_url or ring_secret is not set' },
+    { what: 'no errors in the last hour', detail: 'The doorbell cannot wake: project_url or wake_secret is not set' },
   ]);
   await engine.advance('61 minutes');
   await engine.sql.query('select millrace.sweep()');

@@ -8,7 +8,7 @@ test('table, key and values may have any name that Postgres allows', async ({ en
     `create schema "My App"; create table "My App"."Order ""Lines""" ("Key, o.id" text primary key, "select" int)`,
   );
   await engine.pipeline(chain(['user', 'order']), { table: `"My App"."Order ""Lines"""`, key: 'Key, o.id' });
-  const keys = [`it's "odd", {x}`, 'NULL', '', '\\', '1'];
+  const keys = [`it's "malformed", {x}`, 'NULL', '', '\\', '1'];
   await engine.sql.query(`insert into "My App"."Order ""Lines""" select k, 7 from unnest($1::text[]) k`, [keys]);
   await engine.sql.query(`update "My App"."Order ""Lines""" set user_status = 'queued'`);
   const batch = await runStage(engine, 'user');
@@ -34,7 +34,7 @@ test('a column added to the table reaches the handlers once the pipeline is atta
   expect((await runStage(engine, 'one'))[0]?.entity).toMatchObject({ colour: 'red' });
 });
 
-test('millrace.start() shows the stage as queued and rings; asked to restart, it starts a live run over', async ({
+test('millrace.start() shows the stage as queued and wakes; asked to restart, it starts a live run over', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two']));
@@ -43,7 +43,7 @@ test('millrace.start() shows the stage as queued and rings; asked to restart, it
   const start = (stage: string | null) =>
     engine.value<string>('select millrace.start($1, $2, $3, p_restart => true)', ['flow', id, stage]);
   const run = await start(null);
-  expect(await engine.rings()).toHaveLength(1);
+  expect(await engine.wakes()).toHaveLength(1);
   expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending' });
   await runStage(engine, 'one');
   const held = await (await Worker.of(engine, 'two')).takeOne();
@@ -76,10 +76,10 @@ test.for(['columns', 'none'])(
     const start = (rest = '') => engine.value<string>(`select millrace.start('flow', $1${rest})`, [id]);
     const run = await start();
     await runStage(engine, 'one');
-    const before = [await engine.attempts(id), await engine.item(id), await engine.rings()];
+    const before = [await engine.attempts(id), await engine.item(id), await engine.wakes()];
     for (const rest of ['', `, 'one'`, `, 'two'`, ', p_priority => 9', ', p_restart => null']) {
       expect(await start(rest)).toBe(run);
-      expect([await engine.attempts(id), await engine.item(id), await engine.rings()]).toEqual(before);
+      expect([await engine.attempts(id), await engine.item(id), await engine.wakes()]).toEqual(before);
     }
     expect(await engine.value('select priority from millrace.runs')).toBe(9);
     await runStage(engine, 'two');

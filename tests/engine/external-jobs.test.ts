@@ -123,7 +123,7 @@ test('a submission id is kept over a lost lease, so that a crash after submittin
     await engine.sql.query('select millrace.sweep()');
     if (time === 0) {
       const again = await (await Worker.of(engine, 'only')).takeOne();
-      expect(again).toMatchObject({ submission: item.submission, alone: true });
+      expect(again).toMatchObject({ submission: item.submission, isolated: true });
       expect(again.attempt).not.toBe(item.attempt);
     }
   }

@@ -75,11 +75,11 @@ test('continue: the columns show the failure, and those that need the stage see 
   expect((await (await Worker.of(engine, 'print')).takeOne()).needs).toEqual({ label: null });
 });
 
-test('continue: the worker of a stage that is gone on without hears what to ring', async ({ engine }) => {
+test('continue: the worker of a stage that is gone on without hears what to wake', async ({ engine }) => {
   await toLabel(engine);
   const worker = await Worker.of(engine, 'label');
-  const { ring } = await worker.complete([failed(await worker.takeOne(), { permanent: true })]);
-  expect(ring).toMatchObject([{ pipeline: 'flow', stage: 'print' }]);
+  const { wake } = await worker.complete([failed(await worker.takeOne(), { permanent: true })]);
+  expect(wake).toMatchObject([{ pipeline: 'flow', stage: 'print' }]);
 });
 
 test('continue: the last stage of a run may fail, and the run is completed', async ({ engine }) => {

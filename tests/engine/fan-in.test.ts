@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import {
   childStatuses,
+  collectChildren,
   defineFamily,
   endFiles,
   failFiles,
   fileRun,
-  fold,
   folderRun,
   folderStatuses,
   numbers,
@@ -25,27 +25,27 @@ import { completed, runStage, Worker } from '../support/worker.ts';
 const joining = (engine: Engine, count: number, fanIn: Row, more: Row = {}) =>
   waitingFolder(engine, count, { split: { fan_in: fanIn, ...more } });
 
-/** The status of split once what there is to fold is folded. */
+/** The status of split once what there is to collect children is collected. */
 async function joined(engine: Engine, folder: string): Promise<string | undefined> {
-  await fold(engine);
+  await collectChildren(engine);
   return (await folderStatuses(engine, folder)).split;
 }
 
 const result = (engine: Engine, folder?: string) =>
   engine.value('select split_result from public.folders where id = coalesce($1, id)', [folder]);
 const fault = (engine: Engine) => engine.value<string>('select split_error from public.folders');
-const tallies = (engine: Engine) => engine.value('select count(*)::int from millrace.tallies');
+const tallies = (engine: Engine) => engine.value('select count(*)::int from millrace.child_tallies');
 
 test('all: the stage is done when the last child has ended, with the sums as its result', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 3);
   await endFiles(engine, [1, 2]);
   expect(await joined(engine, folder)).toBe('started');
   await endFiles(engine, [3]);
-  const answer = await fold(engine, [fanOut]);
+  const answer = await collectChildren(engine, [fanOut]);
   expect(answer).toEqual({
-    ring: [{ pipeline: 'folder', stage: 'publish', function: 'folder-publish' }],
+    wake: [{ pipeline: 'folder', stage: 'publish', function: 'folder-publish' }],
     busy: [],
-    fold: [],
+    collect: [],
   });
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
   expect(await result(engine)).toEqual({ total: 3, completed: 3, failed: 0, cancelled: 0 });
@@ -113,7 +113,7 @@ test('a share is of the total, which must be closed first', async ({ engine }) =
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   await spawner.spawn(numbers(3, 6), true);
   await spawner.wait();
   expect(await joined(engine, folder as string)).toBe('started');
@@ -207,7 +207,7 @@ test('children that complete neither lock nor write a row of their parent', asyn
   const { folder, fanOut } = await waitingFolder(engine, 3, {
     beside: [{ name: 'peek', after: [{ map: 'split', stage: 'scan', count: 1 }] }],
   });
-  await fold(engine);
+  await collectChildren(engine);
   const versions = `select (select xmin::text || ctid from public.folders where id = $1) as entity,
     (select array_agg(a.xmin::text || a.ctid order by a.id) from millrace.attempts a where a.run_id = f.run_id) as attempts,
     (select r.xmin::text || r.ctid from millrace.runs r where r.id = f.run_id) as run, f.xmin::text || f.ctid as fan_out
@@ -228,9 +228,9 @@ test('children that complete neither lock nor write a row of their parent', asyn
 
 test('a batch of children leaves one tally a stage and one for the runs that ended', async ({ engine }) => {
   await waitingFolder(engine, 50, { beside: [{ name: 'peek', after: [{ map: 'split', stage: 'blend', count: 99 }] }] });
-  await fold(engine);
+  await collectChildren(engine);
   await endFiles(engine);
-  expect(await engine.rows('select done, completed, failed from millrace.tallies order by done')).toEqual([
+  expect(await engine.rows('select done, completed, failed from millrace.child_tallies order by done')).toEqual([
     { done: 0, completed: 50, failed: 0 },
     { done: 50, completed: 0, failed: 0 },
   ]);
@@ -248,12 +248,12 @@ test('a fold that finds its parent held is busy and changes nothing, and the swe
   ]) {
     const user = await openTransaction(engine);
     await user.query(hold);
-    expect(await fold(engine, [fanOut])).toMatchObject({ ring: [], busy: [fanOut], fold: [] });
-    expect(await sweep(engine)).toMatchObject({ folded: 0 });
+    expect(await collectChildren(engine, [fanOut])).toMatchObject({ wake: [], busy: [fanOut], collect: [] });
+    expect(await sweep(engine)).toMatchObject({ collected: 0 });
     expect(await tallies(engine)).toBe(left);
     await user.query('commit');
   }
-  expect(await sweep(engine)).toMatchObject({ folded: 1 });
+  expect(await sweep(engine)).toMatchObject({ collected: 1 });
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
@@ -264,14 +264,14 @@ test('a parent that somebody holds does not keep the sweep from folding the othe
   await endFiles(engine);
   const user = await openTransaction(engine);
   await user.query('select from public.folders where id = $1 for update', [held]);
-  expect(await sweep(engine)).toMatchObject({ folded: 1 });
+  expect(await sweep(engine)).toMatchObject({ collected: 1 });
   expect(await folderStatuses(engine, free)).toMatchObject({ split: 'completed' });
   await user.query('rollback');
   await sweep(engine);
   expect(await folderStatuses(engine, held)).toMatchObject({ split: 'completed' });
 });
 
-test('two folds at once count each tally once', async ({ engine }) => {
+test('two collects at once count each tally once', async ({ engine }) => {
   const { fanOut } = await waitingFolder(engine, 3);
   await endFiles(engine, [1, 2]);
   const [one, two] = await Promise.all([
@@ -279,8 +279,8 @@ test('two folds at once count each tally once', async ({ engine }) => {
     engine.database.connect('service_role'),
   ]);
   await one.query('begin');
-  await fold(engine, [fanOut], one);
-  const second = begin(fold(engine, [fanOut], two));
+  await collectChildren(engine, [fanOut], one);
+  const second = begin(collectChildren(engine, [fanOut], two));
   await untilBlocked(engine, two);
   await one.query('commit');
   expect(await second).toMatchObject({ busy: [] });
@@ -294,14 +294,14 @@ test('a tally that is written while a fold is under way is left for the next one
   await endFiles(engine, [1]);
   await runFiles(engine, 'scan');
   const folding = await openTransaction(engine);
-  await folding.query('select millrace.fold($1)', [fanOut]);
+  await folding.query('select millrace.collect_children($1)', [fanOut]);
   await runFiles(engine, 'blend');
   await folding.query('commit');
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   expect(await joined(engine, folder)).toBe('completed');
 });
 
-test('the last two children that end at once, each with its fold, end their parent exactly once', async ({
+test('the last two children that end at once, each with its collectChildren, end their parent exactly once', async ({
   engine,
 }) => {
   await defineFamily(engine, { files: [{ name: 'scan', max_workers: 2 }] });
@@ -313,7 +313,7 @@ test('the last two children that end at once, each with its fold, end their pare
     await Promise.all(
       workers.map(async (worker, place) => {
         await worker.complete([completed(items[place] as never)]);
-        await fold(engine, [fanOut], worker.client);
+        await collectChildren(engine, [fanOut], worker.client);
         await worker.leave(true);
       }),
     );
@@ -335,20 +335,20 @@ test('two children under way at once, of which each sees the other as running, a
   await one.complete([completed(first)]);
   await two.complete([completed(second)]);
   await one.client.query('commit');
-  await fold(engine, [fanOut], one.client);
+  await collectChildren(engine, [fanOut], one.client);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   await two.client.query('commit');
-  await fold(engine, [fanOut], two.client);
+  await collectChildren(engine, [fanOut], two.client);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('a worker of the children hears which parents to fold', async ({ engine }) => {
   const { fanOut } = await waitingFolder(engine, 1);
-  await fold(engine);
+  await collectChildren(engine);
   await runFiles(engine, 'scan');
   const worker = await Worker.of(engine, 'blend', 'files');
   const answer = await worker.complete([completed(await worker.takeOne())]);
-  expect(answer).toMatchObject({ fold: [fanOut] });
+  expect(answer).toMatchObject({ collect: [fanOut] });
 });
 
 test('a row that is deleted counts as cancelled', async ({ engine }) => {
@@ -399,7 +399,7 @@ test('a parent that is deleted has its children cancelled, and nothing of it is 
     beside: [{ name: 'peek', after: [{ map: 'split', stage: 'scan', count: 9 }] }],
   });
   await endFiles(engine, [1]);
-  await fold(engine);
+  await collectChildren(engine);
   await engine.sql.query('delete from public.folders');
   expect(await sweep(engine)).toMatchObject({ cancelled: 1 });
   await sweep(engine);
@@ -417,7 +417,7 @@ test('parent and children deleted together leave nothing', async ({ engine }) =>
   await sweep(engine);
   await sweep(engine);
   for (const table of ['runs', 'attempts', 'fan_outs', 'tallies'])
-    expect(await engine.rows(`select * from pipeline.${table}`)).toEqual([]);
+    expect(await engine.rows(`select * from millrace.${table}`)).toEqual([]);
 });
 
 test('the retry of a parent retries the children that failed or were cancelled, and no others', async ({ engine }) => {
@@ -548,7 +548,7 @@ test('a late child that was cancelled cannot be retried, and is told to start an
 test('a child that is retried while its parent still waits counts again', async ({ engine }) => {
   const { folder, fanOut } = await joining(engine, 2, { failed_children: 'ignore' });
   await failFiles(engine, [1]);
-  await fold(engine);
+  await collectChildren(engine);
   await engine.sql.query('select millrace.retry($1)', [(await fileRun(engine, fanOut, 1)).id]);
   await endFiles(engine);
   expect(await joined(engine, folder)).toBe('completed');
@@ -571,18 +571,18 @@ test("what the stage's apply function refuses is tried again over the same child
 test('a parent without a projection joins all the same', async ({ engine }) => {
   const { folder } = await waitingFolder(engine, 2, { projection: 'none', filesProjection: 'none' });
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'publish')).toEqual(['1 queued']);
 });
 
 test('a list of fan-outs that is missing or too long is refused', async ({ engine }) => {
   for (const list of [null, Array.from({ length: 101 }, (_, n) => n)]) {
-    expect(await engine.refusal('select public.millrace_fold($1)', [list])).toMatchObject({
+    expect(await engine.refusal('select public.millrace_collect_children($1)', [list])).toMatchObject({
       code: 'MR002',
       message: expect.stringContaining('p_fan_outs'),
     });
   }
-  expect(await fold(engine, [4711])).toEqual({ ring: [], busy: [], fold: [] });
+  expect(await collectChildren(engine, [4711])).toEqual({ wake: [], busy: [], collect: [] });
 });
 
 const refused: [Row, RegExp][] = [

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import {
   childStatuses,
+  collectChildren,
   defineFamily,
   endFiles,
   failFiles,
   fileRun,
-  fold,
   folderRun,
   folderStatuses,
   numbers,
@@ -32,23 +32,23 @@ const values = (spawner: Spawner, items: unknown, last: boolean | null = false):
   last,
 ];
 
-test('chunks add up, rows are made by the insert function, and each child is rung once', async ({ engine }) => {
+test('chunks add up, rows are made by the insert function, and each child is woken once', async ({ engine }) => {
   await defineFamily(engine);
   const folder = await one(engine);
   const spawner = await Spawner.of(engine);
   expect(await spawner.spawn(numbers(1, 3))).toMatchObject({ status: 'spawned', spawned: 3, total: null, busy: [] });
   const answer = await spawner.spawn(numbers(4, 5));
-  expect(answer).toMatchObject({ status: 'spawned', spawned: 5, total: null, ring: [] });
+  expect(answer).toMatchObject({ status: 'spawned', spawned: 5, total: null, wake: [] });
   expect(await engine.rows('select number from public.items where folder = $1 order by id', [folder])).toHaveLength(5);
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ running: 5 });
   expect(await engine.item('1')).toMatchObject({ scan_status: 'queued', blend_status: 'pending' });
 });
 
-test('the first chunk names the stages of the children to ring', async ({ engine }) => {
+test('the first chunk names the stages of the children to wake', async ({ engine }) => {
   await defineFamily(engine);
   await one(engine);
-  const { ring } = await (await Spawner.of(engine)).spawn(numbers(1, 2));
-  expect(ring).toEqual([{ pipeline: 'files', stage: 'scan', function: 'files-scan' }]);
+  const { wake } = await (await Spawner.of(engine)).spawn(numbers(1, 2));
+  expect(wake).toEqual([{ pipeline: 'files', stage: 'scan', function: 'files-scan' }]);
 });
 
 test("children share the parent's trace and begin at every first stage of their pipeline", async ({ engine }) => {
@@ -65,7 +65,7 @@ test('a chunk that is sent twice spawns once, also after its children have ended
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 3));
   await endFiles(engine);
-  expect(await spawner.spawn(numbers(1, 3), true)).toMatchObject({ status: 'spawned', spawned: 3, total: 3, ring: [] });
+  expect(await spawner.spawn(numbers(1, 3), true)).toMatchObject({ status: 'spawned', spawned: 3, total: 3, wake: [] });
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ completed: 3 });
 });
 
@@ -75,16 +75,16 @@ test('the total closes with the last chunk, and "all" cannot hold before', async
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2));
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 started']);
   await spawner.spawn(numbers(3, 4), true);
-  await fold(engine);
-  const { verdict, fold: toFold } = await spawner.wait();
+  await collectChildren(engine);
+  const { verdict, collectChildren: toFold } = await spawner.wait();
   expect([verdict, toFold]).toEqual(['accepted', [spawner.fanOut]]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
@@ -96,15 +96,15 @@ test('children that all ended while their parent still spawned are found when it
   const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 2), true);
   await endFiles(engine);
-  await fold(engine);
-  expect(await engine.value('select count(*)::int from millrace.tallies')).toBe(0);
-  await fold(engine, (await spawner.wait()).fold);
+  await collectChildren(engine);
+  expect(await engine.value('select count(*)::int from millrace.child_tallies')).toBe(0);
+  await collectChildren(engine, (await spawner.wait()).collectChildren);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
 test('no items at all complete the stage at once', async ({ engine }) => {
   const { folder } = await waitingFolder(engine, 0);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
   expect(await engine.value('select split_result from public.folders')).toMatchObject({ total: 0, completed: 0 });
 });
@@ -128,10 +128,10 @@ test('the successor of a worker that died between spawning and waiting takes its
   await engine.advance('2 minutes');
   expect(await lost.spawn(numbers(4, 4))).toMatchObject({ status: 'stale', reason: expect.stringContaining('lease') });
   const next = await Spawner.of(engine);
-  expect(await next.spawn(numbers(1, 3), true)).toMatchObject({ fan_out: lost.fanOut, spawned: 3, total: 3, ring: [] });
+  expect(await next.spawn(numbers(1, 3), true)).toMatchObject({ fan_out: lost.fanOut, spawned: 3, total: 3, wake: [] });
   await next.wait();
   await endFiles(engine, [2, 3]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 completed']);
   expect(await engine.value('select count(*)::int from public.items')).toBe(3);
 });
@@ -159,11 +159,11 @@ test('children that end while nobody holds their parent are kept for the success
   await engine.advance('2 minutes');
   await sweep(engine);
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'queued' });
   await engine.advance('2 minutes');
   await spawnAll(engine, numbers(1, 2));
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
@@ -357,10 +357,10 @@ test('a run that was started by itself becomes a child, with what it has done al
   const fanOut = await spawnAll(engine, [{ key: 1 }, { key: 2 }]);
   expect((await fileRun(engine, fanOut, 1)).id).toBe(lone.id);
   expect(await engine.value('select spawned from millrace.fan_outs')).toBe(2);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'queued' });
   await runStage(engine, 'blend', 'files');
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
@@ -380,7 +380,7 @@ test('a row that is the child of another parent is refused with both named', asy
 test('late children of a parent that is done are adopted by its next run', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 3, { split: { fan_in: { rule: 'at_least', count: 1 } } });
   await endFiles(engine, [1]);
-  await fold(engine);
+  await collectChildren(engine);
   await runStage(engine, 'publish', 'folder');
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 2 });
   await engine.sql.query(`select millrace.start('folder', $1)`, [folder]);
@@ -388,7 +388,7 @@ test('late children of a parent that is done are adopted by its next run', async
   expect(await childStatuses(engine, next)).toEqual({ running: 3 });
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1 });
   await endFiles(engine, [2]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
@@ -399,7 +399,7 @@ test('children that were given up and still run make way for their successors', 
   expect(next).not.toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2 });
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 cancelled superseded', '2 completed']);
 });
 
@@ -427,7 +427,7 @@ test('a map that fails before it waits is retried by its policy, and its childre
   await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ running: 3 });
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 completed']);
 });
 
@@ -455,7 +455,7 @@ test('many workers of one stage of the children and one that spawns do not wait 
       const batch = await worker.take(5);
       idle = batch.length ? 0 : idle + 1;
       if (batch.length) await worker.complete(batch.map((item): Row => completed(item)));
-      await fold(engine, [spawner.fanOut], worker.client);
+      await collectChildren(engine, [spawner.fanOut], worker.client);
     }
   };
   const spawn = async (): Promise<void> => {
@@ -467,7 +467,7 @@ test('many workers of one stage of the children and one that spawns do not wait 
   await spawner.spawn(numbers(1, 1));
   await Promise.all([spawn(), drain(), drain()]);
   await runStage(engine, 'scan', 'files');
-  await fold(engine, [spawner.fanOut]);
+  await collectChildren(engine, [spawner.fanOut]);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
   expect(await engine.value('select split_result from public.folders')).toMatchObject({ total: 100, completed: 100 });
 });
@@ -480,7 +480,7 @@ test('a failed child that its row queues anew takes its own place', async ({ eng
   expect((await fileRun(engine, fanOut, 1)).id).not.toBe(former.id);
   expect(await engine.value('select fan_out_id from millrace.runs where id = $1', [former.id])).toBeNull();
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
   expect(await engine.value('select split_result from public.folders')).toMatchObject({ completed: 2, failed: 0 });
 });

@@ -1,6 +1,6 @@
 // Each rule of millrace.check_invariants() is broken once by hand, in a sound database, and must be reported.
 import { expect, test as plain } from 'vitest';
-import { endFiles, fold, waitingFolder } from '../support/children.ts';
+import { collectChildren, endFiles, waitingFolder } from '../support/children.ts';
 import { chain, createEngine, type Engine } from '../support/engine.ts';
 import { runStage, Worker, waiting } from '../support/worker.ts';
 
@@ -130,7 +130,7 @@ const damages: [string, string, string][] = [
 async function parentAndChildren(engine: Engine): Promise<void> {
   await waitingFolder(engine, 3);
   await endFiles(engine, [1]);
-  await fold(engine);
+  await collectChildren(engine);
   await engine.expectSound();
 }
 
@@ -140,7 +140,7 @@ const damagesToFamilies: [string, string, string][] = [
   ['a child is counted twice', 'update millrace.fan_outs set completed = completed + 1', sums],
   [
     'a tally is counted twice',
-    'insert into millrace.tallies (fan_out_id, completed) select id, 1 from millrace.fan_outs',
+    'insert into millrace.child_tallies (fan_out_id, completed) select id, 1 from millrace.fan_outs',
     sums,
   ],
   [

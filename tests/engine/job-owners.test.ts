@@ -149,8 +149,8 @@ test('faults of one code count as one in doctor(), whatever each message names',
 test('a fault that names no attempt is told in the log alone, and what is no list is refused', async ({ engine }) => {
   const { batch } = await underWay(engine);
   const [item] = batch as [Claimed];
-  const strange = [fault(item, { submission: 1e30 }), fault(item, { submission: null }), fault(item)];
-  expect(await note(engine, ...strange)).toEqual({ noted: 1 });
+  const malformed = [fault(item, { submission: 1e30 }), fault(item, { submission: null }), fault(item)];
+  expect(await note(engine, ...malformed)).toEqual({ noted: 1 });
   const client = await engine.database.connect('service_role');
   const refusal = await engine.refusal(`select public.millrace_note_faults('{}')`, [], client);
   expect(refusal).toMatchObject({ code: 'MR002' });

@@ -14,7 +14,7 @@ async function refusal(engine: Engine, table: string): Promise<Refusal | null> {
   }
 }
 
-const strange = [
+const malformed = [
   'timestamptz',
   'timestamp',
   'date',
@@ -38,7 +38,7 @@ test('a key whose values read differently from session to session is refused by 
     create extension if not exists citext with schema extensions;
     create domain public.day as date;
     create type public.pair as (a date, b int)`);
-  for (const type of strange) {
+  for (const type of malformed) {
     await engine.sql.query(
       `set search_path = public, extensions; drop table if exists public.things; create table public.things (id ${type} primary key)`,
     );

@@ -150,8 +150,8 @@ test('a late result that is too large for the stage changes nothing', async ({ e
 test('a late result counts only for the job, stage and trace that the submission was for', async ({ engine }) => {
   const { first } = await overdue(engine);
   const late = (changes: Row) => jobEnd(first, 'job-1', changes);
-  const strange = [late({ job_id: 'job-9' }), late({ service: 'model' }), late({ stage: 'next' })];
-  for (const end of strange) expect(await verdicts(engine, end)).toEqual(['stale']);
+  const malformed = [late({ job_id: 'job-9' }), late({ service: 'model' }), late({ stage: 'next' })];
+  for (const end of malformed) expect(await verdicts(engine, end)).toEqual(['stale']);
   expect(await verdicts(engine, late({ trace_id: '00000000-0000-4000-8000-000000000000' }))).toEqual(['stale']);
   expect(await verdicts(engine, late({ stage: 'only', trace_id: first.trace_id }))).toEqual(['accepted']);
 });
@@ -193,7 +193,7 @@ for (const verb of ['complete', 'fail']) {
     const { id, worker, first } = await overdue(engine);
     await boughtAgain(engine, worker);
     const said = verb === 'complete' ? `'"by hand"'` : `'no'`;
-    await engine.rows(`select pipeline.${verb}_stage($1, 'only', ${said})`, [first.run]);
+    await engine.rows(`select millrace.${verb}_stage($1, 'only', ${said})`, [first.run]);
     const states = await engine.attempts(id);
     expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['stale']);
     expect(await engine.attempts(id)).toEqual(states);

@@ -113,7 +113,7 @@ test('a priority outside 0 to 9, of no run or of one that is over, is refused', 
   expect((await engine.run(id)).id).toBe(run.id);
 });
 
-test('a stage that is paused hands out nothing and rings when it goes on', async ({ engine }) => {
+test('a stage that is paused hands out nothing and wakes when it goes on', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['first', 'second']));
   await engine.sql.query(`select millrace.pause('flow', 'first')`);
@@ -122,7 +122,7 @@ test('a stage that is paused hands out nothing and rings when it goes on', async
   expect(await worker.claim()).toMatchObject({ status: 'refused', batch: [] });
   await worker.leave();
   await engine.advance('1 minute');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.sql.query(`select millrace.unpause('flow', 'first')`);
   expect(await rungStages(engine)).toEqual(['flow.first']);
   expect(await (await Worker.of(engine, 'first')).take()).toHaveLength(1);
@@ -147,11 +147,11 @@ test('a pipeline that is paused pauses all its stages; one paused by itself stay
 test('to pause what does not exist is refused', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   for (const call of ['pause', 'unpause']) {
-    expect(await engine.refusal(`select pipeline.${call}('flaw')`)).toMatchObject({
+    expect(await engine.refusal(`select millrace.${call}('flaw')`)).toMatchObject({
       code: 'MR003',
       message: 'there is no pipeline flaw',
     });
-    expect(await engine.refusal(`select pipeline.${call}('flow', 'lonely')`)).toMatchObject({
+    expect(await engine.refusal(`select millrace.${call}('flow', 'lonely')`)).toMatchObject({
       code: 'MR003',
       message: 'there is no stage lonely in a pipeline flow',
     });

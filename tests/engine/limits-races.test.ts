@@ -107,7 +107,7 @@ test('what is committed while a claim finds its lane empty is found by the next'
   expect(await worker.take()).toHaveLength(1);
   await user.query('commit');
   await worker.client.query('commit');
-  expect(await engine.value('select count(*)::int from millrace.lanes')).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.concurrency_groups')).toBe(0);
   expect(await worker.take()).toHaveLength(1);
 });
 
@@ -125,7 +125,7 @@ test('a slot that is freed while a claim parks its lane is found by the next', a
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('the end of a job rings for one who enqueues meanwhile and found the stage full', async ({ engine }) => {
+test('the end of a job wakes for one who enqueues meanwhile and found the stage full', async ({ engine }) => {
   await engine.configureDoorbell();
   await keyed(engine, { max_in_flight: 1 }, external);
   await engine.sql.query(insert, [['a']]);
@@ -133,13 +133,13 @@ test('the end of a job rings for one who enqueues meanwhile and found the stage 
   const job = await worker.takeOne();
   await worker.report(waiting(job, 'job-1'));
   await worker.leave();
-  const rung = (await rungStages(engine)).length;
+  const woken = (await rungStages(engine)).length;
   const user = await openTransaction(engine);
   await user.query(insert, [['b']]);
   const end = await resume(engine, [jobEnd(job, 'job-1')]);
   await user.query('commit');
-  expect(await rungStages(engine)).toHaveLength(rung);
-  expect(end.ring).toMatchObject([{ stage: 'only' }]);
+  expect(await rungStages(engine)).toHaveLength(woken);
+  expect(end.wake).toMatchObject([{ stage: 'only' }]);
 });
 
 test('a run is given a priority while it is being claimed: the claim goes first', async ({ engine }) => {
@@ -187,9 +187,9 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
     await engine.sql.query(insert, [keysOf(size)]);
     const worker = await Worker.of(engine, 'only');
     const batches: Claimed[][] = [];
-    // Until the lanes are read in, and all keys parked where they are to be full.
+    // Until the groups are read in, and all keys parked where they are to be full.
     for (let claim = 0; claim < 3; claim++) batches.push(await worker.take(full ? 150 : 5));
-    await engine.sql.query('vacuum analyze millrace.attempts, millrace.arrivals, millrace.lanes');
+    await engine.sql.query('vacuum analyze millrace.attempts, millrace.arrivals, millrace.concurrency_groups');
     pages.push(await pagesOfClaim(engine));
   }
   expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
@@ -202,7 +202,7 @@ test('a definition that takes a limit away waits for a claim under way, which ca
   await engine.sql.query(insert, [['a', 'b']]);
   await (await Worker.of(engine, 'only')).takeOne();
   const claim = await openTransaction(engine);
-  await claim.query(`select millrace.pass_gate(id, true) from millrace.stages where name = 'only'`);
+  await claim.query(`select millrace.pass_limiter(id, true) from millrace.stages where name = 'only'`);
   const other = await engine.database.connect();
   const without = { pipeline: 'flow', entity: { table: 'public.items' }, stages: [{ name: 'only' }] };
   const defining = begin(other.query('select millrace.define($1)', [JSON.stringify(without)]));

@@ -1,4 +1,4 @@
-// Limits on a whole stage: most in flight, rate, back pressure. Lanes have tests of their own.
+// Limits on a whole stage: most in flight, rate, back pressure. Groups have tests of their own.
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd, rungStages } from '../support/sessions.ts';
@@ -66,13 +66,13 @@ test('a cancelled run frees its slot at the next claim', async ({ engine }) => {
   expect(await two.take()).toHaveLength(1);
 });
 
-test('a lost lease frees its slot in the sweep, which rings', async ({ engine }) => {
+test('a lost lease frees its slot in the sweep, which wakes', async ({ engine }) => {
   await engine.configureDoorbell();
   await only(engine, { max_in_flight: 1 }, { retry: { max_attempts: 1 } });
   await engine.queued('only', 2);
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 1, rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ leases: 1, woken: 1 });
   expect(await slots(engine)).toBe(0);
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
@@ -86,7 +86,7 @@ test('a deleted entity frees its slot', async ({ engine }) => {
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('waiting jobs count as in flight, and the end of one rings its own stage', async ({ engine }) => {
+test('waiting jobs count as in flight, and the end of one wakes its own stage', async ({ engine }) => {
   await only(engine, { max_in_flight: 1 }, external);
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
@@ -95,23 +95,23 @@ test('waiting jobs count as in flight, and the end of one rings its own stage', 
   expect(answer).toMatchObject({ status: 'empty', batch: [], wait_ms: null });
   expect(await worker.leave()).toMatchObject({ left: true });
   const end = await resume(engine, [jobEnd(item, 'job-1')]);
-  expect(end.ring).toMatchObject([{ stage: 'only' }]);
+  expect(end.wake).toMatchObject([{ stage: 'only' }]);
   expect(await slots(engine)).toBe(0);
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
-test('the end of a job rings nothing where a worker of its stage is live, or nothing is queued', async ({ engine }) => {
+test('the end of a job wakes nothing where a worker of its stage is live, or nothing is queued', async ({ engine }) => {
   await only(engine, { max_in_flight: 2 }, external);
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
   const batch = await worker.take();
   await worker.report(...batch.map((item, place) => waiting(item, `job-${place}`)));
   const [first, second] = batch as [(typeof batch)[0], (typeof batch)[0]];
-  expect((await resume(engine, [jobEnd(first, 'job-0')])).ring).toEqual([]);
+  expect((await resume(engine, [jobEnd(first, 'job-0')])).wake).toEqual([]);
   const third = await worker.takeOne();
   await worker.report(completed(third));
   await worker.leave();
-  expect((await resume(engine, [jobEnd(second, 'job-1')])).ring).toEqual([]);
+  expect((await resume(engine, [jobEnd(second, 'job-1')])).wake).toEqual([]);
 });
 
 test('a limit that is added counts what is in work and what waits already', async ({ engine }) => {
@@ -169,7 +169,7 @@ test('a rate counts what all workers take, and a lower one applies at once', asy
   expect(await one.claim()).toMatchObject({ status: 'empty', wait_ms: 50_000 });
 });
 
-test('a rate slower than the sweep is served by its rings', async ({ engine }) => {
+test('a rate slower than the sweep is served by its wakes', async ({ engine }) => {
   await engine.configureDoorbell();
   await only(engine, { rate: { count: 1, per_seconds: 60 } });
   await engine.queued('only', 3);
@@ -177,9 +177,9 @@ test('a rate slower than the sweep is served by its rings', async ({ engine }) =
   expect(await worker.take()).toHaveLength(1);
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('30 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.advance('30 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
 });
 
 test('a stage takes nothing while a later one has more queued than its threshold', async ({ engine }) => {
@@ -227,7 +227,7 @@ test('the strictest of several limits decides', async ({ engine }) => {
   expect(await worker.claim(50)).toMatchObject({ wait_ms: 200 });
 });
 
-test('a blocked stage neither keeps its worker nor rings, also for what is queued meanwhile', async ({ engine }) => {
+test('a blocked stage neither keeps its worker nor wakes, also for what is queued meanwhile', async ({ engine }) => {
   await engine.configureDoorbell();
   await only(engine, { max_in_flight: 1 }, external);
   await engine.queued('only', 3);
@@ -237,7 +237,7 @@ test('a blocked stage neither keeps its worker nor rings, also for what is queue
   const before = (await rungStages(engine)).length;
   await engine.advance('20 seconds');
   await engine.queued('only', 1);
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   expect(await rungStages(engine)).toHaveLength(before);
 });
 
@@ -246,17 +246,17 @@ test('a worker that hands over a blocked stage names it not', async ({ engine })
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
   await worker.complete([completed(await worker.takeOne())]);
-  expect(await worker.leave(true)).toEqual({ left: true, ring: [] });
+  expect(await worker.leave(true)).toEqual({ left: true, wake: [] });
 });
 
 test('a stage does not scale out beyond what its limits let it take', async ({ engine }) => {
   await only(engine, { max_in_flight: 4 });
   await engine.queued('only', 20);
-  expect((await (await Worker.of(engine, 'only')).claim(2)).ring).toMatchObject([{ stage: 'only' }]);
-  expect((await (await Worker.of(engine, 'only')).claim(2)).ring).toEqual([]);
+  expect((await (await Worker.of(engine, 'only')).claim(2)).wake).toMatchObject([{ stage: 'only' }]);
+  expect((await (await Worker.of(engine, 'only')).claim(2)).wake).toEqual([]);
 });
 
-test('a follower at its limits is not rung by a completion', async ({ engine }) => {
+test('a follower at its limits is not woken by a completion', async ({ engine }) => {
   const [first, second] = chain(['first', 'second'], { max_workers: 5 });
   const limits = { rate: { count: 1, per_seconds: 60 } };
   await engine.pipeline([
@@ -265,11 +265,11 @@ test('a follower at its limits is not rung by a completion', async ({ engine }) 
   ]);
   await engine.queued('first', 2);
   const worker = await Worker.of(engine, 'first');
-  expect((await worker.complete([completed(await worker.takeOne())])).ring).toMatchObject([{ stage: 'second' }]);
+  expect((await worker.complete([completed(await worker.takeOne())])).wake).toMatchObject([{ stage: 'second' }]);
   const other = await Worker.of(engine, 'second');
   await other.complete([completed(await other.takeOne())]);
   await other.leave();
-  expect((await worker.complete([completed(await worker.takeOne())])).ring).toEqual([]);
+  expect((await worker.complete([completed(await worker.takeOne())])).wake).toEqual([]);
 });
 
 test('a stage without limits has no gate and answers no wait', async ({ engine }) => {
@@ -277,8 +277,8 @@ test('a stage without limits has no gate and answers no wait', async ({ engine }
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.claim(1)).toMatchObject({ status: 'working', wait_ms: null });
-  for (const table of ['gates', 'in_flight', 'lanes', 'arrivals']) {
-    expect(await engine.value(`select count(*)::int from pipeline.${table}`)).toBe(0);
+  for (const table of ['gates', 'in_flight', 'groups', 'arrivals']) {
+    expect(await engine.value(`select count(*)::int from millrace.${table}`)).toBe(0);
   }
 });
 
@@ -300,7 +300,7 @@ test('an attempt that must be alone is alone at a stage with limits too', async 
   await engine.sql.query('select millrace.sweep()');
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
-  expect(await worker.take()).toMatchObject([{ alone: true }]);
+  expect(await worker.take()).toMatchObject([{ isolated: true }]);
   expect(await worker.take()).toEqual([]);
 });
 

@@ -52,7 +52,7 @@ test('keys that nobody asked for change nothing about a report, whatever its out
   const batch = await worker.take();
   const reports = batch.map((item, place) => ({
     ...([completed(item), failed(item), waiting(item, `${place}`)][place % 3] as Row),
-    strange: place < 3 ? 'string' : null,
+    malformed: place < 3 ? 'string' : null,
   }));
   expect(await worker.report(...reports)).toEqual(Array(6).fill('accepted'));
 });

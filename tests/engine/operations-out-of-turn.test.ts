@@ -3,10 +3,10 @@
 import { expect } from 'vitest';
 import {
   childStatuses,
+  collectChildren,
   defineFamily,
   endFiles,
   failFiles,
-  fold,
   folderRun,
   folderStatuses,
   numbers,
@@ -73,7 +73,7 @@ test('a map does not wait before its last chunk has closed the total', async ({ 
   await spawner.spawn([], true);
   expect(await spawner.wait()).toMatchObject({ verdict: 'accepted' });
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
@@ -92,19 +92,19 @@ test('“all” does not hold on a predecessor’s total while the successor’s
   const successor = await Spawner.of(engine);
   expect(await successor.spawn(numbers(1, 4))).toMatchObject({ spawned: 4, total: null });
   await runFiles(engine, 'scan', [1, 2, 3, 4]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ index: 'pending' });
   expect(await successor.spawn(numbers(5, 6), true)).toMatchObject({ total: 6 });
   await successor.wait();
   await runFiles(engine, 'scan', [5, 6]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ index: 'queued' });
 });
 
 test('children that their parent has given up are not replayed without it', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 3);
   await failFiles(engine, [1]);
-  await fold(engine);
+  await collectChildren(engine);
   await sweep(engine);
   expect(await engine.value(`select millrace.replay('files', '{}', false)`)).toMatchObject({
     matched: 0,
@@ -136,7 +136,7 @@ test('retention leaves a parent whose late children still run, and these go on',
   await runFiles(engine, 'scan');
   const asked = await engine.value('select min(attempt_id) from public.millrace_decisions');
   await engine.sql.query(`select public.millrace_decide($1, '1')`, [asked]);
-  await fold(engine);
+  await collectChildren(engine);
   await runStage(engine, 'publish', 'folder');
   await engine.advance('100 days');
   await engine.sql.query('select millrace.prune()');
@@ -170,7 +170,7 @@ test.for([
   await engine.pipeline(chain(['a', 'b']));
   const [id] = await engine.queued('a');
   const run = (await engine.run(id)).id;
-  expect(await engine.refusal(`select pipeline.${call}`, [run])).toMatchObject({
+  expect(await engine.refusal(`select millrace.${call}`, [run])).toMatchObject({
     code: 'MR002',
     message: 'p_stage is null, but must be the name of a stage',
     hint: expect.any(String),
@@ -188,5 +188,7 @@ test('a model that counts tokens in fractions leaves the views of agents readabl
   const values = [worker.id, item.attempt, item.token, turns];
   await worker.client.query('select public.millrace_checkpoint($1, $2, $3, $4)', values);
   expect(await engine.rows('select tokens::float from millrace.agent_log')).toEqual([{ tokens: 3.5 }]);
-  expect(await engine.rows('select input_tokens::float from millrace.agent_passages')).toEqual([{ input_tokens: 1.5 }]);
+  expect(await engine.rows('select input_tokens::float from millrace.agent_executions')).toEqual([
+    { input_tokens: 1.5 },
+  ]);
 });

@@ -217,7 +217,7 @@ test('verbs name what they do not know: the run, the stage, a run that has a suc
   const { id } = await one(engine);
   const first = (await engine.run(id)).id;
   const on = (name: string, run: unknown, stage: string | null, more = '') =>
-    engine.refusal(`select pipeline.${name}($1, $2${more})`, [run, stage]);
+    engine.refusal(`select millrace.${name}($1, $2${more})`, [run, stage]);
   for (const [name, more] of [['start_stage'], ['skip'], ['reset'], ['reset_children'], ['fail_stage', `, 'x'`]]) {
     expect(await on(name as string, 999, 'one', more)).toMatchObject({ code: 'MR003', message: 'there is no run 999' });
     expect(await on(name as string, first, 'nine', more)).toMatchObject({

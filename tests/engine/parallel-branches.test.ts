@@ -22,9 +22,9 @@ async function waitingBranches(
 
 test('two branches that end in one call start the join once', async ({ engine }) => {
   const { id, left, right } = await waitingBranches(engine);
-  const { items, ring } = await resume(engine, [jobEnd(left, 'job-left'), jobEnd(right, 'job-right')]);
+  const { items, wake } = await resume(engine, [jobEnd(left, 'job-left'), jobEnd(right, 'job-right')]);
   expect(items.map((item) => item.verdict)).toEqual(['accepted', 'accepted']);
-  expect(ring.map((entry) => entry.stage)).toEqual(['last']);
+  expect(wake.map((entry) => entry.stage)).toEqual(['last']);
   expect((await engine.attempts(id)).filter((attempt) => attempt.startsWith('last'))).toEqual(['last 1 queued']);
 });
 
@@ -133,7 +133,7 @@ test('queueing one branch of a finished run anew keeps the result of the other',
   expect((await engine.run(id)).status).toBe('completed');
 });
 
-test('queueing one branch anew takes up the branch beside it that never ended, and rings for both', async ({
+test('queueing one branch anew takes up the branch beside it that never ended, and wakes for both', async ({
   engine,
 }) => {
   await engine.configureDoorbell();

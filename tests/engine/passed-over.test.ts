@@ -1,7 +1,7 @@
 // What a user's own trigger says for one row, "try again" above all, concerns that row alone.
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { endFiles, fold, waitingFolder } from '../support/children.ts';
+import { collectChildren, endFiles, waitingFolder } from '../support/children.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, Worker, waiting } from '../support/worker.ts';
@@ -225,7 +225,9 @@ test('a claim goes on where it cannot be shown on a row for now', async ({ engin
   await engine.sql.query('drop trigger refuse on public.items');
 });
 
-test('a parent whose row refuses for now is folded later, and keeps what its children reported', async ({ engine }) => {
+test('a parent whose row refuses for now is collected later, and keeps what its children reported', async ({
+  engine,
+}) => {
   await waitingFolder(engine, 2);
   await engine.sql.query(`
     create function public.refuse() returns trigger language plpgsql as $$
@@ -233,13 +235,15 @@ test('a parent whose row refuses for now is folded later, and keeps what its chi
     create trigger refuse before update on public.folders for each row execute function public.refuse()`);
   await endFiles(engine, [1, 2]);
   const fanOut = await engine.value<string>('select id from millrace.fan_outs');
-  expect(await engine.value('select public.millrace_fold($1)', [[fanOut]])).toMatchObject({ busy: [Number(fanOut)] });
+  expect(await engine.value('select public.millrace_collect_children($1)', [[fanOut]])).toMatchObject({
+    busy: [Number(fanOut)],
+  });
   await sweep(engine);
   expect(await engine.rows(`select a.state from millrace.attempts a where a.service = 'children'`)).toEqual([
     { state: 'waiting' },
   ]);
   await engine.sql.query('drop trigger refuse on public.folders');
-  await fold(engine);
+  await collectChildren(engine);
   await sweep(engine);
   expect(await engine.rows(`select a.state from millrace.attempts a where a.service = 'children'`)).toEqual([
     { state: 'completed' },

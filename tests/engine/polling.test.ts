@@ -114,13 +114,13 @@ test("a poller's own interval goes before the stage's", async ({ engine }) => {
   expect((await poll(client)).jobs).toHaveLength(1);
 });
 
-test('the poller is rung only while a job is due', async ({ engine }) => {
+test('the poller is woken only while a job is due', async ({ engine }) => {
   await engine.configureDoorbell();
   await waitingJobs(engine, 1);
-  expect(await engine.value('select millrace.ring_polls()')).toBe(false);
+  expect(await engine.value('select millrace.wake_job_poll()')).toBe(false);
   await engine.advance('5 seconds');
-  expect(await engine.value('select millrace.ring_polls()')).toBe(true);
-  const urls = (await engine.rings()).map((ring) => ring.url);
+  expect(await engine.value('select millrace.wake_job_poll()')).toBe(true);
+  const urls = (await engine.wakes()).map((wake) => wake.url);
   expect(urls.at(-1)).toBe('http://project.test/functions/v1/job-poll');
 });
 
@@ -180,10 +180,10 @@ test('a poller that cannot be scheduled fails no job: it is reported, and the sw
   });
 });
 
-test('jobs that are long due although nobody polls are rung for by the sweep', async ({ engine }) => {
+test('jobs that are long due although nobody polls are woken for by the sweep', async ({ engine }) => {
   await engine.configureDoorbell();
   await waitingJobs(engine, 1);
-  const polls = async () => (await engine.rings()).filter((ring) => ring.url.endsWith('/job-poll')).length;
+  const polls = async () => (await engine.wakes()).filter((wake) => wake.url.endsWith('/job-poll')).length;
   await engine.advance('59 seconds');
   await engine.sql.query('select millrace.sweep()');
   expect(await polls()).toBe(0);

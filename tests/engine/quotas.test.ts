@@ -338,7 +338,7 @@ test('an attempt that must be alone is held back like any other, and leaves its 
   await bounded(engine, daily(1), chain(['one']));
   const ids = await queueKeys(engine, 'a', 'b');
   await engine.sql.query(
-    `update millrace.attempts set alone = true where id = (select min(id) from millrace.attempts)`,
+    `update millrace.attempts set isolated = true where id = (select min(id) from millrace.attempts)`,
   );
   await engine.sql.query(
     `insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used) values (1, 'a', 'spending', '2026-11-03 00:00+00', 2)`,
@@ -449,5 +449,5 @@ test('what is held back of one tenant takes nothing of a stage’s rate from the
   await queueKeys(engine, ...repeat('a', 40), ...repeat('b', 2), ...repeat('c', 2), ...repeat('d', 2));
   const taken = await takeAll(engine, 'one', 'flow', 10);
   expect(['a', 'b', 'c', 'd'].map((key) => count(taken, key))).toEqual([2, 2, 2, 2]);
-  expect(await engine.value('select tokens::int from millrace.gates')).toBe(2);
+  expect(await engine.value('select tokens::int from millrace.limiters')).toBe(2);
 });

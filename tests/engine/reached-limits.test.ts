@@ -11,7 +11,7 @@ const overLimit = (item: Claimed, limit = 'cpu'): Row => ({ ...released(item), l
 const idsOf = (batch: Claimed[]) => batch.map((item) => item.entity_id).sort();
 const waitingAlone = (engine: Engine) =>
   engine.rows(
-    `select a.alone, a.retry_count, a.releases from millrace.attempts a where a.state = 'queued' order by a.id`,
+    `select a.isolated, a.retry_count, a.releases from millrace.attempts a where a.state = 'queued' order by a.id`,
   );
 
 /** Functions that each work until their stage is empty or their batch holds `guilty`; resolves to how many it ended. */
@@ -58,15 +58,15 @@ test('what was released for a limit is due at once, and no host has two of it in
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
   await worker.report(...(await worker.take()).map((item) => overLimit(item)));
-  expect(await waitingAlone(engine)).toEqual(Array(3).fill({ alone: true, retry_count: 0, releases: 0 }));
+  expect(await waitingAlone(engine)).toEqual(Array(3).fill({ isolated: true, retry_count: 0, releases: 0 }));
   const [one, beside, other] = [
     await Worker.of(engine, 'only', 'flow', 'aaaaaaaa-0000-4000-8000-000000000001'),
     await Worker.of(engine, 'only', 'flow', 'aaaaaaaa-0000-4000-8000-000000000001'),
     await Worker.of(engine, 'only'),
   ];
-  expect(await one.take()).toMatchObject([{ alone: true }]);
+  expect(await one.take()).toMatchObject([{ isolated: true }]);
   expect(await beside.take()).toEqual([]);
-  expect(await other.take()).toMatchObject([{ alone: true }]);
+  expect(await other.take()).toMatchObject([{ isolated: true }]);
 });
 
 test('a claim that must be alone scales its stage out while there is more, as a full one does', async ({ engine }) => {
@@ -74,8 +74,8 @@ test('a claim that must be alone scales its stage out while there is more, as a 
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
   await worker.report(...(await worker.take()).map((item) => overLimit(item)));
-  await engine.sql.query('delete from millrace.rings');
-  expect((await worker.claim()).ring).toMatchObject([{ stage: 'only' }]);
+  await engine.sql.query('delete from millrace.wake_ups');
+  expect((await worker.claim()).wake).toMatchObject([{ stage: 'only' }]);
 });
 
 test('releases for other causes send a row back among the others, and the third still fails it', async ({ engine }) => {
@@ -84,13 +84,13 @@ test('releases for other causes send a row back among the others, and the third 
   for (let time = 1; time <= 3; time++) {
     const batch = await (await Worker.of(engine, 'only')).take();
     expect(idsOf(batch)).toEqual(ids);
-    expect(batch.map((item) => item.alone)).toEqual([false, false]);
+    expect(batch.map((item) => item.isolated)).toEqual([false, false]);
     const worker = await Worker.of(engine, 'only');
     await worker.claim(0);
     await worker.report(...batch.map(released));
   }
   expect(await engine.attempts(ids[0])).toEqual(['only 1 failed', 'only 2 queued']);
-  expect(await waitingAlone(engine)).toEqual(Array(2).fill({ alone: false, retry_count: 1, releases: 0 }));
+  expect(await waitingAlone(engine)).toEqual(Array(2).fill({ isolated: false, retry_count: 1, releases: 0 }));
 });
 
 test('a limit is no release in a row: two before it leave a row its turn alone', async ({ engine }) => {
@@ -111,7 +111,7 @@ test('what ran alone stays alone when its workers release it three times', async
   await worker.report(overLimit(await worker.takeOne()));
   for (let time = 1; time <= 3; time++) await worker.report(released(await worker.takeOne()));
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
-  expect(await waitingAlone(engine)).toEqual([{ alone: true, retry_count: 1, releases: 0 }]);
+  expect(await waitingAlone(engine)).toEqual([{ isolated: true, retry_count: 1, releases: 0 }]);
 });
 
 test('a release that names an unknown limit is rejected, and the attempt stays held', async ({ engine }) => {
@@ -126,7 +126,7 @@ test('a release that names an unknown limit is rejected, and the attempt stays h
   expect(await worker.report(completed(item))).toEqual(['accepted']);
 });
 
-test('at a stage with lanes it is claimed alone too, whatever lane it is in', async ({ engine }) => {
+test('at a stage with groups it is claimed alone too, whatever lane it is in', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline([{ name: 'only', limits: { concurrency: { column: 'key', limit: 5 } }, max_workers: 20 }]);
   await engine.sql.query(
@@ -136,7 +136,7 @@ test('at a stage with lanes it is claimed alone too, whatever lane it is in', as
   await worker.report(...(await worker.take()).map((item) => overLimit(item)));
   for (let left = 3; left > 0; left--) {
     const batch = await worker.take();
-    expect(batch).toMatchObject([{ alone: true }]);
+    expect(batch).toMatchObject([{ isolated: true }]);
     await worker.report(...batch.map((item) => completed(item)));
   }
   expect(await worker.take()).toEqual([]);
@@ -150,7 +150,7 @@ test('a map that reaches a limit between two chunks spawns the rest alone, and n
   const held = spawner.item as Claimed;
   expect(await spawner.worker.report(overLimit(held, 'memory'))).toEqual(['accepted']);
   const next = await Spawner.of(engine);
-  expect((next.item as Claimed).alone).toBe(true);
+  expect((next.item as Claimed).isolated).toBe(true);
   await next.spawn(numbers(1, 4), true);
   expect(await engine.value('select count(*)::int from public.items where folder = $1', [id])).toBe(4);
 });

@@ -29,7 +29,7 @@ test('a completion repeated after a lost answer gets the same batch and records 
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(2);
 });
 
-test('the repeat of a completion names the follower to ring once more, since the first ring may be lost', async ({
+test('the repeat of a completion names the follower to wake once more, since the first wake may be lost', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['first', 'second']));
@@ -39,8 +39,8 @@ test('the repeat of a completion names the follower to ring once more, since the
   const answer = await worker.complete([report]);
   const repeat = await worker.complete([report], 0, worker.seq);
   const second = { pipeline: 'flow', stage: 'second', function: 'flow-second' };
-  expect(answer.ring).toEqual([second]);
-  expect(repeat.ring).toEqual([second]);
+  expect(answer.wake).toEqual([second]);
+  expect(repeat.wake).toEqual([second]);
 });
 
 test('every outcome repeated is recorded once', async ({ engine }) => {

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { endFiles, fold, waitingFolder } from '../support/children.ts';
+import { collectChildren, endFiles, waitingFolder } from '../support/children.ts';
 import { toReview } from '../support/decisions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -127,7 +127,7 @@ describe('the time of a stage goes on', () => {
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
     await endFiles(engine);
-    await fold(engine, [fanOut]);
+    await collectChildren(engine, [fanOut]);
     expect(await sweep(engine)).toMatchObject({ resolved: 1 });
   });
 
@@ -182,7 +182,7 @@ describe('it begins', () => {
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
   });
 
-  test('anew when the stage starts over: the alert is resolved, and the new passage may raise another', async ({
+  test('anew when the stage starts over: the alert is resolved, and the new execution may raise another', async ({
     engine,
   }) => {
     const [id] = await bounded(engine);
@@ -194,7 +194,7 @@ describe('it begins', () => {
     expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
     await engine.advance('10 minutes');
     expect(await sweep(engine)).toMatchObject({ alerts: 1 });
-    expect((await alerts(engine)).map((alert) => alert.passage)).toEqual([1, 2]);
+    expect((await alerts(engine)).map((alert) => alert.execution)).toEqual([1, 2]);
   });
 
   test('anew when a person retries a dead letter, though the sweep has not come by in between', async ({ engine }) => {

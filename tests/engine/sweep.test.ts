@@ -105,7 +105,7 @@ test('a job that does not end before its deadline is tried again under a new sub
   expect(await sweep(engine)).toMatchObject({ deadlines: 1 });
   expect(await engine.item(id)).toMatchObject({ only_status: 'queued', only_retry_count: 1 });
   const again = await worker.takeOne();
-  expect(again).toMatchObject({ alone: false, submission: again.attempt });
+  expect(again).toMatchObject({ isolated: false, submission: again.attempt });
   expect(again.submission).not.toBe(item.submission);
 });
 

@@ -12,7 +12,7 @@ const setStage = (engine: Engine, name: string, enabled: boolean) =>
 const setPipeline = (engine: Engine, enabled: boolean) =>
   engine.sql.query(`update millrace.pipelines set enabled = $1 where name = 'flow'`, [enabled]);
 
-test('a stage that is switched off takes in work, and neither rings nor hands any out', async ({ engine }) => {
+test('a stage that is switched off takes in work, and neither wakes nor hands any out', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['first', 'second']));
   await setStage(engine, 'first', false);
@@ -26,11 +26,11 @@ test('a stage that is switched off takes in work, and neither rings nor hands an
   });
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('1 minute');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   expect(await rungStages(engine)).toEqual([]);
 });
 
-test('a stage that is switched on again is rung by the next sweep', async ({ engine }) => {
+test('a stage that is switched on again is woken by the next sweep', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline([{ name: 'only' }]);
   await setStage(engine, 'only', false);
@@ -69,12 +69,12 @@ test('what was in work when its stage was switched off is still recorded, and it
   expect(await worker.leave()).toMatchObject({ left: true });
 });
 
-test('a completion names no follower to ring that is switched off', async ({ engine }) => {
+test('a completion names no follower to wake that is switched off', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
   await engine.queued('first');
   await setStage(engine, 'second', false);
   const worker = await Worker.of(engine, 'first');
-  expect((await worker.complete([completed(await worker.takeOne())])).ring).toEqual([]);
+  expect((await worker.complete([completed(await worker.takeOne())])).wake).toEqual([]);
 });
 
 test('a job under way when its stage was switched off still ends', async ({ engine }) => {

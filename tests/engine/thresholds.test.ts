@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import {
+  collectChildren,
   defineFamily,
   endFiles,
   failFiles,
   fileRun,
-  fold,
   folderRun,
   folderStatuses,
   numbers,
@@ -30,9 +30,9 @@ const peek = (rule: Row, more: Row = {}): StageDefinition => ({
 const peeking = (engine: Engine, count: number, rule: Row, split: Row = {}) =>
   waitingFolder(engine, count, { beside: [peek(rule)], split });
 
-/** The status of peek once what there is to fold is folded. */
+/** The status of peek once what there is to collect children is collected. */
 async function peeked(engine: Engine, folder: string): Promise<string | undefined> {
-  await fold(engine);
+  await collectChildren(engine);
   return (await folderStatuses(engine, folder)).peek;
 }
 
@@ -43,8 +43,8 @@ test('count: the stage begins once so many children have done the stage, while o
   await runFiles(engine, 'scan', [5, 2]);
   expect(await peeked(engine, folder)).toBe('pending');
   await runFiles(engine, 'scan', [4]);
-  const { ring } = await fold(engine);
-  expect(ring).toEqual([{ pipeline: 'folder', stage: 'peek', function: 'folder-peek' }]);
+  const { wake } = await collectChildren(engine);
+  expect(wake).toEqual([{ pipeline: 'folder', stage: 'peek', function: 'folder-peek' }]);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
   await runStage(engine, 'peek', 'folder');
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'completed' });
@@ -193,7 +193,7 @@ test('needs and thresholds must both hold, whichever comes first', async ({ engi
   );
   expect(parent).toBe(early);
   await runFiles(engine, 'scan');
-  await fold(engine, [first]);
+  await collectChildren(engine, [first]);
   expect(await folderStatuses(engine, early)).toMatchObject({ cover: 'queued', peek: 'pending' });
   await runStage(engine, 'cover', 'folder');
   expect(await folderStatuses(engine, early)).toMatchObject({ peek: 'queued' });
@@ -217,20 +217,20 @@ test('thresholds cascade: each stage begins at its own, in one fold', async ({ e
   const beside = [peek({ count: 1 }), { name: 'leaf', after: [{ map: 'split', stage: 'scan', consecutive: 3 }] }];
   const { folder } = await waitingFolder(engine, 4, { beside });
   await runFiles(engine, 'scan', [1, 2, 3]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'queued', leaf: 'queued' });
 });
 
-test('a stage begins once, however many folds and sweeps come after its threshold', async ({ engine }) => {
+test('a stage begins once, however many collects and sweeps come after its threshold', async ({ engine }) => {
   const { folder, fanOut } = await peeking(engine, 8, { count: 2 });
   await runFiles(engine, 'scan', [1, 2, 3]);
   const sessions = await Promise.all(Array.from({ length: 4 }, () => engine.database.connect('service_role')));
-  await Promise.all(sessions.map((session) => fold(engine, [fanOut], session)));
+  await Promise.all(sessions.map((session) => collectChildren(engine, [fanOut], session)));
   await runFiles(engine, 'scan', [4, 5]);
-  await Promise.all([...sessions.map((session) => fold(engine, [fanOut], session)), sweep(engine)]);
+  await Promise.all([...sessions.map((session) => collectChildren(engine, [fanOut], session)), sweep(engine)]);
   await runStage(engine, 'peek', 'folder');
   await runFiles(engine, 'scan');
-  await fold(engine);
+  await collectChildren(engine);
   await sweep(engine);
   expect(await stageAttempts(engine, folder, 'peek')).toEqual(['1 completed']);
 });
@@ -278,7 +278,7 @@ test('a map that finished by its rule satisfies every threshold on it', async ({
   ];
   const { folder } = await waitingFolder(engine, 5, { beside, split: { fan_in: { rule: 'at_least', count: 2 } } });
   await endFiles(engine, [4, 5]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed', peek: 'queued', late: 'pending' });
   await runStage(engine, 'cover', 'folder');
   expect(await folderStatuses(engine, folder)).toMatchObject({ late: 'queued' });
@@ -291,7 +291,7 @@ test('a map that was skipped, or that the run goes on without, satisfies every t
   expect(await folderStatuses(engine, skipping)).toEqual({ split: 'skipped', peek: 'queued' });
   await spawnAll(engine, numbers(1, 3));
   await failFiles(engine, [1]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, failing)).toEqual({ split: 'failed', peek: 'queued' });
 });
 
@@ -299,7 +299,7 @@ test('a threshold may begin a stage under a condition, which its skipping cascad
   const beside = [peek({ count: 1 }, { when: '$.entity.label == "nothing"' }), { name: 'index', needs: ['peek'] }];
   const { folder } = await waitingFolder(engine, 2, { beside });
   await runFiles(engine, 'scan', [1]);
-  await fold(engine);
+  await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'skipped', index: 'queued' });
 });
 
@@ -320,7 +320,7 @@ test('a map that starts over takes the stages after its thresholds with it', asy
 test('the run ends when the map and what came after its thresholds have ended', async ({ engine }) => {
   const { folder } = await peeking(engine, 2, { count: 1 });
   await endFiles(engine);
-  await fold(engine);
+  await collectChildren(engine);
   expect((await folderRun(engine, folder)).status).toBe('running');
   await runStage(engine, 'peek', 'folder');
   expect((await folderRun(engine, folder)).status).toBe('completed');

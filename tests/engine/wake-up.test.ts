@@ -13,13 +13,13 @@ async function idleStage(engine: Engine): Promise<string> {
 
 const enqueue = `update public.items set only_status = 'queued' where id = $1`;
 
-test('an enqueuer rings once where no worker is live', async ({ engine }) => {
+test('an enqueuer wakes once where no worker is live', async ({ engine }) => {
   const id = await idleStage(engine);
   await engine.queue('only', [id]);
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
-test('an enqueuer leaves the ring out for a live worker, and that worker cannot leave before the commit', async ({
+test('an enqueuer leaves the wake out for a live worker, and that worker cannot leave before the commit', async ({
   engine,
 }) => {
   const id = await idleStage(engine);
@@ -27,28 +27,28 @@ test('an enqueuer leaves the ring out for a live worker, and that worker cannot 
   expect(await worker.claim()).toMatchObject({ status: 'empty' });
   const user = await openTransaction(engine);
   await user.query(enqueue, [id]);
-  expect(await worker.leave()).toEqual({ left: false, ring: [] });
+  expect(await worker.leave()).toEqual({ left: false, wake: [] });
   await user.query('commit');
   expect(await rungStages(engine)).toEqual([]);
-  expect(await worker.leave()).toEqual({ left: false, ring: [] });
+  expect(await worker.leave()).toEqual({ left: false, wake: [] });
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('an enqueuer that starts after a worker left, rings', async ({ engine }) => {
+test('an enqueuer that starts after a worker left, wakes', async ({ engine }) => {
   const id = await idleStage(engine);
   const worker = await Worker.of(engine, 'only');
   await worker.claim();
-  expect(await worker.leave()).toEqual({ left: true, ring: [] });
+  expect(await worker.leave()).toEqual({ left: true, wake: [] });
   await engine.queue('only', [id]);
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
-test('an enqueuer whose worker is about to sign off waits for it, and then rings', async ({ engine }) => {
+test('an enqueuer whose worker is about to sign off waits for it, and then wakes', async ({ engine }) => {
   const id = await idleStage(engine);
   const worker = await Worker.of(engine, 'only');
   await worker.claim();
   await worker.client.query('begin');
-  expect(await worker.leave()).toEqual({ left: true, ring: [] });
+  expect(await worker.leave()).toEqual({ left: true, wake: [] });
   const user = await engine.database.connect();
   const write = begin(user.query(enqueue, [id]));
   await untilBlocked(engine, user);
@@ -57,7 +57,7 @@ test('an enqueuer whose worker is about to sign off waits for it, and then rings
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
-test('a worker that hands over while an enqueuer is uncommitted rings for it', async ({ engine }) => {
+test('a worker that hands over while an enqueuer is uncommitted wakes for it', async ({ engine }) => {
   const id = await idleStage(engine);
   const worker = await Worker.of(engine, 'only');
   await worker.claim();
@@ -65,18 +65,18 @@ test('a worker that hands over while an enqueuer is uncommitted rings for it', a
   await user.query(enqueue, [id]);
   const answer = await worker.leave(true);
   await user.query('commit');
-  const rung = [...(await rungStages(engine)), ...answer.ring.map((ring) => `${ring.pipeline}.${ring.stage}`)];
-  expect(rung).toContain('flow.only');
+  const woken = [...(await rungStages(engine)), ...answer.wake.map((wake) => `${wake.pipeline}.${wake.stage}`)];
+  expect(woken).toContain('flow.only');
 });
 
 test('a worker that hands over names its stage when work is left, and nothing otherwise', async ({ engine }) => {
   const id = await idleStage(engine);
   const [busy, idle] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   await idle.claim();
-  expect(await idle.leave(true)).toEqual({ left: true, ring: [] });
+  expect(await idle.leave(true)).toEqual({ left: true, wake: [] });
   await busy.claim();
   await engine.queue('only', [id]);
-  expect(await busy.leave(true)).toMatchObject({ left: true, ring: [{ stage: 'only', function: 'flow-only' }] });
+  expect(await busy.leave(true)).toMatchObject({ left: true, wake: [{ stage: 'only', function: 'flow-only' }] });
 });
 
 test('a worker kept by an enqueuer that never commits leaves at its third try', async ({ engine }) => {
@@ -111,7 +111,7 @@ test('a worker that found work after a failed try to leave may try three times a
   await user.query('commit');
 });
 
-test('above read committed an enqueuer always rings, live worker or not', async ({ engine }) => {
+test('above read committed an enqueuer always wakes, live worker or not', async ({ engine }) => {
   await idleStage(engine);
   await (await Worker.of(engine, 'only')).claim();
   for (const isolation of ['repeatable read', 'serializable']) {

@@ -54,30 +54,30 @@ test('a worker that left or whose heartbeat is stale makes room for another', as
   expect((await third?.claim())?.status).toBe('empty');
 });
 
-test('a full claim with more work behind it rings for one more worker, up to the maximum', async ({ engine }) => {
+test('a full claim with more work behind it wakes for one more worker, up to the maximum', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 2 }]);
   await engine.queued('only', 10);
   const [first, second] = await workers(engine, 2);
-  expect((await first?.claim(2))?.ring).toMatchObject([{ stage: 'only' }]);
-  expect((await second?.claim(2))?.ring).toEqual([]);
+  expect((await first?.claim(2))?.wake).toMatchObject([{ stage: 'only' }]);
+  expect((await second?.claim(2))?.wake).toEqual([]);
 });
 
-test('a claim that is not full, or empties the stage, rings for nobody', async ({ engine }) => {
+test('a claim that is not full, or empties the stage, wakes for nobody', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 5 }]);
   await engine.queued('only', 4);
   const [first, second] = await workers(engine, 2);
-  expect((await first?.claim(4))?.ring).toEqual([]);
-  expect((await second?.claim(4))?.ring).toEqual([]);
+  expect((await first?.claim(4))?.wake).toEqual([]);
+  expect((await second?.claim(4))?.wake).toEqual([]);
 });
 
-test('a worker that scales out counts a ring that nobody has answered yet', async ({ engine }) => {
+test('a worker that scales out counts a wake that nobody has answered yet', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 5 }]);
   await engine.queued('only', 10);
   const [first] = await workers(engine, 1);
-  expect((await first?.claim(2))?.ring).toHaveLength(1);
-  expect((await first?.claim(2))?.ring).toEqual([]);
+  expect((await first?.claim(2))?.wake).toHaveLength(1);
+  expect((await first?.claim(2))?.wake).toEqual([]);
   await engine.advance('2 seconds');
-  expect((await first?.claim(2))?.ring).toHaveLength(1);
+  expect((await first?.claim(2))?.wake).toHaveLength(1);
 });
 
 /** Two workers of one host, and items that follow a lost lease. */
@@ -96,13 +96,13 @@ test('an attempt that follows a lost lease is claimed alone, and its worker take
   await engine.queued('only', 5);
   const worker = await Worker.of(engine, 'only');
   const batch = await worker.take(10);
-  expect(batch).toMatchObject([{ alone: true, retry_count: 1 }]);
+  expect(batch).toMatchObject([{ isolated: true, retry_count: 1 }]);
   expect(await worker.take(10)).toEqual([]);
   const { batch: next } = await worker.complete(
     batch.map((item) => completed(item)),
     10,
   );
-  expect(next).toMatchObject([{ alone: true }]);
+  expect(next).toMatchObject([{ isolated: true }]);
 });
 
 test('what must be alone waits until its host is idle, and a claim on another host is free to take it', async ({
@@ -121,7 +121,7 @@ test('what must be alone waits until its host is idle, and a claim on another ho
   expect(await beside.leave()).toMatchObject({ left: true });
   await busy.complete(batch.map((item) => completed(item)));
   expect(await busy.leave()).toMatchObject({ left: false });
-  expect(await busy.take(10)).toMatchObject([{ alone: true }]);
+  expect(await busy.take(10)).toMatchObject([{ isolated: true }]);
 });
 
 test('while a host runs what must be alone, its other workers take nothing and may leave', async ({ engine }) => {
@@ -129,7 +129,7 @@ test('while a host runs what must be alone, its other workers take nothing and m
   await engine.queued('only', 3);
   const host = randomUUID();
   const [one, two] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
-  expect(await one.take(10)).toMatchObject([{ alone: true }]);
+  expect(await one.take(10)).toMatchObject([{ isolated: true }]);
   expect(await two.take(10)).toEqual([]);
   expect(await two.leave()).toMatchObject({ left: true });
   expect(await (await Worker.of(engine, 'only')).take(10)).toHaveLength(3);
@@ -143,7 +143,7 @@ test('two workers of one host that claim at once never run something beside what
   await one.claim(0);
   await two.claim(0);
   await one.client.query('begin');
-  expect(await one.take(1)).toMatchObject([{ alone: true }]);
+  expect(await one.take(1)).toMatchObject([{ isolated: true }]);
   const beside = begin(two.take(10));
   await Promise.race([beside, untilBlocked(engine, two.client)]);
   await one.client.query('commit');

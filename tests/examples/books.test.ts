@@ -49,7 +49,7 @@ describe('a book of text, a scan, and a scan with a text layer', () => {
     expect(document.pages.map(({ number, anchor, read }) => [number, anchor, read])).toEqual(
       Array.from({ length: smallBook.pages }, (_, index) => [index + 1, `page-${index + 1}`, true]),
     );
-    expect((await books.book(small)).metadata_result).toMatchObject({ author: 'Ada Ringer', publisher: 'Tower Press' });
+    expect((await books.book(small)).metadata_result).toMatchObject({ author: 'Ada Waker', publisher: 'Tower Press' });
     expect((await books.book(small)).review_result).toBeNull();
   });
 
@@ -153,8 +153,8 @@ describe('a book whose outline is uncertain', () => {
     const attempt = mine.data?.[0]?.attempt_id;
     const asked = await bob.rows.from('millrace_decisions').select('attempt_id');
     expect(asked.data).toEqual([]);
-    const strange = await bob.rows.rpc('millrace_decide', { p_attempt: attempt, p_decision: { keep: 'all' } });
-    expect(strange.error?.code).toBe('MR003');
+    const malformed = await bob.rows.rpc('millrace_decide', { p_attempt: attempt, p_decision: { keep: 'all' } });
+    expect(malformed.error?.code).toBe('MR003');
     const wrong = await alice.rows.rpc('millrace_decide', { p_attempt: attempt, p_decision: { keep: 'most' } });
     expect(wrong.error?.message).toContain('decision.keep');
     const decision = { keep: 'headings', note: 'they are right' };

@@ -40,8 +40,8 @@ test('a proposal of relations has what stands between two names, where it may be
   ]);
 });
 
-test('a proposal has the form of the answer, also for odd and long text', () => {
-  const odd = [
+test('a proposal has the form of the answer, also for malformed and long text', () => {
+  const malformed = [
     '',
     '|'.repeat(5000),
     'A '.repeat(2000),
@@ -49,5 +49,5 @@ test('a proposal has the form of the answer, also for odd and long text', () => 
     'É\n'.repeat(300),
     `Ada met ${'Bo '.repeat(300)}`,
   ];
-  for (const text of odd) expect(kgResult.safeParse(proposeFacts(text)).error).toBeUndefined();
+  for (const text of malformed) expect(kgResult.safeParse(proposeFacts(text)).error).toBeUndefined();
 });

@@ -20,17 +20,17 @@ const amiss = () => leads.rows('select what, detail from millrace.doctor() where
 describe('in the database', () => {
   test('a missing secret holds up no write: it is told in the log and by doctor, and once set all goes on', async () => {
     leads = await LeadsStack.start();
-    await leads.rows(`delete from vault.secrets where name = 'millrace_ring_secret'`);
+    await leads.rows(`delete from vault.secrets where name = 'millrace_wake_secret'`);
     const ids = await leads.queued(leads.site.add(['Hats of felt']));
     expect(await leads.statuses(ids[0])).toEqual(['queued', 'pending', 'pending', 'pending', 'pending']);
     expect(await leads.rows('select level, code, message from millrace.log')).toEqual([
-      { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/ring_secret is not set/) },
+      { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/wake_secret is not set/) },
     ]);
     expect(await amiss()).toContainEqual({
-      what: 'ring_secret is set',
+      what: 'wake_secret is set',
       detail: expect.stringMatching(/vault\.create_secret/),
     });
-    // The secret key rings where there is no ring secret.
+    // The secret key wakes where there is no wake-up secret.
     await leads.rows(`select vault.create_secret($1, 'millrace_secret_key')`, [leads.stack.secretKey]);
     await leads.advance('10 seconds');
     await leads.sweep();
@@ -38,22 +38,22 @@ describe('in the database', () => {
     await leads.expectCompleted(ids);
   });
 
-  test('a wrong ring secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
+  test('a wrong wake secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
     leads = await LeadsStack.start();
     const change = (key: string) =>
-      leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_ring_secret'`, [
+      leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_wake_secret'`, [
         key,
       ]);
-    await change('ring secret of another project');
+    await change('wake secret of another project');
     const ids = await leads.queued(leads.site.add(['Gloves of kid']));
     await leads.until(
-      'the ring is answered',
+      'the wake is answered',
       async () => (await leads.rows('select from net._http_response where status_code = 401')).length > 0,
     );
-    const detail = expect.stringMatching(/^401: .*MILLRACE_RING_SECRET/);
-    expect(await amiss()).toContainEqual({ what: 'the functions answered the last rings', detail });
+    const detail = expect.stringMatching(/^401: .*MILLRACE_WAKE_SECRET/);
+    expect(await amiss()).toContainEqual({ what: 'the functions answered the last wakes', detail });
     expect((await leads.statuses(ids[0]))[0]).toBe('queued');
-    await change(leads.stack.ringSecret);
+    await change(leads.stack.wakeSecret);
     await leads.advance('10 seconds');
     await leads.sweep();
     await leads.finished(ids);

@@ -119,7 +119,7 @@ test('a status other than queued and pending is refused with the remedy', async 
 
 test('users and strangers can call nothing of the engine', async () => {
   const calls: [string, object][] = [
-    ['millrace_ring', { p_stages: [] }],
+    ['millrace_wake', { p_stages: [] }],
     ['millrace_resume', { p_items: [] }],
     ['millrace_poll', { p_limit: 1 }],
     ['millrace_leave', { p_worker: alice.account }],

@@ -68,7 +68,7 @@ test('of callbacks that come all at once, one is recorded', async () => {
 test('a callback that comes after the poller is a duplicate', async () => {
   const { id, callback } = await withCallbackKept();
   await leads.advance('1 minute');
-  await leads.rows('select millrace.ring_polls()');
+  await leads.rows('select millrace.wake_job_poll()');
   await leads.finished([id]);
   await leads.expectCompleted([id]);
   const before = await leads.lead(id);

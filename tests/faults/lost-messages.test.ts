@@ -33,14 +33,14 @@ test('a doorbell that got lost on the way is made good by the sweep', async () =
   await leads.expectCompleted(ids);
 });
 
-test('rings between functions that fail are left to the database', async () => {
+test('wakes between functions that fail are left to the database', async () => {
   // Functions hand jobs over to one another as well: those calls name a callback or jobs.
   leads.proxies.toProject.decide = ({ path, body }) =>
     /^\/functions\/v1\/leads-[a-z]+$/.test(path) && !body.includes('"jobs"') ? { status: 503, json: {} } : 'pass';
   const ids = await leads.queued(leads.site.add(['Pumps for bilges']));
   await leads.finished(ids);
   await leads.expectCompleted(ids);
-  expect(leads.stack.functions.logs('leads-intel').join('\n')).toMatch(/the database rings instead/);
+  expect(leads.stack.functions.logs('leads-intel').join('\n')).toMatch(/the database wakes instead/);
 });
 
 test.each(['millrace_claim', 'millrace_complete', 'millrace_leave', 'millrace_resume'])(

@@ -64,7 +64,7 @@ test('the reports of a worker that is killed after its commit and before its fol
   const run = await stack.kill(
     'tracks-left',
     'before',
-    ({ name }) => name === 'millrace_fold',
+    ({ name }) => name === 'millrace_collect_children',
     () => stack.begin('album', { size: 1 }),
     async (run) =>
       (await stack.attempts(run))[0] === 'split 1 waiting' && (await stack.children([run], 'completed')) === 1,
@@ -75,35 +75,35 @@ test('the reports of a worker that is killed after its commit and before its fol
 });
 
 test.each([{ status: 503, json: {} }, 'lose answer'] as const)(
-  'folds that come to %j are made good by the sweep',
+  'collects that come to %j are made good by the sweep',
   async (fate) => {
     let lost = 0;
     stack.intercept(({ name }) => {
-      if (name !== 'millrace_fold') return 'pass';
+      if (name !== 'millrace_collect_children') return 'pass';
       lost += 1;
       return fate;
     });
     const run = await stack.begin('album', { size: 3 });
     await stack.until('the children are done', async () => (await stack.children([run], 'completed')) === 3);
-    await stack.until('the folds are lost', async () => lost > 0);
+    await stack.until('the collects are lost', async () => lost > 0);
     await stack.leads.advance('10 seconds');
     await stack.settled(() => stack.leads.sweep());
     await expectPublished(run, 3, once);
   },
 );
 
-/** Albums of two tracks whose ends are on their way to the database at once, from two processes; their folds wait for `open`. */
+/** Albums of two tracks whose ends are on their way to the database at once, from two processes; their collects wait for `open`. */
 async function endingAtOnce(albums: number): Promise<{ runs: string[]; open: () => void }> {
   const handlers = gate();
   const ends = gate();
-  const folds = gate();
+  const collects = gate();
   const workers = new Set();
   stack.hear = (what) => (/left|right/.test(what) ? handlers.passed : Promise.resolve());
   const runs = await Promise.all(Array.from({ length: albums }, () => stack.begin('album', { size: 2 })));
   await stack.until('all tracks are in work', async () => stack.told.length === 2 * albums);
   await stack.until('all albums wait', async () => (await waitingAlbums(runs)) === albums);
   stack.intercept(async (call): Promise<Fate> => {
-    if (call.name === 'millrace_fold') await folds.passed;
+    if (call.name === 'millrace_collect_children') await collects.passed;
     if (call.name === 'millrace_complete' && outcomesOf(call).includes('completed')) {
       workers.add(call.args.p_worker);
       if (workers.size === 2) ends.open();
@@ -113,7 +113,7 @@ async function endingAtOnce(albums: number): Promise<{ runs: string[]; open: () 
   });
   handlers.open();
   await stack.until('all are done', async () => (await stack.children(runs, 'completed')) === 2 * albums);
-  return { runs, open: folds.open };
+  return { runs, open: collects.open };
 }
 
 test('last children that end at once in two processes are joined once, without the help of the sweep', async () => {
@@ -190,7 +190,7 @@ test('when Postgres is killed with -9 while children end, and started again, eac
   const dying = gate();
   stack.hear = (what) => (/left|right/.test(what) && stack.told.length > 2 ? handlers.passed : Promise.resolve());
   // What the first children have reported is not added up before the crash.
-  stack.intercept(({ name }) => (name === 'millrace_fold' ? { status: 503, json: {} } : 'pass'));
+  stack.intercept(({ name }) => (name === 'millrace_collect_children' ? { status: 503, json: {} } : 'pass'));
   const run = await stack.begin('album', { size: 12 });
   await stack.until('some are done', async () => (await stack.children([run], 'completed')) === 2);
   await stack.until('all are in work', async () => stack.told.length === 12);

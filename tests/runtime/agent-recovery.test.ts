@@ -4,8 +4,8 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
-import { createFolder } from '../../supabase/functions/_millrace/worker/fold.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { answering, calling, lookTool, makeAgent } from '../support/agent-model.ts';
 import { databaseRpc } from '../support/database-rpc.ts';
@@ -42,14 +42,14 @@ async function invoke(engine: Engine, env: Record<string, string>, tool: ReturnT
   const log = keepLog();
   const client = createEngine({ rpc, retryUntil: () => 0, log });
   const stage = makeAgent([tool]);
-  const ringer = { ring: () => {}, settled: async () => {} };
+  const waker = { wake: () => {}, settled: async () => {} };
   const drain = new Drain({
     pipeline: 'flow',
     stage: 'think',
     engine: client,
     budget: budgetOf(10_000),
-    ringer,
-    folder: createFolder({ engine: client, ringer, log }),
+    waker,
+    collector: createChildCollector({ engine: client, waker, log }),
     log,
     host: randomUUID(),
     assumed: { batch_size: 1, timeout_ms: 5_000, result_limit_bytes: 10_000 },
@@ -117,7 +117,7 @@ test('a tool that runs twice gets the same idempotency key, a later call of it a
   await invoke(engine, env, seen, death);
   await loseLease(engine);
   await invoke(engine, env, seen, death);
-  // Started over in the same run: another passage.
+  // Started over in the same run: another execution.
   await engine.sql.query(`update public.items set think_status = 'queued'`);
   await invoke(engine, env, seen);
   expect(keys).toHaveLength(3);
@@ -125,7 +125,7 @@ test('a tool that runs twice gets the same idempotency key, a later call of it a
   expect(keys[2]).not.toBe(keys[0]);
 });
 
-test('an attempt reports what it used itself, and what its passage did', async ({ engine }) => {
+test('an attempt reports what it used itself, and what its execution did', async ({ engine }) => {
   const { id, env } = await prepare(engine, { debug: true });
   const { tool } = lookTool();
   await invoke(engine, env, tool, { when: 'after', name: 'millrace_checkpoint', seq: 2 });

@@ -249,7 +249,7 @@ describe('limits end an agent for good and say what to do', () => {
     },
   );
 
-  test('they count what earlier attempts of the passage used', async () => {
+  test('they count what earlier attempts of the execution used', async () => {
     const model = await scriptedModel(looking(), { status: 500 }, looking(), answering({ done: 1 }));
     const { tool } = lookTool();
     const first = runAgent(model.env, [tool], { kept: keepCheckpoints({ limits: { max_turns: 2 } }) });

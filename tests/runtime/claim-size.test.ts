@@ -90,7 +90,7 @@ test('a worker whose batch had all its bytes takes one item for each that it has
   fake.after = (name, args) => {
     if (name !== 'millrace_claim' || args.p_seq !== 1) return null;
     const batch = [makeItem(11), makeItem(12)];
-    const answer = { status: 'working', lease_ms: 60_000, stage: fake.limits, batch, ring: [], cut: true };
+    const answer = { status: 'working', lease_ms: 60_000, stage: fake.limits, batch, wake: [], cut: true };
     return { data: answer, error: null, status: 200 };
   };
   fake.queue = [];

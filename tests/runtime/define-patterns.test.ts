@@ -353,7 +353,7 @@ describe('a bad pattern is refused with the field, what was found and the remedy
   });
 
   test.each([
-    '$.needs.b.pages > 2 && $.entity."odd name".size() > 0.5',
+    '$.needs.b.pages > 2 && $.entity."malformed name".size() > 0.5',
     '$.entity.label == "$.needs.c [" || exists($.needs.*.pages)',
     '$.needs.keyvalue().value.pages > 1 && $.needs.b[0].pages == 1',
   ])('a condition on its needs and its row is none: %s', (when) => {

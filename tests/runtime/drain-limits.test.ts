@@ -12,7 +12,7 @@ function limited(waits: (number | null)[], items = 1): FakeEngine {
     const wait = name === 'millrace_claim' ? waits.shift() : undefined;
     if (wait === undefined) return null;
     const stage = fake.limits;
-    const data = { status: 'empty', reason: null, lease_ms: 60_000, stage, batch: [], ring: [], wait_ms: wait };
+    const data = { status: 'empty', reason: null, lease_ms: 60_000, stage, batch: [], wake: [], wait_ms: wait };
     return { data, error: null, status: 200 };
   };
   return fake;

@@ -21,12 +21,12 @@ function fakeWith(count: number): FakeEngine {
 describe('a drain', () => {
   test('works until the stage is empty, then leaves', async () => {
     const fake = fakeWith(8);
-    const { drain, rung } = makeDrain(fake, done);
+    const { drain, woken } = makeDrain(fake, done);
     expect(await drain.run()).toBe('empty');
     expect([...fake.saved.keys()].sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(fake.saved.get(5)).toMatchObject({ outcome: 'completed', result: { done: 5 } });
     expect(fake.calls.at(-1)?.name).toBe('millrace_leave');
-    expect(rung).toEqual([]);
+    expect(woken).toEqual([]);
   });
 
   test('numbers its claims and completions one after the other', async () => {
@@ -92,23 +92,23 @@ describe('a drain', () => {
     expect(fake.saved.has(9)).toBe(true);
   });
 
-  test('rings the stages the engine names', async () => {
+  test('wakes the stages the engine names', async () => {
     const fake = fakeWith(1);
-    fake.rings = [{ pipeline: 'test', stage: 'next', function: 'test-next' }];
-    const { drain, rung } = makeDrain(fake, done);
+    fake.wakes = [{ pipeline: 'test', stage: 'next', function: 'test-next' }];
+    const { drain, woken } = makeDrain(fake, done);
     await drain.run();
-    expect(rung).toEqual([{ pipeline: 'test', stage: 'next', function: 'test-next' }]);
+    expect(woken).toEqual([{ pipeline: 'test', stage: 'next', function: 'test-next' }]);
   });
 });
 
 describe('whatever a handler throws', () => {
-  const odd = Object.create(null);
+  const malformed = Object.create(null);
   test.each<[string, () => unknown]>([
-    ['an object without text', () => Promise.reject(odd)],
+    ['an object without text', () => Promise.reject(malformed)],
     [
       'such an object at once',
       () => {
-        throw odd;
+        throw malformed;
       },
     ],
     ['nothing', () => Promise.reject()],
@@ -164,12 +164,12 @@ describe('saving', () => {
       if (name === 'millrace_leave' && fake.callsOf('millrace_leave').length === 1) fake.queue = [makeItem(2)];
       return null;
     };
-    const { drain, log, rung } = makeDrain(fake, done, { budget });
+    const { drain, log, woken } = makeDrain(fake, done, { budget });
     const end = drain.run();
     await vi.waitFor(() => expect(fake.queue).toHaveLength(1), 5_000);
     expect(fake.saved.size).toBe(0);
     const before = fake.calls.length;
-    expect(rung).toEqual([{ pipeline: 'test', stage: 'work', function: 'test-work' }]);
+    expect(woken).toEqual([{ pipeline: 'test', stage: 'work', function: 'test-work' }]);
     expect(await end).toBe('handed_over');
     expect(fake.saved.get(1)).toMatchObject({ outcome: 'completed' });
     expect(log.lines.join()).not.toContain('was not saved');
@@ -288,7 +288,7 @@ describe('leases', () => {
 describe('an item that must be alone', () => {
   test('starts only when its neighbours are saved, and nothing is claimed until it is done', async () => {
     const fake = new FakeEngine();
-    fake.queue = [makeItem(1), makeItem(2), makeItem(3, { alone: true }), makeItem(4)];
+    fake.queue = [makeItem(1), makeItem(2), makeItem(3, { isolated: true }), makeItem(4)];
     const events: string[] = [];
     const first = fake.rpc;
     const rpc: typeof first = async (name, args, signal) => {
@@ -316,7 +316,7 @@ describe('an item that must be alone', () => {
     const fake = new FakeEngine();
     let running = 0;
     let most = 0;
-    fake.queue = [makeItem(7), makeItem(1, { alone: true }), makeItem(2, { alone: true })];
+    fake.queue = [makeItem(7), makeItem(1, { isolated: true }), makeItem(2, { isolated: true })];
     await makeDrain(
       fake,
       async (entity) => {
@@ -333,17 +333,17 @@ describe('an item that must be alone', () => {
 });
 
 describe('the budget', () => {
-  test('when it is used, the worker finishes what runs, leaves, then rings a successor', async () => {
+  test('when it is used, the worker finishes what runs, leaves, then wakes a successor', async () => {
     const fake = fakeWith(9);
     let claims = 0;
-    const { drain, rung } = makeDrain(fake, done, {
+    const { drain, woken } = makeDrain(fake, done, {
       budget: budgetOf(10_000, 0, () => claims++ < 2),
     });
     expect(await drain.run()).toBe('handed_over');
     expect(fake.saved.size).toBeGreaterThan(0);
     expect(fake.saved.size + fake.queue.length).toBe(9);
     expect(fake.queue.length).toBeGreaterThan(0);
-    expect(rung).toEqual([{ pipeline: 'test', stage: 'work', function: 'test-work' }]);
+    expect(woken).toEqual([{ pipeline: 'test', stage: 'work', function: 'test-work' }]);
     expect(fake.calls.at(-1)).toMatchObject({ name: 'millrace_leave', args: { p_hand_over: true } });
   });
 
@@ -354,14 +354,14 @@ describe('the budget', () => {
     expect(fake.saved.size).toBe(3);
   });
 
-  test('no successor is rung when nothing is left to do', async () => {
+  test('no successor is woken when nothing is left to do', async () => {
     const fake = fakeWith(1);
     let claims = 0;
-    const { drain, rung } = makeDrain(fake, done, {
+    const { drain, woken } = makeDrain(fake, done, {
       budget: budgetOf(10_000, 0, () => claims++ < 1),
     });
     expect(await drain.run()).toBe('handed_over');
-    expect(rung).toEqual([]);
+    expect(woken).toEqual([]);
   });
 
   test('a timeout that no worker can meet is an error that names the remedy', async () => {
@@ -442,7 +442,7 @@ describe('beforeunload', () => {
     const outcomes = [];
     for (const own of [399, 400]) {
       outcomes.push(
-        ...(await unloadedFor('cpu', [makeItem(1, { alone: true })], () => {
+        ...(await unloadedFor('cpu', [makeItem(1, { isolated: true })], () => {
           used += own;
         })),
       );

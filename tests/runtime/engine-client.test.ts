@@ -24,9 +24,9 @@ test('a call without an answer, or answered 5xx, is repeated unchanged', async (
     failedAnswer(503),
     failedAnswer(0, 'connection reset'),
     new Error('socket closed'),
-    ok({ left: true, ring: [] }),
+    ok({ left: true, wake: [] }),
   ]);
-  expect(await engine.leave('w', false)).toEqual({ left: true, ring: [] });
+  expect(await engine.leave('w', false)).toEqual({ left: true, wake: [] });
   expect(rpc).toHaveBeenCalledTimes(4);
   for (const call of rpc.mock.calls) {
     expect(call.slice(0, 2)).toEqual(['millrace_leave', { p_worker: 'w', p_hand_over: false }]);
@@ -46,18 +46,18 @@ test('a call the engine refuses is not repeated, and its hint is passed on', asy
 
 test('after the time to retry the engine counts as unavailable', async () => {
   const { engine } = engineThatAnswers([failedAnswer(503)], 100);
-  await expect(engine.ring([])).rejects.toBeInstanceOf(EngineUnavailable);
+  await expect(engine.wake([])).rejects.toBeInstanceOf(EngineUnavailable);
 });
 
 test('a renewal and a fold are tried once: a timer and the sweep repeat them', async () => {
   const { rpc, engine } = engineThatAnswers([failedAnswer(503)]);
   await expect(engine.renew('w', [])).rejects.toBeInstanceOf(EngineUnavailable);
-  await expect(engine.fold([1])).rejects.toBeInstanceOf(EngineUnavailable);
+  await expect(engine.collectChildren([1])).rejects.toBeInstanceOf(EngineUnavailable);
   expect(rpc).toHaveBeenCalledTimes(2);
 });
 
 test('an answer of another form is refused with the place named', async () => {
-  const { engine } = engineThatAnswers([ok({ left: 'yes', ring: [] })]);
+  const { engine } = engineThatAnswers([ok({ left: 'yes', wake: [] })]);
   await expect(engine.leave('w', true)).rejects.toThrow(/millrace_leave .* at left: .* same version/);
 });
 
@@ -69,7 +69,7 @@ test('the interval between polls is sent only where it is set', async () => {
 });
 
 describe('an answer that says that the sweep is late', () => {
-  const late = { items: [], ring: [], sweep_due: true };
+  const late = { items: [], wake: [], sweep_due: true };
 
   test('has it called once at a time, and holds up nobody', async () => {
     let endSweep = (_: RpcAnswer) => {};

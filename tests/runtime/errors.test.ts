@@ -88,7 +88,7 @@ describe('what a handler throws', () => {
     expect(classify(new MisconfiguredError('X is not set'))).toMatchObject({ code: 'misconfigured', permanent: false });
   });
 
-  test.each([new TypeError('x is undefined'), 'a string', undefined, { odd: true }])(
+  test.each([new TypeError('x is undefined'), 'a string', undefined, { malformed: true }])(
     'anything nobody foresaw is retriable: %s',
     (thrown) => {
       expect(classify(thrown)).toMatchObject({ code: 'unexpected_error', permanent: false });

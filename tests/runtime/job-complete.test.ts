@@ -72,11 +72,11 @@ async function deliver(request: Request, rpc: Rpc, env: Env, stages: Stage[] = [
   return { status: answer.status, body: await answer.json(), settled: functions.settled };
 }
 
-test('what a child reported by its callback is folded in the background, before the function ends', async () => {
-  const { rpc, folded } = jobEngine({ fold: [6] });
+test('what a child reported by its callback is collected in the background, before the function ends', async () => {
+  const { rpc, collected } = jobEngine({ collect: [6] });
   const { settled } = await send(completed, { rpc });
   await settled();
-  expect(folded).toEqual([[6]]);
+  expect(collected).toEqual([[6]]);
 });
 
 describe('a callback is recorded', () => {
@@ -243,7 +243,7 @@ describe('only the stage’s own function speaks of a callback', () => {
     [503, '{"code":"BOOT_ERROR","message":"Function failed to start"}'],
     [400, 'Bad Request'],
     [200, '<h1>hello</h1>'],
-    // A function from before callbacks were handed over takes one for a ring.
+    // A function from before callbacks were handed over takes one for a wake-up.
     [202, '{"status":"draining"}'],
     [200, 'bad \u0000'],
   ])('whatever else answers %i %j is a fault, and the sender is to try again', async (status, text) => {

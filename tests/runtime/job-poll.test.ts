@@ -140,7 +140,7 @@ describe('the poller', () => {
   });
 });
 
-async function ring(rpc: Rpc, headers: Record<string, string>, more: Record<string, string> = {}) {
+async function wake(rpc: Rpc, headers: Record<string, string>, more: Record<string, string> = {}) {
   const server = await startServer(() => job('completed', { result: samples.scrape }));
   const { env, settled } = await serveFunctions({ stages: [scrape], rpc, env: { SCRAPER_URL: server.url, ...more } });
   const started: Promise<void>[] = [];
@@ -155,26 +155,26 @@ async function ring(rpc: Rpc, headers: Record<string, string>, more: Record<stri
   return { status, started: started.length };
 }
 
-test('what children reported by their jobs is folded before the stage’s function ends', async () => {
-  const { rpc, folded } = jobEngine({ due: [due(1)], fold: [6] });
-  await ring(rpc, { apikey: 'k' });
-  expect(folded).toEqual([[6]]);
+test('what children reported by their jobs is collected before the stage’s function ends', async () => {
+  const { rpc, collected } = jobEngine({ due: [due(1)], collect: [6] });
+  await wake(rpc, { apikey: 'k' });
+  expect(collected).toEqual([[6]]);
 });
 
 test('COMPLETION_POLL_INTERVAL is passed on to the engine', async () => {
   const { rpc, polled } = jobEngine();
-  await ring(rpc, { apikey: 'k' }, { COMPLETION_POLL_INTERVAL: '1500' });
+  await wake(rpc, { apikey: 'k' }, { COMPLETION_POLL_INTERVAL: '1500' });
   expect(polled).toEqual([{ p_limit: 20, p_poll_ms: 1_500 }]);
 });
 
-test('its doorbell is answered at once, to callers with the ring secret or the secret key only', async () => {
+test('its doorbell is answered at once, to callers with the wake secret or the secret key only', async () => {
   const { rpc } = jobEngine();
-  expect(await ring(rpc, { apikey: 'sb_secret_b' }, { MILLRACE_RING_SECRET: 'r' })).toEqual({
+  expect(await wake(rpc, { apikey: 'sb_secret_b' }, { MILLRACE_WAKE_SECRET: 'r' })).toEqual({
     status: 401,
     started: 0,
   });
-  expect(await ring(rpc, { apikey: 'k' })).toEqual({ status: 202, started: 1 });
-  const rung = (shown: string) => ring(rpc, { 'x-millrace-ring-secret': shown }, { MILLRACE_RING_SECRET: 'r' });
-  expect(await rung('s')).toEqual({ status: 401, started: 0 });
-  expect(await rung('r')).toEqual({ status: 202, started: 1 });
+  expect(await wake(rpc, { apikey: 'k' })).toEqual({ status: 202, started: 1 });
+  const woken = (shown: string) => wake(rpc, { 'x-millrace-wake-secret': shown }, { MILLRACE_WAKE_SECRET: 'r' });
+  expect(await woken('s')).toEqual({ status: 401, started: 0 });
+  expect(await woken('r')).toEqual({ status: 202, started: 1 });
 });

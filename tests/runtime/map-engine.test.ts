@@ -1,4 +1,4 @@
-// Maps over the real engine: tomes whose leaves are spawned by the runtime, read by the runtime, and joined by its folds.
+// Maps over the real engine: tomes whose leaves are spawned by the runtime, read by the runtime, and joined by its collects.
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
@@ -99,21 +99,21 @@ const outputOf = (engine: Engine, stage: string) =>
 const runStatus = (engine: Engine, run: string) =>
   engine.value('select status::text from millrace.runs where id = $1', [run]);
 
-test('a map spawns its children in chunks and waits; who reads the last of them folds and rings what follows', async ({
+test('a map spawns its children in chunks and waits; who reads the last of them collects and wakes what follows', async ({
   engine,
 }) => {
   const run = await startTome(engine);
   const spawning = await invoke(engine, split);
   expect(spawning.end).toBe('empty');
   expect(spawning.calls.filter(({ name }) => name === 'millrace_spawn')).toHaveLength(3);
-  expect(spawning.rung).toContainEqual({ pipeline: 'leaves', stage: 'read', function: 'leaves-read' });
+  expect(spawning.woken).toContainEqual({ pipeline: 'leaves', stage: 'read', function: 'leaves-read' });
   expect(await engine.rows(`select service, job_id from millrace.attempts where state = 'waiting'`)).toEqual([
     { service: 'children', job_id: await engine.value('select id::text from millrace.fan_outs') },
   ]);
 
   const reading = await invoke(engine, read);
-  expect(reading.calls.map(({ name }) => name)).toContain('millrace_fold');
-  expect(reading.rung.map(({ stage }) => stage).sort()).toEqual(['bind', 'preview']);
+  expect(reading.calls.map(({ name }) => name)).toContain('millrace_collect_children');
+  expect(reading.woken.map(({ stage }) => stage).sort()).toEqual(['bind', 'preview']);
   expect(await outputOf(engine, 'split')).toEqual({ total: 7, completed: 7, failed: 0, cancelled: 0 });
 
   await invoke(engine, bind);
@@ -126,21 +126,21 @@ test('a threshold is passed while other children still run', async ({ engine }) 
   await startTome(engine);
   await invoke(engine, split);
   await engine.sql.query(`update millrace.stages set batch_size = 2 where name = 'read'`);
-  let folded = 0;
+  let collected = 0;
   const few = { ...read, definition: { ...read.definition, batchSize: 2 } };
-  const { rung } = await invoke(engine, few, (name, _, answer) => {
-    if (name === 'millrace_fold' && answer) folded++;
-    return folded > 0 && name === 'millrace_complete' && !answer;
+  const { woken } = await invoke(engine, few, (name, _, answer) => {
+    if (name === 'millrace_collect_children' && answer) collected++;
+    return collected > 0 && name === 'millrace_complete' && !answer;
   });
-  expect(rung).toContainEqual({ pipeline: 'tome', stage: 'preview', function: 'tome-preview' });
+  expect(woken).toContainEqual({ pipeline: 'tome', stage: 'preview', function: 'tome-preview' });
   expect(await states(engine)).toContainEqual({ stage: 'tome.split', state: 'waiting', count: 1 });
 });
 
 test('a map without children is done at once', async ({ engine }) => {
   await startTome(engine);
-  const { rung } = await invoke(engine, splitInto([]));
+  const { woken } = await invoke(engine, splitInto([]));
   expect(await outputOf(engine, 'split')).toEqual({ total: 0, completed: 0, failed: 0, cancelled: 0 });
-  expect(rung.map(({ stage }) => stage).sort()).toEqual(['bind', 'preview']);
+  expect(woken.map(({ stage }) => stage).sort()).toEqual(['bind', 'preview']);
 });
 
 test.for([1, 2, 3])(
@@ -209,9 +209,11 @@ test('a row that does not exist fails the map for good, with the row’s name an
   expect(await runStatus(engine, run)).toBe('failed');
 });
 
-test('a parent that a user holds while its last child ends is folded as soon as it is let go', async ({ engine }) => {
+test('a parent that a user holds while its last child ends is collected as soon as it is let go', async ({
+  engine,
+}) => {
   await startTome(engine);
-  // With columns to write, a fold needs the parent's row.
+  // With columns to write, a collection of children needs the parent's row.
   await engine.addColumns('split', 'public.tomes');
   await engine.addColumns('preview', 'public.tomes');
   await engine.addColumns('bind', 'public.tomes');
@@ -222,9 +224,10 @@ test('a parent that a user holds while its last child ends is folded as soon as 
   await user.query('begin');
   await user.query('select from public.tomes for update');
   const { calls, log } = await invoke(engine, read, async (name, _, answer) => {
-    if (name === 'millrace_fold' && (answer as { busy: number[] } | undefined)?.busy.length) await user.query('commit');
+    if (name === 'millrace_collect_children' && (answer as { busy: number[] } | undefined)?.busy.length)
+      await user.query('commit');
   });
-  expect(calls.filter(({ name }) => name === 'millrace_fold').length).toBeGreaterThan(1);
+  expect(calls.filter(({ name }) => name === 'millrace_collect_children').length).toBeGreaterThan(1);
   expect(log.lines.filter((line) => !line.startsWith('drained'))).toEqual([]);
   expect(await outputOf(engine, 'split')).toMatchObject({ completed: 7 });
 });

@@ -161,13 +161,13 @@ test('a map’s code belongs to a stage of the kind map', () => {
 });
 
 describe('spawning', () => {
-  const ring = [{ pipeline: 'pages', stage: 'read', function: 'pages-read' }];
-  const spawned = { status: 'spawned', fan_out: 5, spawned: 3, total: null, busy: [], ring };
+  const wake = [{ pipeline: 'pages', stage: 'read', function: 'pages-read' }];
+  const spawned = { status: 'spawned', fan_out: 5, spawned: 3, total: null, busy: [], wake };
 
   /** Children over an engine that gives these answers one after the other. */
   function answered(answers: (object | RpcAnswer)[], signal = new AbortController().signal) {
     const calls: Record<string, unknown>[] = [];
-    const rung: unknown[] = [];
+    const woken: unknown[] = [];
     const rpc = async (name: string, args: Record<string, unknown>): Promise<RpcAnswer> => {
       expect(name).toBe('millrace_spawn');
       calls.push(args);
@@ -175,16 +175,16 @@ describe('spawning', () => {
       return 'error' in next ? (next as RpcAnswer) : { data: next, error: null, status: 200 };
     };
     const engine = createEngine({ rpc, retryUntil: () => Date.now() + 1_000, log: keepLog() });
-    const ringer = { ring: (stages: unknown[]) => void rung.push(...stages) };
-    return { children: createChildren({ engine, ringer, worker: 'w', item: makeItem(7), signal }), calls, rung };
+    const waker = { wake: (stages: unknown[]) => void woken.push(...stages) };
+    return { children: createChildren({ engine, waker, worker: 'w', item: makeItem(7), signal }), calls, woken };
   }
 
-  test('shows the claim’s token, and rings the children’s stages', async () => {
-    const { children, calls, rung } = answered([spawned]);
+  test('shows the claim’s token, and wakes the children’s stages', async () => {
+    const { children, calls, woken } = answered([spawned]);
     expect(await children.spawn(numbered(2), false)).toBe(5);
     const { attempt, token } = makeItem(7);
     expect(calls).toEqual([{ p_worker: 'w', p_attempt: attempt, p_token: token, p_items: numbered(2), p_last: false }]);
-    expect(rung).toEqual(ring);
+    expect(woken).toEqual(wake);
   });
 
   test('sends items whose rows are locked again, and these alone', async () => {
@@ -197,7 +197,7 @@ describe('spawning', () => {
   });
 
   test('sends all again when somebody holds the parent', async () => {
-    const { children, calls } = answered([{ status: 'busy', reason: 'locked', ring: [] }, spawned]);
+    const { children, calls } = answered([{ status: 'busy', reason: 'locked', wake: [] }, spawned]);
     await children.spawn(numbered(2), true);
     expect(calls[1]).toEqual(calls[0]);
   });
@@ -209,7 +209,7 @@ describe('spawning', () => {
   });
 
   test('learns when the attempt was taken away', async () => {
-    const { children } = answered([{ status: 'stale', reason: 'the attempt was cancelled', ring: [] }]);
+    const { children } = answered([{ status: 'stale', reason: 'the attempt was cancelled', wake: [] }]);
     await expect(children.spawn([], true)).rejects.toThrow(new LeaseLost('the attempt was cancelled'));
   });
 

@@ -48,33 +48,33 @@ describe('a doorbell', () => {
     expect(fake.calls).toHaveLength(0);
   });
 
-  test('rung with the ring secret is answered, and that secret opens nothing else', async () => {
-    const { drains, call } = makeFunction({ ...platform, MILLRACE_RING_SECRET: 'ring' });
-    const headers = { 'x-millrace-ring-secret': 'ring' };
+  test('woken with the wake secret is answered, and that secret opens nothing else', async () => {
+    const { drains, call } = makeFunction({ ...platform, MILLRACE_WAKE_SECRET: 'wake' });
+    const headers = { 'x-millrace-wake-secret': 'wake' };
     expect((await call({ headers })).status).toBe(202);
     expect((await call({ method: 'GET', headers }, '?health')).status).toBe(401);
     expect((await call({ headers }, '?health')).status).toBe(401);
     expect((await call({ headers, body: '{}' }, '?callback=1')).status).toBe(401);
     expect((await call({ headers, body: '{"jobs":[]}' })).status).toBe(401);
-    expect((await call({ headers: { apikey: 'ring' } })).status).toBe(401);
+    expect((await call({ headers: { apikey: 'wake' } })).status).toBe(401);
     expect((await call()).status).toBe(202);
     expect(await Promise.all(drains)).toHaveLength(2);
   });
 
-  test.each([{}, { MILLRACE_RING_SECRET: '' }, { MILLRACE_RING_SECRET: 'ring' }])(
-    'rung with a wrong ring secret is refused with the remedy: %j',
+  test.each([{}, { MILLRACE_WAKE_SECRET: '' }, { MILLRACE_WAKE_SECRET: 'wake' }])(
+    'woken with a wrong wake secret is refused with the remedy: %j',
     async (env) => {
       const { drains, call } = makeFunction({ ...platform, ...env });
       for (const shown of ['', 'rin', 'ringring', 'sb_secret_a', 'undefined']) {
-        const answer = await call({ headers: { 'x-millrace-ring-secret': shown } });
+        const answer = await call({ headers: { 'x-millrace-wake-secret': shown } });
         expect(answer.status).toBe(401);
-        expect((await answer.json()).error.message).toContain('set the function secret MILLRACE_RING_SECRET');
+        expect((await answer.json()).error.message).toContain('set the function secret MILLRACE_WAKE_SECRET');
       }
       expect(drains).toHaveLength(0);
     },
   );
 
-  test('rung with the legacy service-role key works where only that is known, and beside the new keys', async () => {
+  test('woken with the legacy service-role key works where only that is known, and beside the new keys', async () => {
     const headers = { apikey: 'ey.legacy' };
     const only = makeFunction({ SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SERVICE_ROLE_KEY: 'ey.legacy' });
     expect((await only.call({ headers })).status).toBe(202);
@@ -92,7 +92,7 @@ describe('a doorbell', () => {
       '{"pipeline":"else","stage":"work"}',
       'stage work of pipeline else, but its code serves stage work of pipeline test',
     ],
-  ])('rung for another stage is refused with what to correct: %s', async (body, message) => {
+  ])('woken for another stage is refused with what to correct: %s', async (body, message) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {});
     const { drains, call } = makeFunction();
     const answer = await call({ body });
@@ -105,7 +105,7 @@ describe('a doorbell', () => {
     expect(drains).toHaveLength(0);
   });
 
-  test.each(['', 'ring', 'null', '[1]', '{"stage":"work"}'])(
+  test.each(['', 'wake', 'null', '[1]', '{"stage":"work"}'])(
     'whose body names no other stage is answered all the same: %j',
     async (body) => {
       const { drains, call } = makeFunction();
@@ -115,7 +115,7 @@ describe('a doorbell', () => {
   );
 
   test.each<unknown>([5, [{ attempt: 1 }]])(
-    'a question after jobs that cannot be read is no ring: %j',
+    'a question after jobs that cannot be read is no wake: %j',
     async (jobs) => {
       const { drains, call } = makeFunction();
       const answer = await call({ body: JSON.stringify({ pipeline: 'test', stage: 'work', jobs }) });
@@ -125,7 +125,7 @@ describe('a doorbell', () => {
     },
   );
 
-  test('rung with GET is refused', async () => {
+  test('woken with GET is refused', async () => {
     const { drains, call } = makeFunction();
     expect((await call({ method: 'GET' })).status).toBe(405);
     expect(drains).toHaveLength(0);
@@ -158,7 +158,7 @@ describe('a wrong setting', () => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {});
     const { fake, drains, call } = makeFunction({ ...platform, QUEUE_BATCH_SIZE: 'many' });
     expect((await call()).status).toBe(500);
-    // Said at the ring already, where whoever reads the function's log looks first.
+    // Said at the wake-up already, where whoever reads the function's log looks first.
     expect(error).toHaveBeenCalledWith(expect.stringContaining('QUEUE_BATCH_SIZE must be'));
     await Promise.all(drains);
     expect(fake.saved.get(1)).toMatchObject({ error: { code: 'misconfigured' } });

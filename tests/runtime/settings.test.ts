@@ -113,15 +113,15 @@ describe('the platform’s keys', () => {
       url: 'http://api',
       secretKey: 'sb_secret_a',
       secretKeys: { cron: 'sb_secret_b', default: 'sb_secret_a' },
-      ringSecret: undefined,
+      wakeSecret: undefined,
     });
   });
 
-  test('the ring secret is read beside them, and an empty one is none', () => {
-    const ringSecretOf = (value: string) =>
-      readPlatform({ SUPABASE_URL: 'http://api', SUPABASE_SECRET_KEY: 'k', MILLRACE_RING_SECRET: value }).ringSecret;
-    expect(ringSecretOf(' ring ')).toBe('ring');
-    expect(ringSecretOf(' ')).toBeUndefined();
+  test('the wake secret is read beside them, and an empty one is none', () => {
+    const wakeSecretOf = (value: string) =>
+      readPlatform({ SUPABASE_URL: 'http://api', SUPABASE_SECRET_KEY: 'k', MILLRACE_WAKE_SECRET: value }).wakeSecret;
+    expect(wakeSecretOf(' wake ')).toBe('wake');
+    expect(wakeSecretOf(' ')).toBeUndefined();
   });
 
   test('only the legacy service-role key will do', () => {

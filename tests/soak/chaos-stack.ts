@@ -33,7 +33,7 @@ const breakableDisk = `
   declare
     v_table text;
   begin
-    foreach v_table in array array['millrace.runs', 'millrace.attempts', 'millrace.claims', 'millrace.tallies', 'millrace.turns',
+    foreach v_table in array array['millrace.runs', 'millrace.attempts', 'millrace.claims', 'millrace.child_tallies', 'millrace.turns',
       'public.leads', 'public.document', 'public.chunk', 'public.chunk_draft', 'public.books', 'public.pages', 'public.millrace_decisions']
     loop
       execute format('create trigger chaos_disk before insert or update on %s for each statement execute function chaos.write_block()', v_table);

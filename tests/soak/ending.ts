@@ -15,11 +15,11 @@ const stillMs = { first: 1_000, mostOfFunctions: 16_000, mostOfServices: 4_000 }
 
 /** Runs and what hangs on them that are not over. */
 const open = `(select count(*) from millrace.runs where status = 'running')
-  + (select count(*) from millrace.fan_outs where state in ('open', 'abandoned')) + (select count(*) from millrace.tallies)`;
+  + (select count(*) from millrace.fan_outs where state in ('open', 'abandoned')) + (select count(*) from millrace.child_tallies)`;
 
 /** Where all stands, as one text: while it changes, somebody is at work. */
 const state = `select md5(coalesce(string_agg(a.id || a.state::text || a.poll_at::text || coalesce(a.job_id, ''), ' ' order by a.id), '')
-  || (select count(*) from millrace.turns)::text || (select count(*) from millrace.tallies)::text || (select count(*) from millrace.fan_outs where state in ('open', 'abandoned'))::text)
+  || (select count(*) from millrace.turns)::text || (select count(*) from millrace.child_tallies)::text || (select count(*) from millrace.fan_outs where state in ('open', 'abandoned'))::text)
   from millrace.attempts a where a.state in ('queued', 'started', 'waiting')`;
 
 /** Moves the clock on to the next retry, where that is all that anybody waits for. Answers whether it did. */
@@ -57,7 +57,7 @@ async function finishAll({ chaos }: Campaign): Promise<void> {
 
 async function look(chaos: ChaosStack): Promise<void> {
   await chaos.sweep();
-  await chaos.rows('select millrace.ring_polls()');
+  await chaos.rows('select millrace.wake_job_poll()');
 }
 
 async function decideAll(chaos: ChaosStack): Promise<void> {
@@ -143,11 +143,11 @@ const wrongs: Record<string, string> = {
   'an open question': 'select * from public.millrace_decisions where closed_at is null',
   'an open alert': 'select message from millrace.alerts where resolved_at is null',
   'a fan-out left over': `select * from millrace.fan_outs where state in ('open', 'abandoned')`,
-  'a tally left over': 'select * from millrace.tallies',
+  'a tally left over': 'select * from millrace.child_tallies',
   'something in flight': 'select * from millrace.in_flight',
   'a claim left over': 'select * from millrace.claims',
   'a worker left over': 'select * from millrace.workers where left_at is null',
-  'a ring left over': 'select * from millrace.rings',
+  'a wake left over': 'select * from millrace.wake_ups',
   'a document without its chunks': `select d.id, d.chunking_result -> 'chunks' as said, count(c.id) from public.document d
     left join public.chunk c on c.document_id = d.id where d.chunking_status = 'completed' group by d.id having count(c.id) <> (d.chunking_result ->> 'chunks')::int`,
   'a completed document with a chunk that has no facts': `select d.id, c.id from public.document d join public.chunk c on c.document_id = d.id
@@ -245,7 +245,7 @@ async function settleDown(chaos: ChaosStack): Promise<void> {
 }
 
 /**
- * Deletes all rows, as users do; nothing of their runs may stay. An empty lane may: claims alone write lanes, so it goes
+ * Deletes all rows, as users do; nothing of their runs may stay. An empty group may: claims alone write groups, so it goes
  * with the next claim of its stage.
  */
 async function clear(campaign: Campaign): Promise<void> {
@@ -255,6 +255,6 @@ async function clear(campaign: Campaign): Promise<void> {
   for (let n = 0; n < 2; n += 1) await chaos.sweep();
   const theirs = ['runs', 'attempts', 'fan_outs', 'fan_progress', 'tallies', 'turns', 'in_flight'];
   for (const table of [...theirs, 'run_metadata', 'dropped_metadata']) {
-    await find(campaign, `left in ${table} when all rows were deleted`, `select * from pipeline.${table} limit 2`);
+    await find(campaign, `left in ${table} when all rows were deleted`, `select * from millrace.${table} limit 2`);
   }
 }

@@ -21,7 +21,7 @@ const strikes: Record<FaultKind, Strike> = {
   'callbacks late': (campaign) => handleCallbacks(campaign, 'late'),
   'callbacks lost': (campaign) => handleCallbacks(campaign, 'lost'),
   'callback forged': forgeCallback,
-  'rings duplicated': ringTwice,
+  'wakes duplicated': wakeTwice,
 };
 
 /** Lets a fault strike and counts it, if there is anything to strike at. Answers how it ends, unless it is over at once. */
@@ -166,15 +166,15 @@ async function forgeCallback(campaign: Campaign, choices: Choices): Promise<unde
 }
 
 /** A function with work in hand or before it hears its doorbell three times more. */
-async function ringTwice({ chaos }: Campaign, choices: Choices): Promise<undefined> {
+async function wakeTwice({ chaos }: Campaign, choices: Choices): Promise<undefined> {
   const stages = await chaos.asAdmin<{ function: string; pipeline: string; stage: string }>(
     `select s.function_name as function, p.name as pipeline, s.name as stage from millrace.stages s
      join millrace.pipelines p on p.id = s.pipeline_id
      where exists (select from millrace.attempts a where a.stage_id = s.id and a.state in ('queued', 'started')) and s.function_name is not null
      order by s.id`,
   );
-  const rung = choices.oneOf(stages);
-  if (!rung) return;
-  const body = { pipeline: rung.pipeline, stage: rung.stage };
-  await chaos.rows('select millrace.post($1, $2) from generate_series(1, 3)', [rung.function, JSON.stringify(body)]);
+  const woken = choices.oneOf(stages);
+  if (!woken) return;
+  const body = { pipeline: woken.pipeline, stage: woken.stage };
+  await chaos.rows('select millrace.post($1, $2) from generate_series(1, 3)', [woken.function, JSON.stringify(body)]);
 }

@@ -49,7 +49,7 @@ const plays: Record<OperationKind, Play> = {
   'time passes': async ({ chaos }, choices) => chaos.advance(`${choices.oneOf([2, 5, 15, 40, 90, 200])} seconds`),
   sweep: async ({ chaos }) => {
     await chaos.rows(`select millrace.sweep()`);
-    await chaos.rows('select millrace.ring_polls()');
+    await chaos.rows('select millrace.wake_job_poll()');
   },
 };
 

@@ -41,7 +41,7 @@ export const faults = {
   'callbacks late': 3,
   'callbacks lost': 2,
   'callback forged': 3,
-  'rings duplicated': 4,
+  'wakes duplicated': 4,
 } as const;
 
 export type OperationKind = keyof typeof operations;

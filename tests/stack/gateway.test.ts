@@ -98,12 +98,12 @@ describe('functions behind the gateway', () => {
 });
 
 describe('what the database knows of the project', () => {
-  it('is its URL and its ring secret, in Vault', async () => {
+  it('is its URL and its wake secret, in Vault', async () => {
     const headers = { apikey: stack.secretKey };
     const answer = await fetch(`${stack.apiUrl}/rest/v1/rpc/project_secrets`, { method: 'POST', headers });
     expect(await answer.json()).toEqual({
       millrace_project_url: stack.apiUrl,
-      millrace_ring_secret: stack.ringSecret,
+      millrace_wake_secret: stack.wakeSecret,
     });
   });
 });

@@ -11,7 +11,7 @@ let scraper: Service;
 beforeAll(async () => {
   sites = await startSites();
   const limits = { pageMs: 3000, pageBytes: 100_000 };
-  scraper = await startScraper({ env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1,odd.example' }, limits, resolve });
+  scraper = await startScraper({ env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1,malformed.example' }, limits, resolve });
 });
 afterAll(async () => {
   await Promise.all([scraper.stop(), sites.stop()]);

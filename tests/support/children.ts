@@ -1,8 +1,8 @@
 // What tests of parents and children share: folders whose stage `split` spawns a run of `files` for each file, the calls
-// of a worker that spawns, and folds.
+// of a worker that spawns, and collects.
 import type pg from 'pg';
 import { chain, type Engine, type Row, type StageDefinition } from './engine.ts';
-import { completed, failed, type Ring, Worker, waiting } from './worker.ts';
+import { completed, failed, type WakeTarget, Worker, waiting } from './worker.ts';
 
 export interface SpawnAnswer {
   status: 'spawned' | 'busy' | 'stale';
@@ -11,13 +11,13 @@ export interface SpawnAnswer {
   spawned: number;
   total: number | null;
   busy: string[];
-  ring: Ring[];
+  wake: WakeTarget[];
 }
 
-export interface FoldAnswer {
-  ring: Ring[];
+export interface CollectAnswer {
+  wake: WakeTarget[];
   busy: number[];
-  fold: number[];
+  collect: number[];
 }
 
 /** The numbers from `from` to `to`, as items of a map stage. */
@@ -98,11 +98,14 @@ export class Spawner {
     return rows[0].answer;
   }
 
-  /** Says that the attempt waits for its children, and ends; resolves to the verdict and what there is to fold. */
-  async wait(): Promise<{ verdict: string | undefined; fold: number[] }> {
+  /** Says that the attempt waits for its children, and ends; resolves to the verdict and what there is to collect children. */
+  async wait(): Promise<{ verdict: string | undefined; collectChildren: number[] }> {
     const answer = await this.worker.complete([waiting(this.item, String(this.fanOut), 'children')]);
     await this.worker.leave();
-    return { verdict: answer.items[0]?.verdict, fold: (answer as unknown as { fold: number[] }).fold };
+    return {
+      verdict: answer.items[0]?.verdict,
+      collectChildren: (answer as unknown as { collect: number[] }).collect,
+    };
   }
 }
 
@@ -130,15 +133,15 @@ export async function waitingFolder(
   return { folder: folder as string, fanOut: await spawnAll(engine, numbers(1, count)) };
 }
 
-/** Folds as a worker does, until nothing is left to fold but what is busy. */
-export async function fold(engine: Engine, fanOuts?: number[], client?: pg.Client): Promise<FoldAnswer> {
+/** Folds as a worker does, until nothing is left to collect children but what is busy. */
+export async function collectChildren(engine: Engine, fanOuts?: number[], client?: pg.Client): Promise<CollectAnswer> {
   const session = client ?? (await engine.database.connect('service_role'));
   const ids =
     fanOuts ??
-    (await engine.rows<{ id: string }>('select distinct fan_out_id as id from millrace.tallies')).map((row) =>
+    (await engine.rows<{ id: string }>('select distinct fan_out_id as id from millrace.child_tallies')).map((row) =>
       Number(row.id),
     );
-  const { rows } = await session.query('select public.millrace_fold($1) as answer', [ids]);
+  const { rows } = await session.query('select public.millrace_collect_children($1) as answer', [ids]);
   if (!client) engine.database.giveBack(session);
   return rows[0].answer;
 }

@@ -1,5 +1,5 @@
 // A fresh database per test file or test: a copy of the migrated one, some 20 ms each. Nothing runs beside it: no
-// pg_net or pg_cron worker, so that a test decides itself when the sweep runs and can read the rings in net's queue.
+// pg_net or pg_cron worker, so that a test decides itself when the sweep runs and can read the wakes in net's queue.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';

@@ -178,11 +178,11 @@ export class Engine {
   /** Sets the secrets that the doorbell needs. */
   async configureDoorbell(url = 'http://project.test', secret = 'ring_secret_test'): Promise<void> {
     await this.sql.query(`select vault.create_secret($1, 'millrace_project_url')`, [url]);
-    await this.sql.query(`select vault.create_secret($1, 'millrace_ring_secret')`, [secret]);
+    await this.sql.query(`select vault.create_secret($1, 'millrace_wake_secret')`, [secret]);
   }
 
   /** What pg_net has been asked to send so far. */
-  async rings(): Promise<{ url: string; body: Row; headers: Row }[]> {
+  async wakes(): Promise<{ url: string; body: Row; headers: Row }[]> {
     return this.rows(
       `select url, headers, convert_from(body, 'utf8')::jsonb as body from net.http_request_queue order by id`,
     );

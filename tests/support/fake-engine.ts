@@ -1,5 +1,5 @@
 import type { Rpc, RpcAnswer } from '../../supabase/functions/_millrace/engine/engine-client.ts';
-import type { Item, OutcomeItem, Ring } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { Item, OutcomeItem, WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 
 type Args = Record<string, unknown>;
 type VerdictName = 'accepted' | 'duplicate' | 'stale' | 'busy' | 'rejected';
@@ -13,9 +13,9 @@ export class FakeEngine {
   leaseMs = 60_000;
   /** Attempts that were taken away. */
   lost: number[] = [];
-  rings: Ring[] = [];
+  wakes: WakeTarget[] = [];
   /** Fan-outs that the next answer names. */
-  folds: number[] = [];
+  collects: number[] = [];
   refuse: string | null = null;
   leaveAnswers: boolean[] = [];
   verdictFor: (item: OutcomeItem) => VerdictName = () => 'accepted';
@@ -50,10 +50,10 @@ export class FakeEngine {
         return { renewed: 1, lost: (args.p_attempts as number[]).filter((attempt) => this.lost.includes(attempt)) };
       case 'millrace_leave':
         return this.leave(args.p_hand_over === true);
-      case 'millrace_fold':
-        return { ring: [], busy: [], fold: [] };
-      case 'millrace_ring':
-        return { rung: (args.p_stages as unknown[]).length };
+      case 'millrace_collect_children':
+        return { wake: [], busy: [], collect: [] };
+      case 'millrace_wake':
+        return { woken: (args.p_stages as unknown[]).length };
       default:
         throw new Error(`the fake engine knows no ${name}`);
     }
@@ -61,8 +61,8 @@ export class FakeEngine {
 
   private leave(handOver: boolean) {
     const own = { pipeline: 'test', stage: 'work', function: 'test-work' };
-    if (handOver) return { left: true, ring: this.queue.length > 0 ? [own] : [] };
-    return { left: this.leaveAnswers.shift() ?? this.queue.length === 0, ring: [] };
+    if (handOver) return { left: true, wake: this.queue.length > 0 ? [own] : [] };
+    return { left: this.leaveAnswers.shift() ?? this.queue.length === 0, wake: [] };
   }
 
   private once(key: string, act: () => unknown): unknown {
@@ -72,7 +72,7 @@ export class FakeEngine {
 
   private claim(limit: number) {
     if (this.refuse) return { status: 'refused', reason: this.refuse };
-    const alone = this.queue.findIndex((item) => item.alone);
+    const alone = this.queue.findIndex((item) => item.isolated);
     const batch = alone === 0 && limit > 0 ? this.queue.splice(0, 1) : this.queue.splice(0, limit);
     return {
       status: batch.length > 0 ? 'working' : 'empty',
@@ -80,8 +80,8 @@ export class FakeEngine {
       lease_ms: this.leaseMs,
       stage: this.limits,
       batch,
-      ring: this.rings.splice(0),
-      fold: this.folds.splice(0),
+      wake: this.wakes.splice(0),
+      collect: this.collects.splice(0),
     };
   }
 
@@ -108,7 +108,7 @@ export function makeItem(attempt: number, changes: Partial<Item> = {}): Item {
     retry_count: 0,
     submission: attempt,
     execution: attempt,
-    alone: false,
+    isolated: false,
     ...changes,
   };
 }

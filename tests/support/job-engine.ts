@@ -12,7 +12,7 @@ interface JobEngineOptions {
   verdicts?: string[];
   due?: WaitingJob[];
   /** The fan-outs that each answer names. */
-  fold?: number[];
+  collect?: number[];
   /** Whose a job is that a callback names by its id alone. */
   owners?: Record<string, object>;
 }
@@ -23,7 +23,7 @@ export function jobEngine(options: JobEngineOptions = {}) {
   let due = options.due ?? [];
   const resumed: JobOutcomeItem[][] = [];
   const polled: Record<string, unknown>[] = [];
-  const folded: unknown[] = [];
+  const collected: unknown[] = [];
   const faults: JobFault[] = [];
   const reports: JobReport[] = [];
   const ownerOf = (job: { pipeline?: string; stage?: string; job_id?: string; service?: string }) => {
@@ -37,11 +37,11 @@ export function jobEngine(options: JobEngineOptions = {}) {
       due = due.slice(jobs.length);
       return { data: { jobs, more: due.length > 0 }, error: null, status: 200 };
     }
-    if (name === 'millrace_fold') {
+    if (name === 'millrace_collect_children') {
       // Who does not wait for the answer has ended before it comes.
       await new Promise((resolve) => setTimeout(resolve, 20));
-      folded.push(args.p_fan_outs);
-      return { data: { ring: [], busy: [], fold: [] }, error: null, status: 200 };
+      collected.push(args.p_fan_outs);
+      return { data: { wake: [], busy: [], collect: [] }, error: null, status: 200 };
     }
     if (name === 'millrace_job_owner') return { data: ownerOf(args.p_job as object), error: null, status: 200 };
     if (name === 'millrace_note_faults') {
@@ -52,7 +52,7 @@ export function jobEngine(options: JobEngineOptions = {}) {
       reports.push(...(args.p_jobs as JobReport[]));
       return { data: { noted: 0 }, error: null, status: 200 };
     }
-    if (name !== 'millrace_resume') return { data: { rung: 1 }, error: null, status: 200 };
+    if (name !== 'millrace_resume') return { data: { woken: 1 }, error: null, status: 200 };
     const items = args.p_items as JobOutcomeItem[];
     resumed.push(items);
     const answers = items.map((item) => ({
@@ -60,7 +60,11 @@ export function jobEngine(options: JobEngineOptions = {}) {
       verdict: verdicts.length > 1 ? verdicts.shift() : verdicts[0],
       reason: null,
     }));
-    return { data: { items: answers, ring: [], fold: options.fold ?? [] }, error: null, status: 200 };
+    return {
+      data: { items: answers, wake: [], collect: options.collect ?? [] },
+      error: null,
+      status: 200,
+    };
   });
-  return { rpc, resumed, polled, folded, faults, reports };
+  return { rpc, resumed, polled, collected, faults, reports };
 }

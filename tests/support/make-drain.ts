@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { createEngine } from '../../supabase/functions/_millrace/engine/engine-client.ts';
-import type { Ring } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import type { Log } from '../../supabase/functions/_millrace/log.ts';
 import { defineStage, type HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import type { Budget } from '../../supabase/functions/_millrace/worker/budget.ts';
+import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
-import { createFolder } from '../../supabase/functions/_millrace/worker/fold.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { FakeEngine } from './fake-engine.ts';
 import { keepChildren } from './kept-children.ts';
@@ -54,25 +54,25 @@ export function budgetOf(ms: number, savingMs = 0, fits?: () => boolean): Budget
   return { endsAt, savesUntil: endsAt + savingMs, fits: fits ?? (() => Date.now() + 100 <= endsAt) };
 }
 
-/** A drain over a fake engine with all else real; `rung` are the stages it rang. */
+/** A drain over a fake engine with all else real; `woken` are the stages it rang. */
 export function makeDrain(
   fake: FakeEngine,
   handler: TestHandler,
   changes: { budget?: Budget; batchSize?: number } = {},
 ) {
   const log = keepLog();
-  const rung: Ring[] = [];
+  const woken: WakeTarget[] = [];
   const budget = changes.budget ?? budgetOf(10_000);
   const engine = createEngine({ rpc: fake.rpc, retryUntil: () => budget.savesUntil + 300, log });
-  const ringer = { ring: (stages: Ring[]) => void rung.push(...stages), settled: async () => {} };
+  const waker = { wake: (stages: WakeTarget[]) => void woken.push(...stages), settled: async () => {} };
   const stage = makeStage(handler);
   const drain = new Drain({
     pipeline: 'test',
     stage: 'work',
     engine,
     budget,
-    ringer,
-    folder: createFolder({ engine, ringer, log }),
+    waker,
+    collector: createChildCollector({ engine, waker, log }),
     log,
     host: '00000000-0000-4000-8000-000000000000',
     batchSize: changes.batchSize,
@@ -89,7 +89,7 @@ export function makeDrain(
         children: keepChildren(),
       }),
   });
-  return { drain, rung, log };
+  return { drain, woken, log };
 }
 
 /** A promise with its switch, to hold a handler until the test lets it go. */

@@ -33,13 +33,13 @@ export async function operation(engine: Engine, id: string | undefined, stage: s
 /** Calls a verb such as reset or skip on a stage of an entity's newest run of `flow`; resolves to its answer. */
 export async function verb(engine: Engine, name: string, id: string | undefined, ...rest: unknown[]): Promise<unknown> {
   const values = [await flowRun(engine, id), ...rest];
-  return engine.value(`select pipeline.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
+  return engine.value(`select millrace.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
 }
 
 /** The refusal of a verb. */
 export async function refused(engine: Engine, name: string, id: string | undefined, ...rest: unknown[]) {
   const values = [await flowRun(engine, id), ...rest];
-  return engine.refusal(`select pipeline.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
+  return engine.refusal(`select millrace.${name}(${values.map((_, n) => `$${n + 1}`).join(', ')})`, values);
 }
 
 /** Defines `parts` (scan → read) over public.parts and `flow` (split over parts, then join) over public.items. */

@@ -212,7 +212,7 @@ export class PatternsStack {
     // What was cancelled last is counted by the next sweep.
     await leads.sweep();
     expect(await leads.rows(`select * from millrace.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
-    expect(await leads.rows('select fan_out_id from millrace.tallies')).toEqual([]);
+    expect(await leads.rows('select fan_out_id from millrace.child_tallies')).toEqual([]);
     expect(
       await leads.rows(
         `select a.run_id, s.name from millrace.attempts a join millrace.stages s on s.id = a.stage_id

@@ -45,7 +45,7 @@ export async function finishAll(engine: Engine): Promise<void> {
   await engine.sql.query('update millrace.stages set enabled = true');
   await engine.sql.query('update millrace.pipelines set enabled = true');
   const open = `(select count(*) from millrace.runs where status = 'running')
-    + (select count(*) from millrace.fan_outs where state = 'abandoned') + (select count(*) from millrace.tallies)`;
+    + (select count(*) from millrace.fan_outs where state = 'abandoned') + (select count(*) from millrace.child_tallies)`;
   for (let round = 0; round < 60; round++) {
     await engine.advance('31 seconds');
     await engine.sql.query('select millrace.sweep()');

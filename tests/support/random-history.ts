@@ -1,5 +1,5 @@
 // A session that plays a random history on the pipelines of random-graphs.ts: workers that work, fail, crash and come
-// back too late; jobs and people that answer; folds, sweeps, resets, cancels, deletions; rows that somebody holds.
+// back too late; jobs and people that answer; collects, sweeps, resets, cancels, deletions; rows that somebody holds.
 import fc from 'fast-check';
 import type pg from 'pg';
 import type { Engine, Row } from './engine.ts';
@@ -20,7 +20,7 @@ const weights = {
   renew: 1,
   callback: 6,
   decide: 4,
-  fold: 5,
+  collectChildren: 5,
   sweep: 4,
   clock: 4,
   queue: 4,
@@ -57,7 +57,7 @@ export const histories = (maxLength: number, minLength = 0): fc.Arbitrary<Step[]
     { maxLength, minLength, size: 'max' },
   );
 
-const ofMachines: What[] = ['claim', 'report', 'leave', 'renew', 'callback', 'fold', 'sweep'];
+const ofMachines: What[] = ['claim', 'report', 'leave', 'renew', 'callback', 'collectChildren', 'sweep'];
 
 /**
  * Whether a step may end so. People hear refusals, and here they give up on rows that somebody holds; machines are
@@ -169,8 +169,8 @@ export class Player {
           'closed_at is null',
           `public.millrace_decide(?, '{"ok": true}')`,
         );
-      case 'fold':
-        return this.#service.query('select public.millrace_fold($1)', [await this.#tallied()]);
+      case 'collectChildren':
+        return this.#service.query('select public.millrace_collect_children($1)', [await this.#tallied()]);
       case 'sweep':
         return this.#owner.query('select millrace.sweep()');
       case 'clock':
@@ -189,7 +189,9 @@ export class Player {
   }
 
   async #tallied(): Promise<unknown> {
-    const { rows } = await this.#owner.query('select array(select distinct fan_out_id from millrace.tallies) as ids');
+    const { rows } = await this.#owner.query(
+      'select array(select distinct fan_out_id from millrace.child_tallies) as ids',
+    );
     return rows[0].ids;
   }
 
@@ -326,10 +328,10 @@ export class Player {
       case 'pause':
       case 'unpause':
         return this.#owner.query(
-          `select pipeline.${what}('${pipeline}', ${this.#draw(3) === 0 ? 'null' : `'${stage}'`})`,
+          `select millrace.${what}('${pipeline}', ${this.#draw(3) === 0 ? 'null' : `'${stage}'`})`,
         );
       default:
-        return onRun(`pipeline.${what}(?, '${stage}')`);
+        return onRun(`millrace.${what}(?, '${stage}')`);
     }
   }
 

@@ -1,11 +1,11 @@
-// One invocation of a stage's function over the real engine: the runtime's own drain, handler, spawning and folding.
+// One invocation of a stage's function over the real engine: the runtime's own drain, handler, spawning and collecting children.
 import { randomUUID } from 'node:crypto';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
-import type { Ring } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain, type DrainEnd } from '../../supabase/functions/_millrace/worker/drain.ts';
-import { createFolder } from '../../supabase/functions/_millrace/worker/fold.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { databaseRpc } from './database-rpc.ts';
 import type { Engine } from './engine.ts';
@@ -22,7 +22,7 @@ export type Interruption = (name: string, args: Args, answer?: unknown) => boole
 export async function invoke(engine: Engine, stage: Stage, interrupt: Interruption = () => false) {
   const carryOut = databaseRpc(await engine.database.connect('service_role'));
   const calls: { name: string; args: Args }[] = [];
-  const rung: Ring[] = [];
+  const woken: WakeTarget[] = [];
   let dead = false;
   const live = async (...told: Parameters<Interruption>) => {
     dead ||= (await interrupt(...told)) === true;
@@ -37,20 +37,20 @@ export async function invoke(engine: Engine, stage: Stage, interrupt: Interrupti
   };
   const log = keepLog();
   const client = createEngine({ rpc, retryUntil: () => 0, log });
-  const ringer = { ring: (stages: Ring[]) => void rung.push(...stages), settled: async () => {} };
+  const waker = { wake: (stages: WakeTarget[]) => void woken.push(...stages), settled: async () => {} };
   const { definition } = stage;
   const drain = new Drain({
     pipeline: stage.pipeline.name,
     stage: stage.name,
     engine: client,
     budget: budgetOf(30_000),
-    ringer,
-    folder: createFolder({ engine: client, ringer, log }),
+    waker,
+    collector: createChildCollector({ engine: client, waker, log }),
     log,
     host: randomUUID(),
     assumed: { batch_size: definition.batchSize, timeout_ms: 10_000, result_limit_bytes: definition.resultLimitBytes },
     run: (item, limits, controller, worker) => {
-      const children = createChildren({ engine: client, ringer, worker, item, signal: controller.signal });
+      const children = createChildren({ engine: client, waker, worker, item, signal: controller.signal });
       const checkpoints = keepCheckpoints();
       const callbackUrl = 'http://callback.test';
       return runHandler({ stage, item, limits, env: {}, callbackUrl, controller, checkpoints, children });
@@ -58,5 +58,5 @@ export async function invoke(engine: Engine, stage: Stage, interrupt: Interrupti
   });
   const ended = drain.run();
   const end = await Promise.race([ended, until(() => dead, 30_000).then((): DrainEnd | 'dead' => 'dead')]);
-  return { end, calls, rung, log };
+  return { end, calls, woken, log };
 }

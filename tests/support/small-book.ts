@@ -64,7 +64,7 @@ export function pageRows(number: number): Row[] {
     return [
       { text: title, x: 90, y: 180, size: 24 },
       { text: 'For Those Who Pull', x: 130, y: 220, size: 14 },
-      { text: 'Ada Ringer', x: 160, y: 300, size: 13 },
+      { text: 'Ada Waker', x: 160, y: 300, size: 13 },
       { text: 'Tower Press', x: 160, y: 520, size: 11.5 },
     ];
   }

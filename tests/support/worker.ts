@@ -14,7 +14,7 @@ export interface Claimed {
   needs: Row;
   retry_count: number;
   submission: number;
-  alone: boolean;
+  isolated: boolean;
   failure: { code: string; message: string } | null;
 }
 
@@ -24,7 +24,7 @@ export interface Verdict {
   reason: string | null;
 }
 
-export interface Ring {
+export interface WakeTarget {
   pipeline: string;
   stage: string;
   function: string;
@@ -36,7 +36,7 @@ export interface ClaimAnswer {
   lease_ms: number;
   stage: Row;
   batch: Claimed[];
-  ring: Ring[];
+  wake: WakeTarget[];
   cut: boolean;
 }
 
@@ -131,7 +131,7 @@ export class Worker {
     return this.#call('select public.millrace_renew($1, $2) as answer', values);
   }
 
-  async leave(handOver = false): Promise<{ left: boolean; ring: Ring[] }> {
+  async leave(handOver = false): Promise<{ left: boolean; wake: WakeTarget[] }> {
     return this.#call('select public.millrace_leave($1, $2) as answer', [this.id, handOver]);
   }
 
@@ -141,7 +141,7 @@ export class Worker {
 }
 
 /** Reports the end of external jobs, as the callback and the poller do. */
-export async function resume(engine: Engine, items: unknown): Promise<{ items: Verdict[]; ring: Ring[] }> {
+export async function resume(engine: Engine, items: unknown): Promise<{ items: Verdict[]; wake: WakeTarget[] }> {
   const client = await engine.database.connect('service_role');
   const { rows } = await client.query('select public.millrace_resume($1) as answer', [JSON.stringify(items)]);
   engine.database.giveBack(client);

@@ -3,7 +3,7 @@
 -- millrace.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
 -- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema millrace:
 --   leads__lock(ids, wait)          locks entities, in key order          leads__started(stage, now, ids)  shows a claim
---   leads__rows(ids)                their rows, without engine columns    leads__settle(stage, changes)    shows a transition
+--   leads__rows(ids)                their rows, without engine columns    leads__apply_outcomes(stage, changes)    shows a transition
 --   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
 --   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
 --   leads__metadata(ids)            what runs copy, where declared         leads__sizes(ids)                how large the rows are
@@ -204,7 +204,7 @@ $$;
 comment on function millrace.has_columns(millrace.pipelines, text) is 'Whether the entity table has the seven columns of a stage.';
 
 -- One assignment list a stage: what a transition of it writes.
-create or replace function millrace.settle_branch(p_pipeline millrace.pipelines, p_stage_id int, p_stage text) returns text
+create or replace function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id int, p_stage text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select format($branch$
@@ -217,7 +217,7 @@ as $$
     p_pipeline.entity_key,
     (select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
 $$;
-comment on function millrace.settle_branch(millrace.pipelines, int, text) is 'Source of one branch of a pipeline''s __settle function.';
+comment on function millrace.projection_branch(millrace.pipelines, int, text) is 'Source of one branch of a pipeline''s __apply_outcomes function.';
 
 -- What starting over writes into one stage's columns, whichever stages a run's version lets start over.
 create or replace function millrace.queued_assignments(p_stage text) returns text
@@ -400,8 +400,8 @@ create or replace function millrace.write_projection(p_pipeline millrace.pipelin
 language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  perform millrace.write_by_stage(p_pipeline.name || '__settle', 'p_changes millrace.change[]',
-    (select string_agg(millrace.settle_branch(p_pipeline, s.id, s.name), '' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
+  perform millrace.write_by_stage(p_pipeline.name || '__apply_outcomes', 'p_changes millrace.change[]',
+    (select string_agg(millrace.projection_branch(p_pipeline, s.id, s.name), '' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
   perform millrace.write_by_stage(p_pipeline.name || '__started', 'p_now timestamptz, p_ids text[]',
     (select string_agg(format($b$
   when %1$L then
@@ -422,7 +422,7 @@ end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
     (select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
 end
 $write$;
-comment on function millrace.write_projection(millrace.pipelines, text) is 'Creates the __settle, __started and __queued functions of a pipeline.';
+comment on function millrace.write_projection(millrace.pipelines, text) is 'Creates the __apply_outcomes, __started and __queued functions of a pipeline.';
 
 -- One pass over the rows finds what was written to which stages: mostly nothing, and a bulk update writes one. Rows are taken
 -- in the order of their keys.
@@ -438,7 +438,7 @@ as $$
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids, array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
         from unnest(v_written.%1$I) w group by w.status order by w.status
       loop
-        perform millrace.take_in(%3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
+        perform millrace.on_status_written(%3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
     end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
   from millrace.version_stages vs join millrace.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id
@@ -557,7 +557,7 @@ begin
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from millrace.pipelines p where p.projection = 'columns';
   perform millrace.write_way('project_entities', '(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text', v_ids,
     array(select format(E'if p_how = ''settle'' then perform millrace.%I(p_stage, p_changes);\nelsif p_how = ''started'' then perform millrace.%I(p_stage, millrace.now(), p_ids);\nelse perform millrace.%I(p_stage, p_dependents, p_ids);\nend if;',
-      n || '__settle', n || '__started', n || '__queued') from unnest(v_names) n),
+      n || '__apply_outcomes', n || '__started', n || '__queued') from unnest(v_names) n),
     'the projecting statements of all pipelines.');
 end
 $write$;
@@ -587,7 +587,7 @@ begin
     perform millrace.write_intake(v_pipeline, v_key_type);
   end if;
   perform millrace.write_dispatch();
-  perform millrace.attach_lanes(v_pipeline, v_key_type);
+  perform millrace.attach_groups(v_pipeline, v_key_type);
   perform millrace.attach_quota(v_pipeline, v_key_type);
   for v_function in select p.oid from pg_proc p where p.pronamespace = 'millrace'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
     execute format('revoke all on function %s from public', v_function);

@@ -288,7 +288,7 @@ begin
   end if;
   if coalesce(p_definition #>> '{entity,projection}', 'columns') not in ('columns', 'none') then
     raise exception 'entity.projection is %, but must be columns or none', p_definition #> '{entity,projection}'
-      using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine alone.';
+      using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine isolated.';
   end if;
   perform millrace.check_metadata(p_definition);
   perform millrace.check_replaces(p_definition);

@@ -59,42 +59,42 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
-  v_alone boolean;
+  v_isolated boolean;
   v_busy boolean;
 begin
   -- Workers of one host claim by turns, so that one which must be alone sees every other.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  select count(*) > 0, bool_or(c.alone) into v_busy, v_alone
+  select count(*) > 0, bool_or(c.isolated) into v_busy, v_isolated
   from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if p_limit < 1 or v_alone then
+  if p_limit < 1 or v_isolated then
     return;
   end if;
   with picked as materialized (
-    select a.id, a.ctid, a.alone from millrace.attempts a
+    select a.id, a.ctid, a.isolated from millrace.attempts a
     where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
     order by a.queue_at, a.id limit p_limit for update skip locked
   ), head as materialized (
-    select p.id, p.alone from picked p limit 1
+    select p.id, p.isolated from picked p limit 1
   ), chosen as (
     -- One that must be alone waits at the head until its host is idle; it never rides along behind others.
     select p.id, p.ctid from picked p
-    where case when (select h.alone from head h) then p.id = (select h.id from head h) and not v_busy else not p.alone end
+    where case when (select h.isolated from head h) then p.id = (select h.id from head h) and not v_busy else not p.isolated end
   ), taken as (
     update millrace.attempts a set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.alone, a.retry_count, a.number, a.queue_at,
+    returning a.id, a.run_id, a.isolated, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
   )
   select array_agg(t.id order by t.queue_at, t.id), array_agg(r.entity_id order by t.queue_at, t.id),
     array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission,
-      t.number, t.alone)::millrace.claimed order by t.queue_at, t.id),
-    bool_or(t.alone)
-  into attempt_ids, entity_ids, items, v_alone
+      t.number, t.isolated)::millrace.claimed order by t.queue_at, t.id),
+    bool_or(t.isolated)
+  into attempt_ids, entity_ids, items, v_isolated
   from taken t join millrace.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
-    insert into millrace.claims (token, worker_id, host, expires_at, alone, attempt_ids)
-    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_alone, attempt_ids);
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated, attempt_ids);
   end if;
 end
 $$;
@@ -138,7 +138,7 @@ as $$
 begin
   return array(
     select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
-      coalesce(a.submission_id, a.id), a.number, a.alone)::millrace.claimed
+      coalesce(a.submission_id, a.id), a.number, a.isolated)::millrace.claimed
     from unnest(p_attempt_ids) with ordinality i(id, place)
     join millrace.attempts a on a.id = i.id
     join millrace.runs r on r.id = a.run_id
@@ -172,7 +172,7 @@ begin
   select json_agg(b), bool_and(b.entity is not null and b.needs is not null) into v_batch, v_within from (
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
       case when i.version_id = v_version.id then v_version.number else (select v.number from millrace.versions v where v.id = i.version_id) end as version,
-      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.alone,
+      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
       -- A retry goes on with the execution of the stage that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
         select min(a.id) from millrace.attempts a
@@ -196,7 +196,7 @@ begin
       end as needs,
       i.failure
     from rows from (unnest(p_items), unnest(v_rows), unnest(p_built)) as i(attempt_id, run_id, entity_id, trace_id,
-      version_id, retry_count, submission, number, alone, entity, built_entity, built_needs, failure)
+      version_id, retry_count, submission, number, isolated, entity, built_entity, built_needs, failure)
     -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask whether they are null.
     offset 0) b;
   if v_within then
@@ -362,18 +362,18 @@ end
 $$;
 comment on function millrace.sweep_due() is 'Whether the last sweep is over a minute old.';
 
--- The answer to claim and complete alike: the batch, the functions that the worker should ring now, and the parents that have
--- something to fold.
-create or replace function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_ring int[], p_items json, p_wait_ms int default null, p_cut boolean default false) returns json
+-- The answer to claim and complete alike: the batch, the functions that the worker should wake now, and the parents that have
+-- something to collect children.
+create or replace function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_wake int[], p_items json, p_wait_ms int default null, p_cut boolean default false) returns json
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   return json_build_object(
     'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
     'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'ring', case when cardinality(p_ring) > 0 then millrace.ring_list(p_ring) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
+    'batch', p_batch, 'wake', case when cardinality(p_wake) > 0 then millrace.wake_list(p_wake) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
     'sweep_due', millrace.sweep_due(), 'cut', p_cut,
-    'fold', case when p_stage.kind = 'map' or (select p.is_child from millrace.pipelines p where p.id = p_stage.pipeline_id) then millrace.parents_to_fold('{}') else '{}' end);
+    'collect', case when p_stage.kind = 'map' or (select p.is_child from millrace.pipelines p where p.id = p_stage.pipeline_id) then millrace.parents_to_collect('{}') else '{}' end);
 end
 $$;
 comment on function millrace.claim_answer(millrace.stages, text, text, json, int[], json, int, boolean) is 'Builds the answer to millrace_claim and millrace_complete. wait_ms: how long a worker that got nothing, because of limits, may wait before it asks again. cut: it got less than it asked for and there was, since its batch has all the bytes that one may have.';
@@ -397,7 +397,7 @@ declare
   v_filled record;
   v_taken int;
   v_cut boolean := false;
-  v_ring int[] := array_remove(p_done.ready, p_stage.id);
+  v_wake int[] := array_remove(p_done.ready, p_stage.id);
   v_open boolean := millrace.stage_open(p_stage);
 begin
   select '[]'::json as batch, 0 as kept into v_filled;
@@ -436,19 +436,19 @@ begin
     end if;
     -- A full claim with more behind it: that is how a stage scales out. One that must be alone
     -- fills its host.
-    if (v_taken >= p_limit or v_cut or (v_claim.items[1]).alone)
+    if (v_taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
       and millrace.live_workers(p_stage.id) < p_stage.max_workers
       and millrace.has_ready_work(p_stage.id) then
-      v_ring := v_ring || p_stage.id;
+      v_wake := v_wake || p_stage.id;
     end if;
   end if;
   update millrace.workers w set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
     leave_tries = case when v_claim.token is null then w.leave_tries else 0 end where w.id = p_worker.id;
-  if cardinality(v_ring) > 0 then
-    v_ring := millrace.take_rings(v_ring, p_stage.id);
+  if cardinality(v_wake) > 0 then
+    v_wake := millrace.stages_to_wake(v_wake, p_stage.id);
   end if;
   return millrace.claim_answer(p_stage, case when not v_open then 'refused' when v_claim.token is null then 'empty' else 'working' end,
-    case when not v_open then 'the stage or its pipeline is switched off' end, v_filled.batch, v_ring, p_done.verdicts, v_wait_ms, v_cut);
+    case when not v_open then 'the stage or its pipeline is switched off' end, v_filled.batch, v_wake, p_done.verdicts, v_wait_ms, v_cut);
 end
 $$;
 comment on function millrace.claim_next(millrace.stages, millrace.workers, int, int, record) is 'The claiming half of millrace_claim and millrace_complete.';
@@ -487,7 +487,7 @@ begin
     millrace.followers_with_work(p_stage.id), p_done.verdicts);
 end
 $$;
-comment on function millrace.repeat_answer(millrace.stages, millrace.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a ring too many.';
+comment on function millrace.repeat_answer(millrace.stages, millrace.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a wake-up too many.';
 
 create or replace function millrace.followers_with_work(p_stage_id int) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -535,8 +535,8 @@ begin
     select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
-    -- Its arrival answers every ring so far, also when it is sent home.
-    delete from millrace.rings r where r.id in (select u.id from millrace.rings u where u.stage_id = v_stage.id for update skip locked);
+    -- Its arrival answers every wake-up so far, also when it is sent home.
+    delete from millrace.wake_ups r where r.id in (select u.id from millrace.wake_ups u where u.stage_id = v_stage.id for update skip locked);
     if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
       return millrace.claim_answer(v_stage, 'refused', format('%s workers are live, which is the stage''s maximum', v_stage.max_workers), '[]', '{}', null);
     end if;
@@ -616,26 +616,26 @@ declare
 begin
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then
-    return '{"left": true, "ring": []}';
+    return '{"left": true, "wake": []}';
   end if;
   perform millrace.drop_claims(p_worker);
   if p_hand_over then
     -- Its budget is used: it signs off first, so that its successor is not one worker too many.
     update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
-    -- Somebody may be about to enqueue, relying on this worker: then it rings to be on the safe side.
-    return jsonb_build_object('left', true, 'ring', case when not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id) or millrace.has_ready_work(v_worker.stage_id)
-      then millrace.ring_list(millrace.take_rings(array[v_worker.stage_id])) else '[]' end);
+    -- Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe side.
+    return jsonb_build_object('left', true, 'wake', case when not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id) or millrace.has_ready_work(v_worker.stage_id)
+      then millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id])) else '[]' end);
   end if;
-  -- After a third failed try it leaves all the same: the sweep rings for whatever is ready without a worker.
+  -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without a worker.
   if v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
     update millrace.workers w set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now() where w.id = p_worker;
-    return '{"left": false, "ring": []}';
+    return '{"left": false, "wake": []}';
   end if;
   update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
-  return '{"left": true, "ring": []}';
+  return '{"left": true, "wake": []}';
 end
 $$;
-comment on function public.millrace_leave(uuid, boolean) is 'Signs a worker off, unless work has come meanwhile: then left is false and it should claim again. With p_hand_over it always leaves, and "ring" names its own stage if work is left there.';
+comment on function public.millrace_leave(uuid, boolean) is 'Signs a worker off, unless work has come meanwhile: then left is false and it should claim again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there.';
 revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
 grant execute on function public.millrace_leave(uuid, boolean) to service_role;
 

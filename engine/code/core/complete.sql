@@ -59,7 +59,7 @@ declare
 begin
   return case
     -- What names an attempt is an object, whatever other keys it has.
-    when p_id is null and p_item ->> 'strange' is not null then format('an item must be an object, this is %s', p_item ->> 'strange')
+    when p_id is null and p_item ->> 'malformed' is not null then format('an item must be an object, this is %s', p_item ->> 'malformed')
     when p_id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(p_item ->> p_key, 'null'))
     when p_key = 'attempt' and p_item ->> 'token' is null then 'token must be the one that the claim handed over, this is null'
     when v_outcome is null or v_outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and v_outcome in ('waiting', 'released'))
@@ -80,7 +80,7 @@ create or replace function millrace.limit_error(p_limit text) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object('code', 'resource_limit', 'message', format(
-    'the function reached the platform''s limit of %s while it worked on this row alone; '
+    'the function reached the platform''s limit of %s while it worked on this row isolated; '
     'give the row less to do, or the stage less to do in one call',
     case p_limit when 'cpu' then 'CPU time' else p_limit end))
   where p_limit is not null
@@ -96,7 +96,7 @@ declare
   v_items jsonb := millrace.items_of(p_items);
 begin
   if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
-    v_items := (select jsonb_agg(case when jsonb_typeof(i.value) = 'object' then i.value else jsonb_build_object('strange', jsonb_typeof(i.value)) end order by i.ordinality)
+    v_items := (select jsonb_agg(case when jsonb_typeof(i.value) = 'object' then i.value else jsonb_build_object('malformed', jsonb_typeof(i.value)) end order by i.ordinality)
                 from jsonb_array_elements(v_items) with ordinality i);
   end if;
   return array(
@@ -166,7 +166,7 @@ comment on function millrace.verdict_on_end(millrace.attempts, millrace.work, bo
 
 -- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
 -- p_late names, by their place, the ends of jobs that an earlier submission bought.
-create or replace function millrace.judge(p_items millrace.work[], p_locked bigint[], p_late int[] default '{}') returns millrace.work[]
+create or replace function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late int[] default '{}') returns millrace.work[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -214,11 +214,11 @@ begin
     order by i.ord);
 end
 $$;
-comment on function millrace.judge(millrace.work[], bigint[], int[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
+comment on function millrace.check_fencing(millrace.work[], bigint[], int[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
 
 -- The batch that nearly all are: everything completed under one token of one stage, with no function to apply. Once its entities and runs are held, one
--- look at the attempts, in a snapshot of its own, tells that judge() would let all of it go on.
-create or replace function millrace.hold_alike(p_items millrace.work[]) returns bigint[]
+-- look at the attempts, in a snapshot of its own, tells that check_fencing() would let all of it go on.
+create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -246,7 +246,7 @@ begin
     and exists (select from millrace.stages s where s.id = v_stage.id and s.apply is null and s.result_limit_bytes >= v_stage.result_limit_bytes) then v_batch.attempt_ids end;
 end
 $$;
-comment on function millrace.hold_alike(millrace.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
+comment on function millrace.lock_uniform_batch(millrace.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
 
 create or replace function millrace.verdicts_of(p_items millrace.work[]) returns json
 language plpgsql immutable set search_path = pg_catalog, pg_temp
@@ -276,11 +276,11 @@ begin
     ready := '{}';
     return;
   end if;
-  v_alike := millrace.hold_alike(p_items);
+  v_alike := millrace.lock_uniform_batch(p_items);
   if v_alike is not null then
-    v_done := millrace.settle_guarded(p_items, p_alike => true);
+    v_done := millrace.apply_outcomes_guarded(p_items, p_alike => true);
   else
-    v_done := millrace.settle_guarded(millrace.judge(p_items, millrace.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
+    v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items, millrace.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
   end if;
   ready := v_done.ready;
   if v_done.items is null then
@@ -383,7 +383,7 @@ begin
     from unnest(p_items) i
     join unnest(v_to.items) t on t.ord = i.ord
     where i.attempt_id = any (v_locked)));
-  v_done := millrace.settle_guarded(millrace.judge(v_to.items, v_locked, v_to.late));
+  v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(v_to.items, v_locked, v_to.late));
   verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
   ready := v_done.ready;
 end
@@ -395,19 +395,19 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp set enab
 as $$
 declare
   v_done record;
-  v_ring int[];
+  v_wake int[];
 begin
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
-  -- A duplicate may be the repeat of a call whose answer was lost, and its rings with it: rather a ring too many.
-  v_ring := millrace.take_rings(v_done.ready) || array(
+  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a wake-up too many.
+  v_wake := millrace.stages_to_wake(v_done.ready) || array(
     select f from (select distinct a.stage_id from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join millrace.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
       unnest(millrace.followers_with_work(s.stage_id)) f)
-    || millrace.rings_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
+    || millrace.wakes_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
   return jsonb_build_object(
     'items', v_done.verdicts,
-    'ring', millrace.ring_list(v_ring),
+    'wake', millrace.wake_list(v_wake),
     'sweep_due', millrace.sweep_due(),
-    'fold', millrace.parents_to_fold('{}'));
+    'collect', millrace.parents_to_collect('{}'));
 end
 $$;
 comment on function public.millrace_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';

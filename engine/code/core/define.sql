@@ -20,7 +20,7 @@ create or replace function millrace.save_stages(p_pipeline_id int, p_definition 
 language sql set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.stages as t (pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, enabled,
-    on_failure, child, fan_in, decision, agent, limits, laned, sla, deadline_from)
+    on_failure, child, fan_in, decision, agent, limits, has_groups, sla, deadline_from)
   select p_pipeline_id, s ->> 'name', coalesce(s ->> 'kind', 'function'),
     case when not millrace.is_kind(s, array['manual', 'pipeline']) then
       coalesce(s ->> 'function', replace(p_definition ->> 'pipeline', '_', '-') || '-' || replace(s ->> 'name', '_', '-')) end,
@@ -44,7 +44,7 @@ as $$
     kind = excluded.kind, function_name = excluded.function_name, batch_size = excluded.batch_size, max_workers = excluded.max_workers,
     lease = excluded.lease, timeout = excluded.timeout, retry = excluded.retry, callback = excluded.callback, poll_every = excluded.poll_every,
     deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes, on_failure = excluded.on_failure,
-    child = excluded.child, fan_in = excluded.fan_in, decision = excluded.decision, agent = excluded.agent, limits = excluded.limits, laned = excluded.laned,
+    child = excluded.child, fan_in = excluded.fan_in, decision = excluded.decision, agent = excluded.agent, limits = excluded.limits, has_groups = excluded.has_groups,
     deadline_from = excluded.deadline_from,
     sla = excluded.sla, sla_changed_at = case when t.sla is distinct from excluded.sla then millrace.now() else t.sla_changed_at end;
   -- What somebody switched off by hand stays off, unless the definition says otherwise.
@@ -52,8 +52,8 @@ as $$
   from jsonb_array_elements(p_definition -> 'stages') s
   where t.pipeline_id = p_pipeline_id and t.name = s ->> 'name' and s ->> 'enabled' is not null;
   -- In older versions too no worker is to be queued for a stage that waits for a person or a child run now.
-  update millrace.version_stages vs set plain = false
-  from millrace.stages t where t.pipeline_id = p_pipeline_id and t.kind in ('manual', 'pipeline') and vs.stage_id = t.id and vs.plain;
+  update millrace.version_stages vs set unconditional = false
+  from millrace.stages t where t.pipeline_id = p_pipeline_id and t.kind in ('manual', 'pipeline') and vs.stage_id = t.id and vs.unconditional;
 $$;
 comment on function millrace.save_stages(int, jsonb) is 'Writes the settings of a definition''s stages.';
 
@@ -89,7 +89,7 @@ as $$
 declare
   v_order text[] := millrace.order_stages(p_stages);
 begin
-  insert into millrace.version_stages (version_id, stage_id, position, needs, dependents, is_sink, plain, when_path, otherwise, after, child_pipeline_id)
+  insert into millrace.version_stages (version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise, after, child_pipeline_id)
   with recursive edge as (
     select s ->> 'name' as after, e as before from jsonb_array_elements(p_stages) s, unnest(millrace.edges_to(s)) e
   ), reach as (
@@ -104,9 +104,9 @@ begin
     (s ->> 'when')::jsonpath, case when s ->> 'when' is not null then coalesce(s ->> 'otherwise', 'skip') end,
     millrace.after_of(p_pipeline_id, p_stages, s), (select c.id from millrace.pipelines c where c.name = s #>> '{child,pipeline}')
   from jsonb_array_elements(p_stages) s join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s ->> 'name';
-  update millrace.stages t set watched = true
+  update millrace.stages t set counted_by_parent = true
   from millrace.version_stages vs, jsonb_array_elements(vs.after) a
-  where vs.version_id = p_version_id and t.id = (a ->> 'stage')::int and not t.watched;
+  where vs.version_id = p_version_id and t.id = (a ->> 'stage')::int and not t.counted_by_parent;
   update millrace.pipelines p set is_child = true
   from millrace.version_stages vs where vs.version_id = p_version_id and p.id = vs.child_pipeline_id and not p.is_child;
 end
@@ -118,9 +118,9 @@ create or replace function millrace.note_awaited(p_pipeline_id int) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.stages t set awaited = true
-  from millrace.versions v join millrace.version_stages f on f.version_id = v.id and not f.plain
-  where v.pipeline_id = p_pipeline_id and t.pipeline_id = p_pipeline_id and not t.awaited
+  update millrace.stages t set has_conditional_followers = true
+  from millrace.versions v join millrace.version_stages f on f.version_id = v.id and not f.unconditional
+  where v.pipeline_id = p_pipeline_id and t.pipeline_id = p_pipeline_id and not t.has_conditional_followers
     and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
 end
 $$;
@@ -281,7 +281,7 @@ begin
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
   perform millrace.check_table(v_table);
-  perform millrace.hold_gates(p_definition ->> 'pipeline');
+  perform millrace.lock_limiters(p_definition ->> 'pipeline');
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
   -- Without a projection, who begins a run has only locked its row.
   execute format('lock table %s in %s mode', v_table,
@@ -301,14 +301,14 @@ begin
   perform millrace.check_changed_kinds(v_pipeline_id, p_definition);
   perform millrace.check_changed_children(v_pipeline_id, p_definition);
   perform millrace.save_cut_over(v_pipeline_id, p_definition);
-  perform millrace.forget_lanes(v_pipeline_id, p_definition);
+  perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.attach(p_definition ->> 'pipeline');
-  -- A fan-in rule that was changed applies to what waits already: the next sweep folds it.
-  insert into millrace.tallies (fan_out_id)
+  -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
+  insert into millrace.child_tallies (fan_out_id)
   select f.id from millrace.fan_outs f join millrace.stages s on s.id = f.stage_id where s.pipeline_id = v_pipeline_id and f.state = 'open';
   perform millrace.schedule_polls();
   return (select v.number from millrace.versions v where v.id = v_version_id);

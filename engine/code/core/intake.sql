@@ -6,7 +6,7 @@
 -- The triggers and statements themselves are written for each pipeline (the next chapter).
 
 -- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities, and has nested loops off.
-create or replace function millrace.take_in(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
+create or replace function millrace.on_status_written(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = on set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -30,7 +30,7 @@ begin
   end if;
 end
 $$;
-comment on function millrace.take_in(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
+comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 create or replace function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
@@ -56,7 +56,7 @@ begin
   perform millrace.forget_decisions(p_run_ids);
   perform millrace.forget_alerts(p_run_ids);
   -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
-  insert into millrace.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
   update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
   insert into millrace.dropped_metadata (metadata_id)
   select distinct r.metadata_id

@@ -189,7 +189,7 @@ as $$
   from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
   where a.state = 'waiting' and not exists (select from public.millrace_decisions d where d.attempt_id = a.id and d.closed_at is null)
   union all
-  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+  select 'no worker is has_conditional_followers for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
   from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
   where a.state in ('queued', 'started')
   union all
@@ -223,7 +223,7 @@ as $$
   select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
   from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
   where r.status = 'running' and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
-    -- While a map is under way its thresholds decide, when it is folded; once it is done they hold.
+    -- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
     and not exists (
       select from jsonb_array_elements(vs.after) t
       where not exists (select from millrace.attempts d where d.run_id = r.id and d.stage_id = (t ->> 'map')::int and d.state in ('completed', 'skipped') and not d.superseded))
@@ -242,7 +242,7 @@ as $$
   from millrace.fan_outs f
   cross join lateral (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed from millrace.runs r where r.fan_out_id = f.id) c
   cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from millrace.tallies t where t.fan_out_id = f.id) t
+    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from millrace.child_tallies t where t.fan_out_id = f.id) t
   where f.state = 'open' and not t.recount and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $$;
 comment on function millrace.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
@@ -360,24 +360,24 @@ declare
 begin
   begin
     v_url := millrace.setting('project_url');
-    v_ring_headers := millrace.ring_headers();
+    v_ring_headers := millrace.wake_headers();
     v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
   exception when others then
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
   return query
-    select 'ring_secret is set', coalesce(v_ring_headers ? 'x-millrace-ring-secret', false), case
-      when v_ring_headers ? 'x-millrace-ring-secret' then 'present'
-      when v_ring_headers is null then v_fault || ': ' || millrace.ring_secret_remedy()
+    select 'wake_secret is set', coalesce(v_ring_headers ? 'x-millrace-wake-secret', false), case
+      when v_ring_headers ? 'x-millrace-wake-secret' then 'present'
+      when v_ring_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
       else 'the doorbell shows secret_key instead, which every SQL role can read in '
-        || 'net.http_request_queue: ' || millrace.ring_secret_remedy() end;
+        || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
   return query select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false), coalesce(v_flag, v_fault);
   return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
     from unnest(array['millrace-sweep', 'millrace-prune']) j;
   return query select 'the sweep has run in the last minute', coalesce(v_swept > millrace.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
-  return query select 'the functions answered the last rings', coalesce(bool_and(n.status_code between 200 and 299), true),
-    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no rings yet')
+  return query select 'the functions answered the last wakes', coalesce(bool_and(n.status_code between 200 and 299), true),
+    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no wakes yet')
     from millrace.last_answers(20) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,

@@ -42,7 +42,7 @@ as $$
 declare
   v_stage record;
   v_retried bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   v_retried := array(
     select r.id from millrace.runs r
@@ -50,7 +50,7 @@ begin
     where r.id = any (p_run_ids) and r.status in ('failed', 'cancelled') and millrace.is_latest_run(r.id)
       and exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)) order by r.id);
   update millrace.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
-  insert into millrace.tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
   for v_stage in
     select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
     from millrace.attempts a join millrace.stages s on s.id = a.stage_id
@@ -58,9 +58,9 @@ begin
     group by a.stage_id, s.kind order by a.stage_id
   loop
     -- The retry of one stage may fail there and then, and its run with it.
-    v_ring := v_ring || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
   end loop;
-  perform millrace.ring(v_ring || millrace.begin_open(v_retried));
+  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
   return cardinality(v_retried);
 end
 $$;

@@ -25,7 +25,7 @@ begin
     return;
   end if;
   if v_wanted is not null then
-    perform cron.schedule('millrace-poll', v_wanted, 'select millrace.ring_polls()');
+    perform cron.schedule('millrace-poll', v_wanted, 'select millrace.wake_job_poll()');
   elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
     perform cron.unschedule('millrace-poll');
   end if;

@@ -2,7 +2,7 @@
 --
 -- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
---   select vault.create_secret('…', 'millrace_ring_secret');
+--   select vault.create_secret('…', 'millrace_wake_secret');
 
 create or replace function millrace.check_setting() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp

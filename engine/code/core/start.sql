@@ -25,7 +25,7 @@ $$;
 comment on function millrace.first_stage(int) is 'The stage at which a pipeline starts unless another is named.';
 
 -- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
-create or replace function millrace.take_over(p_run_ids bigint[], p_keep int[]) returns void
+create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -48,7 +48,7 @@ begin
   select s.run_id, s.stage_id, 1, s.attempt_id, s.state, s.error, s.retry_count, s.created_at, s.started_at, s.finished_at, s.output from source s;
 end
 $$;
-comment on function millrace.take_over(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
+comment on function millrace.copy_earlier_results(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
 
 -- Begins one stage of locked runs; raises when a run lacks the result of one of its needs.
 create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns int[]
@@ -72,7 +72,7 @@ begin
         select s.name from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and p_stage_id = any (vs.dependents) join millrace.stages s on s.id = vs.stage_id
         where r.id = v_lacking.run_id and not millrace.is_done(r.id, vs.stage_id) order by vs.position limit 1));
   end if;
-  if (select bool_and(vs.plain) from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
+  if (select bool_and(vs.unconditional) from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
@@ -159,9 +159,9 @@ begin
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
   if (select p.is_child from millrace.pipelines p where p.id = p_pipeline_id) then
-    perform millrace.take_places(v_runs);
+    perform millrace.inherit_place(v_runs);
   end if;
-  perform millrace.take_over(v_runs, array(
+  perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id from millrace.version_stages vs
     where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) and not millrace.is_only_root(v_stage)));
   return v_runs;
@@ -179,7 +179,7 @@ $$;
 comment on function millrace.is_only_root(millrace.version_stages) is 'Whether a stage is the one with which every run of its version begins.';
 
 -- A child that starts anew takes the place of its former run, while its parent still waits.
-create or replace function millrace.take_places(p_run_ids bigint[]) returns void
+create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -199,11 +199,11 @@ begin
     set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
       took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
     where r.id = v_former.run_id;
-    insert into millrace.tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
+    insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
 end
 $$;
-comment on function millrace.take_places(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
+comment on function millrace.inherit_place(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
 
 -- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
 create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
@@ -213,7 +213,7 @@ declare
   v_version record;
   v_closure int[];
   v_strange record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   select count(*) as runs, min(r.entity_id) as entity_id into v_strange from millrace.runs r
   where r.id = any (p_run_ids) and not exists (select from millrace.version_stages vs where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
@@ -233,22 +233,22 @@ begin
     where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
     update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (v_version.runs) and f.stage_id = any (v_closure) and f.state = 'finished';
     perform millrace.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_ring := v_ring || millrace.enqueue_stage(millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
+    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
   end loop;
-  insert into millrace.tallies (fan_out_id, recount) select r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  return v_ring;
+  insert into millrace.child_tallies (fan_out_id, recount) select r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  return v_wake;
 end
 $$;
 comment on function millrace.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history. Returns the stages with work.';
 
 -- Branches beside the stage that a new run starts at, which the previous run left unfinished, go on too: or it could never end.
-create or replace function millrace.begin_beside(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
+create or replace function millrace.start_sibling_branches(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
   v_open bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_other in
     select o.stage_id, o.dependents, exists (select from millrace.version_stages t where t.version_id = o.version_id and t.after <> '[]') as thresholds
@@ -265,12 +265,12 @@ begin
           select d from unnest(v_other.dependents) d where not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = d and not a.superseded))
         else v_other.dependents end as pending
       from millrace.runs r where r.id = any (v_open) group by 2) g;
-    v_ring := v_ring || millrace.enqueue_stage(millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
-comment on function millrace.begin_beside(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
+comment on function millrace.start_sibling_branches(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
 
 -- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
 create or replace function millrace.queue_here(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
@@ -281,7 +281,7 @@ declare
   v_counted boolean := (select s.counted from millrace.stages s where s.id = p_stage_id);
   v_live record;
   v_new bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   -- Locked before it is decided who has none: without a projection, a worker that ends a run does not hold its row.
   select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live from (
@@ -294,7 +294,7 @@ begin
     v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
   else
     v_new := millrace.new_runs(p_pipeline_id, array(select e from unnest(p_entity_ids) e where e not in (select l from unnest(v_live.entity_ids) l)), p_stage_id);
-    v_ring := millrace.start_over(v_live.runs, p_stage_id);
+    v_wake := millrace.start_over(v_live.runs, p_stage_id);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select l from unnest(v_live.entity_ids) l));
   end if;
   if v_counted then
@@ -306,12 +306,12 @@ begin
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
   if cardinality(v_new) > 0 then
-    v_ring := v_ring || millrace.enqueue_stage(v_new, p_stage_id) || millrace.begin_beside(p_pipeline_id, p_stage_id, v_new);
+    v_wake := v_wake || millrace.enqueue_stage(v_new, p_stage_id) || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then
     perform millrace.note_starts(v_live.runs || v_new, v_began_at);
   end if;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.queue_here(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear. Returns the stages with work.';
@@ -322,11 +322,11 @@ as $$
 declare
   v_ways int[] := millrace.ways_of(p_pipeline_id);
 begin
-  perform millrace.ring(case when cardinality(v_ways) = 1 then millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
+  perform millrace.wake(case when cardinality(v_ways) = 1 then millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
     else millrace.queue_one_way(p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids) end);
 end
 $$;
-comment on function millrace.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and rings; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
+comment on function millrace.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and wake-ups; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
 
 create or replace function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[]
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -1,7 +1,7 @@
 -- Chapter 31: recovery
 --
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
--- came back, retries that fell due, rings that nobody heard. When idle it costs a few index probes a stage.
+-- came back, retries that fell due, wakes that nobody heard. When idle it costs a few index probes a stage.
 
 create or replace function millrace.fail_lost(p_ids bigint[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -15,13 +15,13 @@ begin
   -- dropping this very moment is not lost.
   v_tokens := array(
     select c.token from millrace.claims c where c.expires_at <= millrace.now() for update skip locked);
-  v_done := millrace.settle_guarded(array(
+  v_done := millrace.apply_outcomes_guarded(array(
     select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
       '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
       null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
     from millrace.attempts a join millrace.claims c on c.token = a.token join millrace.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens)));
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
   return (select count(*) from unnest(v_done.items) i where i.verdict is distinct from 'busy');
 end
 $$;
@@ -71,14 +71,14 @@ declare
   v_refused bigint[];
   v_done record;
 begin
-  v_done := millrace.settle_guarded(array(
+  v_done := millrace.apply_outcomes_guarded(array(
     select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
       jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
         when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
       a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
     from millrace.attempts a join millrace.runs r on r.id = a.run_id
     where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now));
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
   v_refused := array(select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
   update millrace.attempts a
   set deadline_at = v_now + interval '1 minute'
@@ -113,7 +113,7 @@ begin
       where a.deadline_at <= v_now
         and (a.deadline_at, a.id) > (v_last_at, v_last_id)
         and a.stage_id = any (v_stages)
-        -- A map that finishes with what there is at its deadline is the fold's to end.
+        -- A map that finishes with what there is at its deadline is the collection of children's to end.
         and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
       order by a.deadline_at, a.id
       limit p_limit) d;
@@ -129,7 +129,7 @@ $$;
 comment on function millrace.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
 
 -- A fault of one pipeline, such as a table that was dropped, must not end the recovery of the others.
-create or replace function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out rung int)
+create or replace function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out woken int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -138,7 +138,7 @@ begin
   leases := millrace.sweep_leases(p_pipeline_id, 5000);
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
-  rung := millrace.ring(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
+  woken := millrace.wake(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
@@ -151,7 +151,7 @@ $$;
 comment on function millrace.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in millrace.log.';
 
 -- Whatever children reported and nobody has added up, fan-outs that are due, and children that are to be cancelled.
-create or replace function millrace.sweep_children(out folded int, out cancelled int)
+create or replace function millrace.sweep_children(out collected int, out cancelled int)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -160,26 +160,26 @@ declare
   v_until timestamptz := millrace.now() + interval '5 seconds';
   v_context text;
 begin
-  folded := 0;
-  insert into millrace.tallies (fan_out_id)
+  collected := 0;
+  insert into millrace.child_tallies (fan_out_id)
   select f.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
   where a.deadline_at <= millrace.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
-  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being folded are
+  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being collected are
   -- left to whoever does so, since waiting out of order might be waiting for each other.
-  for v_fan_out in select t.fan_out_id from millrace.tallies t group by t.fan_out_id order by random() loop
-    exit when folded >= 200 or millrace.now() >= v_until;
-    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.fold', v_fan_out));
+  for v_fan_out in select t.fan_out_id from millrace.child_tallies t group by t.fan_out_id order by random() loop
+    exit when collected >= 200 or millrace.now() >= v_until;
+    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out));
     begin
-      v_done := millrace.fold(v_fan_out);
-      perform millrace.ring(v_done.ring);
-      folded := folded + (not v_done.busy)::int;
+      v_done := millrace.collect_children(v_fan_out);
+      perform millrace.wake(v_done.wake);
+      collected := collected + (not v_done.busy)::int;
     exception
       when query_canceled or assert_failure or others then
         get stacked diagnostics v_context = pg_exception_context;
         if millrace.error_kind(sqlstate, v_context) = 'fatal' then
           raise;
         end if;
-        perform millrace.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
+        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
     end;
   end loop;
   cancelled := millrace.cancel_children(2000);
@@ -225,9 +225,9 @@ declare
   v_children record;
   v_context text;
 begin
-  delete from millrace.rings r where r.id in (select o.id from millrace.rings o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
+  delete from millrace.wake_ups r where r.id in (select o.id from millrace.wake_ups o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
   perform millrace.sweep_quotas();
-  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'rung', coalesce(sum(s.rung), 0)) into v_done
+  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'woken', coalesce(sum(s.woken), 0)) into v_done
   from millrace.pipelines p, millrace.sweep_pipeline(p.id) s;
   begin
     v_children := millrace.sweep_children();
@@ -252,7 +252,7 @@ begin
   perform millrace.schedule_polls();
   if exists (
     select from millrace.attempts a where a.poll_at <= millrace.now() - interval '1 minute') then
-    perform millrace.ring_polls();
+    perform millrace.wake_job_poll();
   end if;
   -- In a form that reads the same in every session, whatever its DateStyle.
   update millrace.settings s set value = trim('"' from to_jsonb(millrace.now())::text)
@@ -260,7 +260,7 @@ begin
   return v_done;
 end
 $$;
-comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard rings; raises alerts. Harmless at any time.';
+comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; raises alerts. Harmless at any time.';
 
 -- The API's own eight seconds are not enough for all that may have piled up.
 create or replace function public.millrace_sweep() returns jsonb
@@ -285,7 +285,7 @@ comment on function public.millrace_sweep() is
 revoke all on function public.millrace_sweep() from public, anon, authenticated;
 grant execute on function public.millrace_sweep() to service_role;
 
-create or replace function millrace.ring_polls() returns boolean
+create or replace function millrace.wake_job_poll() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -297,7 +297,7 @@ begin
   return false;
 end
 $$;
-comment on function millrace.ring_polls() is 'Rings the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
+comment on function millrace.wake_job_poll() is 'Wakes the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
 
 create or replace function millrace.lock_prunable(p_before timestamptz, p_after bigint, p_limit int) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -370,7 +370,7 @@ begin
   delete from millrace.log l where l.at < v_before;
   -- By command: a job that was unscheduled has left its history behind.
   delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|ring_polls|prune)\(\)$'
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
     and d.end_time < millrace.now() - interval '1 day';
   perform millrace.schedule_pruning(v_more);
   return jsonb_build_object('runs', v_runs, 'more', v_more);

@@ -1,6 +1,6 @@
 -- Chapter 10: transitions
 --
--- The functions here are the only writers of state, and each takes a set. One call to settle() (the next chapter) records
+-- The functions here are the only writers of state, and each takes a set. One call to apply_outcomes() (the next chapter) records
 -- what a batch of attempts came to, readies the next stages, finishes runs and projects all of it onto the entities, in the
 -- caller's one transaction.
 --
@@ -129,7 +129,7 @@ $$;
 comment on function millrace.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
 
 -- Plain followers of a stage that is done now, where all their other needs are done already; the chapter on advancing sees to the others.
-create or replace function millrace.advance(p_stage_id int, p_run_ids bigint[], out ready millrace.ready[], out followers int[], out names text[], out laned boolean)
+create or replace function millrace.advance(p_stage_id int, p_run_ids bigint[], out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -138,10 +138,10 @@ declare
   v_simple boolean;
 begin
   -- Mostly the runs are of one version, no follower has other needs, and none has begun before: then no run is looked at on its own.
-  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.laned), false), cardinality(v_versions) = 1
+  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.has_groups), false), cardinality(v_versions) = 1
     and not bool_or(cardinality(f.needs) > 1 or exists (select from millrace.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
-  into followers, names, laned, v_simple
-  from millrace.version_stages f join millrace.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain;
+  into followers, names, has_groups, v_simple
+  from millrace.version_stages f join millrace.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.unconditional;
   ready := '{}';
   if cardinality(followers) = 0 then
     return;
@@ -158,7 +158,7 @@ begin
     select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
   ), follower as materialized (
     select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from millrace.version_stages f join millrace.stages s on s.id = f.stage_id
-    where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.plain
+    where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.unconditional
   ), added as (
     insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
     select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
@@ -173,7 +173,7 @@ begin
   select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into ready from added a;
 end
 $$;
-comment on function millrace.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is laned.';
+comment on function millrace.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is grouped.';
 
 create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -191,7 +191,7 @@ begin
           and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
     returning r.fan_out_id
   )
-  insert into millrace.tallies (fan_out_id, completed)
+  insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*) from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
 $$;
@@ -213,8 +213,8 @@ begin
   -- Mostly every run readied all followers.
   v_alike := cardinality(v_next.ready) = cardinality(v_next.followers) * cardinality(v_runs);
   v_stages := case when v_alike then v_next.followers else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
-  if v_next.laned then
-    perform millrace.assign_lanes(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
+  if v_next.has_groups then
+    perform millrace.assign_groups(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
   end if;
   with done as (
     update millrace.attempts a
@@ -234,7 +234,7 @@ begin
     perform millrace.finish_runs(p_stage_id, v_runs);
   end if;
   perform millrace.project(p_stage_id, v_changes);
-  select s.watched or s.awaited as followed, s.counted into v_stage
+  select s.counted_by_parent or s.has_conditional_followers as followed, s.counted into v_stage
   from millrace.stages s
   where s.id = p_stage_id;
   if v_stage.counted then
@@ -290,21 +290,21 @@ begin
   ), again as (
     -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
     -- What a person failed by hand is submitted anew. When it is late is read from the row as it was before this statement.
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, alone, submission_id)
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, isolated, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
       (select o.late_at from millrace.attempts o where o.id = f.id),
       coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
-        or f.alone and f.error ->> 'code' = 'released', false),
+        or f.isolated and f.error ->> 'code' = 'released', false),
       case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null order by f.run_id
   )
   select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, millrace.owner_message(f.error, f.id),
       f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::millrace.change),
     coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false),
-    array_agg(f.run_id) filter (where f.due is not null and f.lane is not null)
+    array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
   into v_changes, v_dead, v_due_now, v_laned from failed f;
   if v_laned is not null then
-    perform millrace.assign_lanes(p_stage_id, v_laned);
+    perform millrace.assign_groups(p_stage_id, v_laned);
   end if;
   perform millrace.note_spending(p_items)
   from millrace.stages s
@@ -320,7 +320,7 @@ begin
   end if;
   if v_stage.on_failure = 'continue' then
     perform millrace.project(p_stage_id, v_changes);
-    return v_ready || millrace.go_on_without(p_stage_id, v_dead);
+    return v_ready || millrace.skip_failed_stage(p_stage_id, v_dead);
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
   perform millrace.end_runs(v_dead, 'failed');
@@ -339,7 +339,7 @@ begin
   with ended as (
     update millrace.runs r set status = p_status, finished_at = millrace.now() where r.id = any (p_run_ids) returning r.fan_out_id
   )
-  insert into millrace.tallies (fan_out_id, failed, cancelled)
+  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
   from ended e where e.fan_out_id is not null group by e.fan_out_id;
 end
@@ -365,7 +365,7 @@ begin
     perform millrace.schedule_polls();
   end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
-  insert into millrace.tallies (fan_out_id)
+  insert into millrace.child_tallies (fan_out_id)
   select f.id from unnest(p_items) i join millrace.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';
 end
 $$;
@@ -386,17 +386,17 @@ begin
   with released as (
     update millrace.attempts a
     set state = 'queued', token = null, started_at = null, queue_at = v_now,
-      alone = a.alone or i.error is not null,
+      isolated = a.isolated or i.error is not null,
       releases = a.releases + (i.error is null)::int
     from unnest(p_items) i
     where a.id = i.attempt_id and a.state = i.was
-      and case when i.error is null then a.releases < 2 else not a.alone end
-    returning i.entity_id, a.retry_count, a.run_id, a.lane
+      and case when i.error is null then a.releases < 2 else not a.isolated end
+    returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
   )
-  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::millrace.change), array_agg(r.run_id) filter (where r.lane is not null)
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::millrace.change), array_agg(r.run_id) filter (where r.concurrency_group is not null)
   into v_changes, v_laned from released r;
   if v_laned is not null then
-    perform millrace.assign_lanes(p_stage_id, v_laned);
+    perform millrace.assign_groups(p_stage_id, v_laned);
   end if;
   perform millrace.project(p_stage_id, v_changes);
   -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.

@@ -1,38 +1,38 @@
 -- Chapter 15: the doorbell
 --
--- A ring says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
+-- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
 --
 -- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit), and then, in a fresh
--- snapshot, looks for a live worker or an unanswered ring. A leaving worker tries the same lock exclusively and looks at
+-- snapshot, looks for a live worker or an unanswered wake-up. A leaving worker tries the same lock exclusively and looks at
 -- the queue again before it signs off. So either the worker sees the work, or the enqueuer sees that the worker has gone.
 
-create or replace function millrace.take_rings(p_stage_ids int[], p_scaling_out int default null) returns int[]
+create or replace function millrace.stages_to_wake(p_stage_ids int[], p_scaling_out int default null) returns int[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  -- Above read committed there is no fresh snapshot to look at, so it always rings.
+  -- Above read committed there is no fresh snapshot to look at, so it always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
-  v_rings int[];
+  v_wakes int[];
 begin
   perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id) from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
-  v_rings := array(
+  v_wakes := array(
     select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids) and s.enabled and p.enabled and (not v_look or (
       (s.id is not distinct from p_scaling_out
         or not exists (select from millrace.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > v_now - interval '15 seconds'))
-      and not exists (select from millrace.rings r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
-      -- A stage at its limits is rung when a slot is freed, or by the sweep.
+      and not exists (select from millrace.wake_ups r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
+      -- A stage at its limits is woken when a slot is freed, or by the sweep.
       and (s.limits is null or millrace.may_claim(s)))));
-  if cardinality(v_rings) > 0 then
-    insert into millrace.rings (stage_id, rung_at) select r, v_now from unnest(v_rings) r order by r;
+  if cardinality(v_wakes) > 0 then
+    insert into millrace.wake_ups (stage_id, rung_at) select r, v_now from unnest(v_wakes) r order by r;
   end if;
-  return v_rings;
+  return v_wakes;
 end
 $$;
-comment on function millrace.take_rings(int[], int) is 'Of these stages, those to be rung now; each is noted as rung. A worker that scales its own stage out names it, since it is itself alive.';
+comment on function millrace.stages_to_wake(int[], int) is 'Of these stages, those to be woken now; each is noted as woken. A worker that scales its own stage out names it, since it is itself alive.';
 
-create or replace function millrace.ring_list(p_stage_ids int[]) returns jsonb
+create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -41,34 +41,34 @@ begin
     from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where s.id = any (p_stage_ids));
 end
 $$;
-comment on function millrace.ring_list(int[]) is 'Rings as the functions read them: pipeline, stage, function.';
+comment on function millrace.wake_list(int[]) is 'Wakes as the functions read them: pipeline, stage, function.';
 
 -- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the doorbell shows a secret
--- that rings and does nothing else; the project's secret key rings only where no such secret is set.
-create or replace function millrace.ring_headers() returns jsonb
+-- that wakes and does nothing else; the project's secret key wakes only where no such secret is set.
+create or replace function millrace.wake_headers() returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ring_secret text := millrace.setting('ring_secret');
+  v_ring_secret text := millrace.setting('wake_secret');
   v_secret_key text;
 begin
   if v_ring_secret is not null then
-    return jsonb_build_object('x-millrace-ring-secret', v_ring_secret);
+    return jsonb_build_object('x-millrace-wake-secret', v_ring_secret);
   end if;
   v_secret_key := millrace.setting('secret_key');
   return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
 end
 $$;
-comment on function millrace.ring_headers() is
-  'What the doorbell shows the functions: ring_secret, else secret_key, else null.';
+comment on function millrace.wake_headers() is
+  'What the doorbell shows the functions: wake_secret, else secret_key, else null.';
 
-create or replace function millrace.ring_secret_remedy() returns text
+create or replace function millrace.wake_secret_remedy() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
-  select 'set the function secret MILLRACE_RING_SECRET to a random text, then '
-    || 'select vault.create_secret(''the same text'', ''millrace_ring_secret'')'
+  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
+    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
 $$;
-comment on function millrace.ring_secret_remedy() is 'How an operator sets the ring secret on both sides.';
+comment on function millrace.wake_secret_remedy() is 'How an operator sets the wake-up secret on both sides.';
 
 create or replace function millrace.forget_posts(p_keep int) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -114,15 +114,15 @@ declare
 begin
   -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
   v_url := millrace.setting('project_url');
-  v_headers := millrace.ring_headers();
+  v_headers := millrace.wake_headers();
   if v_url is null or v_headers is null then
     perform millrace.report(
       'error',
       'doorbell_not_configured',
-      'The doorbell cannot ring: project_url or ring_secret is not set',
+      'The doorbell cannot wake: project_url or wake_secret is not set',
       jsonb_build_object('hint',
         'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
-        || millrace.ring_secret_remedy()));
+        || millrace.wake_secret_remedy()));
     return false;
   end if;
   v_request := net.http_post(
@@ -136,28 +136,28 @@ exception
     if millrace.error_kind(sqlstate) = 'fatal' then
       raise;
     end if;
-    perform millrace.report('error', 'doorbell_failed', 'The doorbell could not ring: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
+    perform millrace.report('error', 'doorbell_failed', 'The doorbell could not wake: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
     return false;
 end
 $$;
-comment on function millrace.post(text, jsonb) is 'Rings an Edge Function through pg_net at commit; false (and a line in millrace.log) when it cannot.';
+comment on function millrace.post(text, jsonb) is 'Wakes an Edge Function through pg_net at commit; false (and a line in millrace.log) when it cannot.';
 
-create or replace function millrace.ring(p_stage_ids int[]) returns int
+create or replace function millrace.wake(p_stage_ids int[]) returns int
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage jsonb;
   v_rung int := 0;
 begin
-  for v_stage in select r from jsonb_array_elements(millrace.ring_list(millrace.take_rings(p_stage_ids))) r loop
+  for v_stage in select r from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) r loop
     v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
   return v_rung;
 end
 $$;
-comment on function millrace.ring(int[]) is 'Rings those of the stages that have no live worker and no unanswered ring; returns how many.';
+comment on function millrace.wake(int[]) is 'Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.';
 
-create or replace function public.millrace_ring(p_stages jsonb) returns jsonb
+create or replace function public.millrace_wake(p_stages jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -167,16 +167,16 @@ begin
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;
-  -- The worker has noted these rings already and could not deliver them, so they are posted without a second look.
+  -- The worker has noted these wake-ups already and could not deliver them, so they are posted without a second look.
   for v_stage in
     select distinct jsonb_build_object('pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
     from jsonb_array_elements(p_stages) s, lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
   loop
     v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
-  return jsonb_build_object('rung', v_rung);
+  return jsonb_build_object('woken', v_rung);
 end
 $$;
-comment on function public.millrace_ring(jsonb) is 'Asks the database to ring stages that a worker could not reach itself.';
-revoke all on function public.millrace_ring(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_ring(jsonb) to service_role;
+comment on function public.millrace_wake(jsonb) is 'Asks the database to wake stages that a worker could not reach itself.';
+revoke all on function public.millrace_wake(jsonb) from public, anon, authenticated;
+grant execute on function public.millrace_wake(jsonb) to service_role;

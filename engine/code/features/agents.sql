@@ -4,8 +4,8 @@
 -- it. The worker records each turn as soon as it is over, with millrace_checkpoint(), so that a crash costs one turn: the
 -- next attempt reads the conversation with millrace_turns() and goes on behind its last turn.
 --
--- A passage is the chain of an attempt and its automatic retries: they share one conversation and its limits. A reset, or
--- a retry that a person asks for, begins a new passage with an empty conversation. A passage is named by the number of its
+-- A execution is the chain of an attempt and its automatic retries: they share one conversation and its limits. A reset, or
+-- a retry that a person asks for, begins a new execution with an empty conversation. A execution is named by the number of its
 -- first attempt, which for each attempt of the chain is number - retry_count.
 --
 -- A checkpoint locks the attempt and, after its worker, nothing else that anybody may hold for long. Only who ends or
@@ -59,15 +59,15 @@ create or replace function millrace.append_turns(p_attempt millrace.attempts, p_
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_passage int := p_attempt.number - p_attempt.retry_count;
+  v_execution int := p_attempt.number - p_attempt.retry_count;
 begin
-  next_seq := coalesce((select max(t.seq) from millrace.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.passage = v_passage), 0) + 1;
+  next_seq := coalesce((select max(t.seq) from millrace.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.execution = v_execution), 0) + 1;
   if (p_turns #>> '{0,seq}')::int > next_seq then
     raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %', p_turns #>> '{0,seq}', next_seq
       using errcode = 'MR002', hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
   end if;
-  insert into millrace.turns (run_id, stage_id, passage, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select p_attempt.run_id, p_attempt.stage_id, v_passage, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, millrace.now()
+  insert into millrace.turns (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
+  select p_attempt.run_id, p_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, millrace.now()
   from jsonb_to_recordset(p_turns) as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
   where t.seq >= next_seq;
   get diagnostics added = row_count;
@@ -120,7 +120,7 @@ declare
   v_attempt millrace.attempts;
   v_reason text;
   v_stage millrace.stages;
-  v_passage int;
+  v_execution int;
   v_began timestamptz;
 begin
   if p_worker is null or p_attempt is null or p_token is null then
@@ -135,20 +135,20 @@ begin
   if v_stage.kind <> 'agent' then
     raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind using errcode = 'MR004', hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
   end if;
-  v_passage := v_attempt.number - v_attempt.retry_count;
+  v_execution := v_attempt.number - v_attempt.retry_count;
   -- A released attempt forgets when it was started; its first turn still tells.
   v_began := least(
-    (select min(a.started_at) from millrace.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_passage and v_attempt.number),
-    (select t.created_at from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage and t.seq = 1));
-  return json_build_object('status', 'current', 'passage', v_passage,
+    (select min(a.started_at) from millrace.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_execution and v_attempt.number),
+    (select t.created_at from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.execution = v_execution and t.seq = 1));
+  return json_build_object('status', 'current', 'execution', v_execution,
     'elapsed_ms', greatest(0, floor(extract(epoch from millrace.now() - v_began) * 1000)),
     'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
     'turns', coalesce((
       select json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id, 'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq)
-      from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.passage = v_passage), '[]'));
+      from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.execution = v_execution), '[]'));
 end
 $$;
-comment on function public.millrace_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its passage, the stage''s limits of today, and the milliseconds since the passage began (waits between retries included). The status is current or stale.';
+comment on function public.millrace_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its execution, the stage''s limits of today, and the milliseconds since the execution began (waits between retries included). The status is current or stale.';
 revoke all on function public.millrace_turns(uuid, bigint, uuid) from public, anon, authenticated;
 grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
 
@@ -163,13 +163,13 @@ begin
   delete from millrace.turns t
   using json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
   join millrace.attempts a on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
-  where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.passage = a.number - a.retry_count;
+  where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.execution = a.number - a.retry_count;
 end
 $$;
 comment on function millrace.drop_turns(millrace.stages, json) is 'Deletes the conversations of attempts that were just completed, unless their stage says debug.';
 
 create or replace view millrace.agent_log as
-select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage, t.seq, t.kind,
+select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
   case
     when t.kind = 'tool' then case when t.content -> 'failed' = 'true' then 'fails' else 'answers' end
     when t.content ? 'discarded' then 'discarded: ' || (t.content ->> 'discarded')
@@ -191,11 +191,11 @@ cross join lateral (
     string_agg(jsonb_path_query_first(i, '$.content[*].text') #>> '{}', E'\n' order by n) as said
   from jsonb_array_elements(case when t.kind = 'model' and jsonb_typeof(t.content -> 'output') = 'array' then t.content -> 'output' else '[]' end) with ordinality o(i, n)
 ) m
-order by t.run_id, t.stage_id, t.passage, t.seq;
+order by t.run_id, t.stage_id, t.execution, t.seq;
 comment on view millrace.agent_log is 'The conversations of agents, one row a turn: what the model said or called, and what its tools answered.';
 
-create or replace view millrace.agent_passages as
-select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.passage,
+create or replace view millrace.agent_executions as
+select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution,
   count(*) filter (where t.kind = 'model') as turns, count(*) filter (where t.kind = 'tool') as tool_calls,
   sum((t.usage ->> 'input_tokens')::numeric) as input_tokens, sum((t.usage ->> 'output_tokens')::numeric) as output_tokens, sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
   count(distinct t.attempt_id) as attempts, min(t.created_at) as first_turn_at, max(t.created_at) as last_turn_at
@@ -203,6 +203,6 @@ from millrace.turns t
 join millrace.stages s on s.id = t.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 left join millrace.runs r on r.id = t.run_id
-group by p.name, s.id, s.name, t.run_id, r.entity_id, t.passage
-order by t.run_id, s.id, t.passage;
-comment on view millrace.agent_passages is 'What each conversation of an agent has used up so far, over all attempts of its passage.';
+group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
+order by t.run_id, s.id, t.execution;
+comment on view millrace.agent_executions is 'What each conversation of an agent has used up so far, over all attempts of its execution.';

@@ -2,11 +2,11 @@
 --
 -- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits and retries included. Its
 -- attempts carry the time at which they are late (late_at); a retry takes that of the attempt before it, so it belongs to the
--- whole passage, as in the chapter on agents: an attempt with its automatic retries, named by the number of the first. A
--- reset, or a person's retry, begins a new passage.
+-- whole execution, as in the chapter on agents: an attempt with its automatic retries, named by the number of the first. A
+-- reset, or a person's retry, begins a new execution.
 --
 -- Whoever queues, claims or completes does no more than carry the time along. All else is the sweep's: it raises one alert a
--- passage, which clears late_at, and resolves it once the passage is over. It holds attempts without their runs for that,
+-- execution, which clears late_at, and resolves it once the execution is over. It holds attempts without their runs for that,
 -- but takes only those that are free, and last of all: it never waits, and whoever ends an attempt waits for its commit at most.
 
 -- Two units say enough: 1 hour 5 minutes.
@@ -25,14 +25,14 @@ end
 $$;
 comment on function millrace.in_words(interval) is 'An interval as a person would say it, in its two largest units.';
 
-create or replace function millrace.passage_began(p_run_id bigint, p_stage_id int, p_passage int) returns timestamptz
+create or replace function millrace.execution_began(p_run_id bigint, p_stage_id int, p_execution int) returns timestamptz
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return (select a.created_at from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.number = p_passage);
+  return (select a.created_at from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.number = p_execution);
 end
 $$;
-comment on function millrace.passage_began(bigint, int, int) is 'When a passage of a stage became ready.';
+comment on function millrace.execution_began(bigint, int, int) is 'When a execution of a stage became ready.';
 
 create or replace function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -42,13 +42,13 @@ declare
 begin
   return array(
     select l.id from millrace.alerts l join millrace.stages s on s.id = l.stage_id
-    join millrace.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.passage
+    join millrace.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.execution
     where l.id = any (p_alert_ids) and f.created_at + s.sla <= v_now and exists (
       select from millrace.attempts a
-      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.passage));
+      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.execution));
 end
 $$;
-comment on function millrace.still_late(bigint[]) is 'Those of the alerts whose passage goes on and is older than the bound of today.';
+comment on function millrace.still_late(bigint[]) is 'Those of the alerts whose execution goes on and is older than the bound of today.';
 
 create or replace function millrace.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -81,17 +81,17 @@ begin
       select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.queue_at is not null
       union all
       select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.deadline_at is not null) a
-    cross join lateral (select case a.retry_count when 0 then a.created_at else millrace.passage_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
+    cross join lateral (select case a.retry_count when 0 then a.created_at else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
     where a.late_at is distinct from d.late_at
       -- What was reported stays so, unless it is no longer late.
       and not (a.late_at is null and d.late_at <= v_now and exists (
-        select from millrace.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.passage = a.number - a.retry_count and l.resolved_at is null))
+        select from millrace.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.execution = a.number - a.retry_count and l.resolved_at is null))
     limit p_limit);
   with held as (
-    select a.id, a.run_id, a.number - a.retry_count as passage from millrace.attempts a
+    select a.id, a.run_id, a.number - a.retry_count as execution from millrace.attempts a
     where a.id = any (v_ids) and a.state in ('queued', 'started', 'waiting') order by a.id for no key update skip locked
   )
-  update millrace.attempts a set late_at = millrace.passage_began(h.run_id, p_stage_id, h.passage) + v_sla from held h where a.id = h.id;
+  update millrace.attempts a set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla from held h where a.id = h.id;
   return cardinality(v_ids);
 end
 $$;
@@ -122,19 +122,19 @@ declare
   v_raised int;
 begin
   with due as materialized (
-    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as passage from millrace.attempts a
+    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as execution from millrace.attempts a
     where a.late_at <= v_now order by a.late_at limit p_limit for no key update skip locked
   ), late as materialized (
     select d.*, s.name as stage, p.name as pipeline, r.entity_id, s.sla, f.created_at as began_at
-    from due d join millrace.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.passage join millrace.runs r on r.id = d.run_id
+    from due d join millrace.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.execution join millrace.runs r on r.id = d.run_id
     join millrace.stages s on s.id = d.stage_id join millrace.pipelines p on p.id = s.pipeline_id
   ), told as (
     -- Cleared, or put off where the bound is a longer one by now.
     update millrace.attempts a set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end from late l where a.id = l.id
   )
-  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message, raised_at, stage_id, passage)
+  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message, raised_at, stage_id, execution)
   select 'sla', l.pipeline, l.stage, l.run_id, l.id, l.entity_id,
-    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id, millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)), v_now, l.stage_id, l.passage
+    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id, millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)), v_now, l.stage_id, l.execution
   from late l where l.began_at + l.sla <= v_now order by l.id
   on conflict do nothing;
   get diagnostics v_raised = row_count;
@@ -163,7 +163,7 @@ begin
   return v_resolved;
 end
 $$;
-comment on function millrace.resolve_alerts(int) is 'Looks at the next open alerts and resolves those whose passage is over or no longer late; returns how many.';
+comment on function millrace.resolve_alerts(int) is 'Looks at the next open alerts and resolves those whose execution is over or no longer late; returns how many.';
 
 -- As in sweep_pipeline(): no part of the sweep may end the others.
 create or replace function millrace.sweep_alerts(out alerts int, out resolved int)

@@ -25,7 +25,7 @@ declare
   v_shown boolean := (select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
   v_root record;
   v_runs bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   if exists (
       select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
@@ -33,7 +33,7 @@ begin
   end if;
   for v_root in
     -- By the runs' own version: a definition may have been committed since they were made.
-    select vs.stage_id, vs.dependents, vs.plain, r.run_ids
+    select vs.stage_id, vs.dependents, vs.unconditional, r.run_ids
     from (select r.version_id, array_agg(r.id order by r.id) as run_ids from millrace.runs r where r.id = any (p_run_ids) group by r.version_id) r
     join millrace.version_stages vs on vs.version_id = r.version_id
     where vs.needs = '{}' and vs.after = '[]' order by vs.version_id, vs.position
@@ -44,14 +44,14 @@ begin
     if v_shown then
       v_runs := millrace.runs_to_begin(v_root.stage_id, v_runs);
     end if;
-    if v_root.plain then
+    if v_root.unconditional then
       perform millrace.queue_attempts(v_root.stage_id, v_runs);
-      v_ring := v_ring || v_root.stage_id;
+      v_wake := v_wake || v_root.stage_id;
     else
-      v_ring := v_ring || millrace.begin_stage(v_root.stage_id, v_runs);
+      v_wake := v_wake || millrace.begin_stage(v_root.stage_id, v_runs);
     end if;
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.begin_roots(int, bigint[]) is 'Begins the first stages of new runs; returns the stages with work.';
@@ -122,7 +122,7 @@ declare
   v_copied record;
   v_children bigint[];
   v_busy millrace.work[];
-  v_ring int[];
+  v_wake int[];
 begin
   select p.* into v_child from millrace.stages s join millrace.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
   perform millrace.end_given_up(v_child.id, array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids)));
@@ -155,12 +155,12 @@ begin
   select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
   perform millrace.project(p_stage_id, array(
     select row(r.entity_id, 'started', v_child.name, null, null, 0, v_now, null, null)::millrace.change from millrace.runs r where r.id = any (p_run_ids)));
-  v_ring := millrace.begin_roots(v_child.id, v_children);
+  v_wake := millrace.begin_roots(v_child.id, v_children);
   v_busy := millrace.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
   if cardinality(v_busy) > 0 then
-    v_ring := v_ring || millrace.fail(p_stage_id, v_busy);
+    v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
   end if;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.start_child_runs(int, bigint[]) is 'Starts the child run of a pipeline stage in each of these runs, whose attempt waits for it; returns the stages with work.';
@@ -185,7 +185,7 @@ begin
   update millrace.fan_outs f set state = 'open', total = null, retry_children = true, spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
   where f.id in (select max(o.id) from millrace.fan_outs o where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id group by o.run_id)
     and f.state in ('abandoned', 'closed', 'finished');
-  insert into millrace.tallies (fan_out_id, recount) select f.id, true from millrace.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
+  insert into millrace.child_tallies (fan_out_id, recount) select f.id, true from millrace.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
 end
 $$;
 comment on function millrace.reopen_fan_outs(int, bigint[]) is 'Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children that failed.';
@@ -195,7 +195,7 @@ create or replace function millrace.follow_later_runs(p_fan_out_id bigint, p_ite
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.take_places(array(
+  perform millrace.inherit_place(array(
     select max(l.id) from millrace.runs c join millrace.runs l on l.entity_id = c.entity_id and l.pipeline_id = c.pipeline_id and l.id > c.id and l.fan_out_id is null
     where c.fan_out_id = p_fan_out_id and c.item_key = any (p_item_keys) group by c.id));
 end
@@ -215,7 +215,7 @@ begin
     perform millrace.keep_costs(v_dropped);
     update millrace.runs r set fan_out_id = null, item_key = null where r.id = any (v_dropped);
     update millrace.fan_outs f set spawned = f.spawned - cardinality(v_dropped) where f.id = p_fan_out_id;
-    insert into millrace.tallies (fan_out_id, recount) values (p_fan_out_id, true);
+    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
   end if;
 end
 $$;
@@ -229,7 +229,7 @@ declare
   v_children bigint[];
   v_without bigint[];
   v_retried int;
-  v_ring int[];
+  v_wake int[];
 begin
   perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
   perform millrace.follow_later_runs(f.id, array['1']), millrace.drop_overtaken(f.id, array['1'])
@@ -257,9 +257,9 @@ begin
   if cardinality(v_without) = 0 then
     return '{}';
   end if;
-  v_ring := millrace.start_child_runs(p_stage_id, v_without);
+  v_wake := millrace.start_child_runs(p_stage_id, v_without);
   perform millrace.name_parents(p_stage_id, v_without);
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.retry_child_runs(int, bigint[]) is 'A new attempt of a pipeline stage that waits for the same child run, which goes on where it failed; returns the stages with work.';

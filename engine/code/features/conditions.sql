@@ -73,15 +73,15 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_stage in
     select vs.stage_id, array_agg(r.id) as run_ids from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
     where r.id = any (p_run_ids) group by vs.stage_id, vs.position order by vs.position
   loop
-    v_ring := v_ring || millrace.begin_stage(v_stage.stage_id, millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id, millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.begin_open(bigint[]) is 'Begins whatever may begin in held runs and has not; returns the stages with work.';
@@ -92,10 +92,10 @@ as $$
 declare
   v_follower record;
   v_awaited jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
-  if (select s.watched from millrace.stages s where s.id = p_stage_id) then
-    insert into millrace.tallies (fan_out_id, stage_id, done)
+  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
+    insert into millrace.child_tallies (fan_out_id, stage_id, done)
     select r.fan_out_id, p_stage_id, count(*) from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null group by r.fan_out_id;
   end if;
   for v_follower in
@@ -103,14 +103,14 @@ begin
       select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
     ), follower as materialized (
       select f.version_id, f.stage_id, f.position from millrace.version_stages f
-      where f.version_id in (select distinct r.version_id from run r) and not f.plain and (p_stage_id = any (f.needs) or f.after @> v_awaited)
+      where f.version_id in (select distinct r.version_id from run r) and not f.unconditional and (p_stage_id = any (f.needs) or f.after @> v_awaited)
     )
     select f.stage_id, array_agg(r.id) as run_ids from follower f join run r on r.version_id = f.version_id
     group by f.stage_id, f.position order by f.position
   loop
-    v_ring := v_ring || millrace.begin_stage(v_follower.stage_id, millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+    v_wake := v_wake || millrace.begin_stage(v_follower.stage_id, millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.advance_others(int, bigint[]) is 'What advance() leaves out when a stage is done: followers that are not plain (a map that is done satisfies every threshold on it), and the tally of a watched stage.';
@@ -167,7 +167,7 @@ declare
   v_stage millrace.stages;
   v_cascaded bigint[];
   v_unmet bigint[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   if cardinality(p_run_ids) = 0 then
     return '{}';
@@ -179,27 +179,27 @@ begin
     where r.id = any (p_run_ids) and n.state = 'skipped' and not n.superseded and n.error -> 'dependents' = 'true'
       and (n.stage_id = any (vs.needs) or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
   if cardinality(v_cascaded) > 0 then
-    v_ring := v_ring || millrace.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
     p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
   end if;
   v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(v_unmet) > 0 then
-    v_ring := v_ring || millrace.skip_stage(p_stage_id, v_unmet, '{"code": "skipped", "message": "its condition does not hold"}');
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_unmet, '{"code": "skipped", "message": "its condition does not hold"}');
     p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
   end if;
   if cardinality(p_run_ids) = 0 then
-    return v_ring;
+    return v_wake;
   end if;
   case v_stage.kind
     when 'manual' then
       perform millrace.open_decisions(p_stage_id, p_run_ids);
-      return v_ring;
+      return v_wake;
     when 'pipeline' then
-      return v_ring || millrace.start_child_runs(p_stage_id, p_run_ids);
+      return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
       perform millrace.show_queued(p_stage_id, p_run_ids);
-      return v_ring || p_stage_id;
+      return v_wake || p_stage_id;
   end case;
 end
 $$;
@@ -215,8 +215,8 @@ begin
   insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
   select r.id, p_stage_id, coalesce((select max(a.number) from millrace.attempts a where v_again and a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now, v_now + s.sla
   from unnest(p_run_ids) r(id), millrace.stages s where s.id = p_stage_id order by r.id;
-  if (select s.laned from millrace.stages s where s.id = p_stage_id) then
-    perform millrace.assign_lanes(p_stage_id, p_run_ids);
+  if (select s.has_groups from millrace.stages s where s.id = p_stage_id) then
+    perform millrace.assign_groups(p_stage_id, p_run_ids);
   end if;
 end
 $$;
@@ -247,14 +247,14 @@ begin
     select row(r.entity_id, 'skipped', null, null, null, 0, null, v_now, null)::millrace.change
     from millrace.runs r
     where r.id = any (p_run_ids)));
-  return millrace.go_on(p_stage_id, p_run_ids);
+  return millrace.continue_after_skip(p_stage_id, p_run_ids);
 end
 $$;
 comment on function millrace.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs, shows it as skipped, and goes on; returns the stages with work.';
 
 -- As complete() does for the stage it completes. A user's trigger may have deleted or ended a run, or started the stage over, while
 -- the skip was shown: then there is nothing to go on from.
-create or replace function millrace.go_on(p_stage_id int, p_run_ids bigint[]) returns int[]
+create or replace function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -264,24 +264,24 @@ declare
       and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped' and not a.superseded)
     order by r.id);
   v_ready record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_ready in
     select r.stage_id, array_agg(r.run_id) as run_ids from unnest((millrace.advance(p_stage_id, v_runs)).ready) r group by r.stage_id order by r.stage_id
   loop
-    perform millrace.assign_lanes(v_ready.stage_id, v_ready.run_ids);
+    perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
     perform millrace.show_queued(v_ready.stage_id, v_ready.run_ids);
-    v_ring := v_ring || v_ready.stage_id;
+    v_wake := v_wake || v_ready.stage_id;
   end loop;
-  v_ring := v_ring || millrace.advance_others(p_stage_id, v_runs);
+  v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
   perform millrace.finish_runs(p_stage_id, v_runs);
-  return v_ring;
+  return v_wake;
 end
 $$;
-comment on function millrace.go_on(int, bigint[]) is 'Readies what follows a stage that was skipped, and finishes runs; returns the stages with work.';
+comment on function millrace.continue_after_skip(int, bigint[]) is 'Readies what follows a stage that was skipped, and finishes runs; returns the stages with work.';
 
 -- A user's trigger may have started the stage over while its failure was shown: then there is nothing to go on from.
-create or replace function millrace.go_on_without(p_stage_id int, p_run_ids bigint[]) returns int[]
+create or replace function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -298,7 +298,7 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
-  return millrace.go_on(p_stage_id, v_runs);
+  return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;
-comment on function millrace.go_on_without(int, bigint[]) is 'Follows a failure for good with a skipped attempt, so that the run goes on; returns the stages with work.';
+comment on function millrace.skip_failed_stage(int, bigint[]) is 'Follows a failure for good with a skipped attempt, so that the run goes on; returns the stages with work.';

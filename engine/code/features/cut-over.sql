@@ -187,7 +187,7 @@ declare
   v_here text[];
   v_there text[];
   v_free text[];
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   perform millrace.must_see_both_ways(array[p_pipeline_id, p_other_id]);
   v_there := array(
@@ -205,13 +205,13 @@ begin
   v_here := array(select e from unnest(p_entity_ids) e where e not in (select t from unnest(v_there) t));
   if cardinality(v_here) > 0 then
     perform millrace.clear_entities(p_other_id, v_here);
-    v_ring := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(select d from unnest(p_dirty_ids) d where d not in (select t from unnest(v_there) t)));
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(select d from unnest(p_dirty_ids) d where d not in (select t from unnest(v_there) t)));
   end if;
   if cardinality(v_there) > 0 then
     perform millrace.clear_entities(p_pipeline_id, v_there);
-    v_ring := v_ring || millrace.queue_here(p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
+    v_wake := v_wake || millrace.queue_here(p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
   end if;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.queue_one_way(int, int, int, text[], text[]) is 'queue_here() for a pipeline that replaces another or is replaced: each entity goes one way, and shows nothing of the other. MR005 where it cannot. Returns the stages with work.';

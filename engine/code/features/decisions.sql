@@ -10,7 +10,7 @@
 -- A policy's own functions must name their tables with the schema: millrace_decide() sets its search_path.
 --
 -- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers do the rest: one checks
--- the payload, one completes the waiting attempt in the same transaction, and at the commit one folds the parent of a child.
+-- the payload, one completes the waiting attempt in the same transaction, and at the commit one collects the parent of a child.
 --
 -- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that holds a run ever waits for
 -- a decision's row: what ended otherwise (cancelled, started over, too late, deleted) is refused by the attempt's state, and
@@ -110,17 +110,17 @@ begin
       using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
   end if;
   -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and nothing is written.
-  v_done := millrace.settle(v_items);
+  v_done := millrace.apply_outcomes(v_items);
   select i.attempt_id, i.reason into v_found from unnest(v_done.items) i where i.verdict is not null limit 1;
   if found then
     raise exception 'the decision on attempt % was not taken: %', v_found.attempt_id, v_found.reason
       using errcode = 'MR004', hint = 'The stage''s apply function, or another decision of the same statement, ended the attempt.';
   end if;
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
   return null;
 end
 $$;
-comment on function millrace.take_answers() is 'Trigger: completes the attempts that a statement decided, with the result {decision, decided_by}, and rings what follows.';
+comment on function millrace.take_answers() is 'Trigger: completes the attempts that a statement decided, with the result {decision, decided_by}, and wake-ups what follows.';
 
 create trigger millrace_decisions_check before update of decision on public.millrace_decisions for each row execute function millrace.check_answer();
 
@@ -129,7 +129,7 @@ create trigger millrace_decisions_take after update on public.millrace_decisions
 
 -- At the commit, so that nobody holds a parent for as long as a person's transaction lasts, and without waiting for anybody:
 -- what is left out here the sweep does.
-create or replace function millrace.fold_decided() returns trigger
+create or replace function millrace.apply_decisions() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -141,10 +141,10 @@ begin
   -- Above read committed it would not see what other children have reported.
   while current_setting('transaction_isolation') = 'read committed' loop
     select f.* into v_fan_out from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id where r.id = v_run_id;
-    exit when not found or not exists (select from millrace.tallies t where t.fan_out_id = v_fan_out.id)
-      or not pg_try_advisory_xact_lock(hashtextextended('millrace.fold', v_fan_out.id));
-    v_done := millrace.fold(v_fan_out.id);
-    perform millrace.ring(v_done.ring);
+    exit when not found or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
+      or not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out.id));
+    v_done := millrace.collect_children(v_fan_out.id);
+    perform millrace.wake(v_done.wake);
     exit when v_done.busy;
     -- The parent may be a child itself, whose run has ended with it.
     v_run_id := v_fan_out.run_id;
@@ -157,17 +157,17 @@ exception
       when 'fatal' then
         raise;
       when 'lasting' then
-        perform millrace.report('error', 'fold_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
       else
         null;
     end case;
     return null;
 end
 $$;
-comment on function millrace.fold_decided() is 'Trigger: adds up at once, for the parents, what a decision has come to in a child run.';
+comment on function millrace.apply_decisions() is 'Trigger: adds up at once, for the parents, what a decision has come to in a child run.';
 
-create constraint trigger millrace_decisions_fold after update on public.millrace_decisions deferrable initially deferred
-  for each row when (old.decided_at is null and new.decided_at is not null) execute function millrace.fold_decided();
+create constraint trigger millrace_decisions_apply after update on public.millrace_decisions deferrable initially deferred
+  for each row when (old.decided_at is null and new.decided_at is not null) execute function millrace.apply_decisions();
 
 create or replace function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp

@@ -64,7 +64,7 @@ begin
     perform millrace.refuse_operation(p_run, p_stage, 'started', format('%s, and the run is %s', v_state, (v_held.run).status), 'Only a pending stage of a running run can be started; use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   -- enqueue_stage() refuses a stage whose needs are not done; its thresholds are what the person overrules.
-  perform millrace.ring(millrace.enqueue_stage(array[p_run], v_stage.stage_id));
+  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage.stage_id));
 end
 $$;
 comment on function millrace.start_stage(bigint, text) is 'Starts a pending stage whose needs are done, without waiting for its thresholds.';
@@ -86,7 +86,7 @@ begin
   perform millrace.abandon_fan_outs(array[p_run], array[v_attempt.stage_id]);
   -- Whoever has it in work, a worker or a job, hears that it comes too late, also where it would have said the same.
   update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
-  v_done := millrace.settle_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
+  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
     'by_hand', v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::millrace.work]);
   if (v_done.items)[1].verdict = 'busy' then
     raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, (v_done.items)[1].reason
@@ -95,7 +95,7 @@ begin
   if p_outcome = 'completed' and (v_done.items)[1].outcome = 'failed' then
     raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, (v_done.items)[1].reason using errcode = 'MR004', hint = 'Correct what its apply function or a trigger of yours refuses.';
   end if;
-  perform millrace.ring(v_done.ready);
+  perform millrace.wake(v_done.ready);
 end
 $$;
 comment on function millrace.end_stage(bigint, text, text, text, jsonb, jsonb) is 'Ends the live attempt of a stage by hand.';
@@ -127,9 +127,9 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
-  insert into millrace.tallies (fan_out_id, recount) select p_run.fan_out_id, true where p_run.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount) select p_run.fan_out_id, true where p_run.fan_out_id is not null;
   if p_run.status = 'running' then
     return '{}';
   end if;
@@ -138,9 +138,9 @@ begin
     select a.stage_id, s.kind from millrace.attempts a join millrace.stages s on s.id = a.stage_id
     where a.run_id = p_run.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a) and a.stage_id <> all (p_except) order by a.stage_id
   loop
-    v_ring := v_ring || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
+    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.reopen_run(millrace.runs, int[]) is 'completed | failed | cancelled → running for a held run, with retries of what had failed, except of these stages; returns the stages with work.';
@@ -166,14 +166,14 @@ declare
   v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
   v_run millrace.runs := v_held.run;
   v_stages int[] := (v_held.version_stage).dependents || (v_held.version_stage).stage_id;
-  v_ring int[];
+  v_wake int[];
 begin
   if p_stage is null then
     v_stages := array(select vs.stage_id from millrace.version_stages vs where vs.version_id = v_run.version_id);
   end if;
   perform millrace.clear_stages(v_run, v_stages);
-  v_ring := millrace.reopen_run(v_run, v_stages);
-  perform millrace.ring(v_ring || millrace.begin_open(array[p_run]));
+  v_wake := millrace.reopen_run(v_run, v_stages);
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
 comment on function millrace.reset(bigint, text) is 'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from there: also in a run that is over. What they had is kept as history; children of a map that is reset are cancelled and spawned anew.';
@@ -219,7 +219,7 @@ declare
   v_fan_out millrace.fan_outs;
   v_stages int[];
   v_failed int;
-  v_ring int[];
+  v_wake int[];
 begin
   select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run and f.stage_id = v_stage_id order by f.id desc limit 1;
   if not found then
@@ -235,9 +235,9 @@ begin
   end if;
   v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
   perform millrace.clear_stages(v_held.run, v_stages);
-  v_ring := millrace.reopen_run(v_held.run, v_stages);
-  v_ring := v_ring || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
-  perform millrace.ring(v_ring || millrace.begin_open(array[p_run]));
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  v_wake := v_wake || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
   return v_failed;
 end
 $$;
@@ -250,7 +250,7 @@ declare
   v_held record := millrace.hold_stage(p_run, p_stage);
   v_stage millrace.version_stages := v_held.version_stage;
   v_state text := millrace.state_of(p_run, v_stage.stage_id);
-  v_ring int[];
+  v_wake int[];
 begin
   if v_state in ('completed', 'skipped') then
     perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state, 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
@@ -259,9 +259,9 @@ begin
   end if;
   perform millrace.cancel_attempts(array[p_run], array[v_stage.stage_id]);
   update millrace.attempts a set superseded = true where a.run_id = p_run and a.stage_id = v_stage.stage_id and not a.superseded;
-  v_ring := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
-  v_ring := v_ring || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
-  perform millrace.ring(v_ring || millrace.begin_open(array[p_run]));
+  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
+  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
 comment on function millrace.skip(bigint, text) is 'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by a threshold. Its result is null to those that need it.';

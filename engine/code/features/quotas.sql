@@ -68,7 +68,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   return array(
-    select millrace.lane_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
+    select millrace.group_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
   when others then
@@ -255,7 +255,7 @@ begin
   end loop;
   v_kept := millrace.held_items(p_token, p_attempt_ids);
   -- The claim has passed the stage's gate, so that nobody else writes this row.
-  update millrace.gates g
+  update millrace.limiters g
   set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
   if cardinality(v_kept) = 0 then
@@ -458,8 +458,8 @@ begin
   if p_stage.limits is not null then
     perform millrace.free_slots(p_attempt_ids);
   end if;
-  if p_stage.laned then
-    perform millrace.assign_lanes(p_stage.id, array(
+  if p_stage.has_groups then
+    perform millrace.assign_groups(p_stage.id, array(
       select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
   end if;
 end

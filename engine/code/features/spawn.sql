@@ -131,7 +131,7 @@ begin
   )
   select count(*) into v_count from adopted;
   if v_count > 0 then
-    insert into millrace.tallies (fan_out_id, recount) values (p_fan_out.id, true);
+    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out.id, true);
   end if;
   return v_count;
 end
@@ -264,7 +264,7 @@ $$;
 comment on function millrace.check_rows_exist(millrace.pipelines, text[], text[]) is 'Raises MR003 when an item has no row, MR002 when it names its row in another spelling.';
 
 -- Children whose rows could be had. One that somebody holds is named in busy, to be sent again.
-create or replace function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, out fan_out millrace.fan_outs, out ring int[], out busy text[])
+create or replace function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, out fan_out millrace.fan_outs, out wake int[], out busy text[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -289,17 +289,17 @@ begin
     into busy, v_rows.item_keys, v_rows.entity_ids from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
   end if;
   perform millrace.retry_children(fan_out, v_rows.item_keys);
-  ring := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
+  wake := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
   if p_last and busy is null then
     update millrace.fan_outs f set total = f.spawned, retry_children = false where f.id = fan_out.id;
-    insert into millrace.tallies (fan_out_id) values (fan_out.id);
+    insert into millrace.child_tallies (fan_out_id) values (fan_out.id);
   end if;
   select f.* into fan_out from millrace.fan_outs f where f.id = fan_out.id;
 end
 $$;
 comment on function millrace.spawn_chunk(millrace.attempts, jsonb, boolean) is 'Starts the runs of a chunk of items.';
 
--- A fold holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
+-- A collect children holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
 -- come back much later.
 create or replace function millrace.hold_parent(p_run_id bigint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
@@ -334,15 +334,15 @@ begin
   end if;
   -- Whoever cancels the parent, starts it over or deletes it waits for this chunk, or this chunk hears of it.
   if not millrace.hold_parent(v_attempt.run_id) and v_attempt.id is not null then
-    return jsonb_build_object('status', 'busy', 'reason', 'the run or its row is locked by another transaction', 'ring', '[]'::jsonb);
+    return jsonb_build_object('status', 'busy', 'reason', 'the run or its row is locked by another transaction', 'wake', '[]'::jsonb);
   end if;
   select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
   if v_attempt.state is distinct from 'started' or v_attempt.token is distinct from p_token then
-    return jsonb_build_object('status', 'stale', 'reason', millrace.stale_reason(v_attempt.state, v_attempt.error), 'ring', '[]'::jsonb);
+    return jsonb_build_object('status', 'stale', 'reason', millrace.stale_reason(v_attempt.state, v_attempt.error), 'wake', '[]'::jsonb);
   end if;
   v_done := millrace.spawn_chunk(v_attempt, p_items, p_last);
   return jsonb_build_object('status', case when v_done.busy is null then 'spawned' else 'busy' end, 'fan_out', (v_done.fan_out).id, 'spawned', (v_done.fan_out).spawned, 'total', (v_done.fan_out).total,
-    'busy', coalesce(v_done.busy, '{}'), 'ring', millrace.ring_list(millrace.take_rings(v_done.ring)));
+    'busy', coalesce(v_done.busy, '{}'), 'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
 end
 $$;
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is 'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the total. Idempotent by key. busy: rows that somebody holds, to be sent again.';

@@ -20,8 +20,8 @@ begin
   update millrace.runs r set priority = p_priority where r.id = p_run;
   -- A claim that is taking one of them this moment goes first.
   perform from millrace.attempts a where a.run_id = p_run and a.state = 'queued' order by a.id for update;
-  perform millrace.assign_lanes(a.stage_id, array[p_run])
-  from (select distinct a.stage_id from millrace.attempts a where a.run_id = p_run and a.state = 'queued' and a.lane is not null) a;
+  perform millrace.assign_groups(a.stage_id, array[p_run])
+  from (select distinct a.stage_id from millrace.attempts a where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
 end
 $$;
 comment on function millrace.prioritise(bigint, int) is 'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare priority; what is queued moves too.';
@@ -81,7 +81,7 @@ declare
   v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
   v_still record;
 begin
-  perform millrace.ring(array(select s from unnest(v_stages) s where millrace.has_ready_work(s)));
+  perform millrace.wake(array(select s from unnest(v_stages) s where millrace.has_ready_work(s)));
   -- What still holds it back: the pipeline of a stage, or stages of a pipeline.
   select count(*) as count,
     string_agg(coalesce('stage ' || p.stage, 'the pipeline'), ', ') as names,
@@ -102,5 +102,5 @@ begin
 end
 $$;
 comment on function millrace.unpause(text, text) is
-  'Lets a paused pipeline, or one stage, hand out work again, and rings where some is ready. A stage '
+  'Lets a paused pipeline, or one stage, hand out work again, and wake-ups where some is ready. A stage '
   'paused by itself stays so when its pipeline goes on: the answer names what is still paused.';

@@ -12,13 +12,13 @@ export function readUseNewPipeline(settings: Record<string, string>): string | u
 }
 
 /**
- * Tells the database, through Vault, where the project's functions are and which secret rings them; and, where given, which
+ * Tells the database, through Vault, where the project's functions are and which secret wakes them; and, where given, which
  * way rows go where a pipeline replaces another. What is not given stays as it is.
  */
 export async function setProjectSecrets(
   superUrl: string,
   projectUrl: string,
-  ringSecret: string,
+  wakeSecret: string,
   useNewPipeline?: string,
 ): Promise<void> {
   const client = new pg.Client({ connectionString: superUrl });
@@ -26,7 +26,7 @@ export async function setProjectSecrets(
   try {
     const secrets = {
       millrace_project_url: projectUrl,
-      millrace_ring_secret: ringSecret,
+      millrace_wake_secret: wakeSecret,
       millrace_use_new_pipeline: useNewPipeline,
     };
     for (const [name, secret] of Object.entries(secrets)) {

@@ -50,10 +50,10 @@ export function readContents(pages: readonly BodyPage[]): ReadContents {
   const believed = believe(mainTable(pages.flatMap((page) => page.lines)));
   const withNumbers = believed.filter(({ end }) => end).length >= Math.max(fewestEntries, believed.length / 8);
   const lines = withNumbers ? believed.slice(0, endOfTable(believed)) : believed;
-  const { entries, strange } = assemble(lines, withNumbers);
+  const { entries, malformed } = assemble(lines, withNumbers);
   const used = entries.slice(0, mostEntries);
   const missing = missingNumbers(entries.map(({ title }) => title));
-  const accounted = Math.max(0, lines.length - strange) / Math.max(1, lines.length);
+  const accounted = Math.max(0, lines.length - malformed) / Math.max(1, lines.length);
   const explained = Math.min(accounted, entries.length / Math.max(1, entries.length + missing));
   const levels = levelsOf(used);
   const numbered = entries.filter(({ printed_page }) => printed_page !== '').length;
@@ -193,15 +193,15 @@ interface Open {
 function assemble(
   lines: readonly (Line & { misplaced: boolean })[],
   withNumbers: boolean,
-): { entries: Assembled[]; strange: number } {
+): { entries: Assembled[]; malformed: number } {
   const entries: Assembled[] = [];
-  let strange = lines.filter(({ misplaced }) => misplaced).length;
+  let malformed = lines.filter(({ misplaced }) => misplaced).length;
   const close = (open: Open | null): null => {
     if (!open) return null;
     const stands = /\p{L}/u.test(open.title) && (!withNumbers || hasNumber(open.title));
     if (stands) entries.push(entryOf(open.first, open.title, ''));
     // A part may have no page; any other title of a table with numbers has lost its own.
-    if (!stands || (withNumbers && !/^part\b/i.test(open.title))) strange += open.lines;
+    if (!stands || (withNumbers && !/^part\b/i.test(open.title))) malformed += open.lines;
     return null;
   };
   let open: Open | null = null;
@@ -214,7 +214,7 @@ function assemble(
     if (line.end) entries.push(entryOf(first, joined, line.end.printed_page));
   }
   close(open);
-  return { entries, strange };
+  return { entries, malformed };
 }
 
 function entryOf({ x, size }: Line, title: string, printed_page: string): Assembled {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dataApiRpc, type Rpc } from '../_millrace/engine/engine-client.ts';
 import type { WaitingJob } from '../_millrace/engine/engine-contract.ts';
-import { type Platform, readPlatform, refuseRing } from '../_millrace/engine/platform.ts';
+import { type Platform, readPlatform, refuseWakeUp } from '../_millrace/engine/platform.ts';
 import { classify, messageOf } from '../_millrace/errors.ts';
 import { callStage } from '../_millrace/jobs/call-stage.ts';
 import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
@@ -18,7 +18,7 @@ const log = createLog({ function: 'job-poll' });
 /** What a stage's function answers once it has asked after jobs. */
 const pollAnswer = z.object({ ended: z.number() });
 
-/** Answers the poller's doorbell: 202 when it goes to work, 401 without the ring secret or a secret key, 500 for a wrong setting. */
+/** Answers the poller's doorbell: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong setting. */
 export function answerPollDoorbell(
   env: Env,
   background: (work: Promise<void>) => void,
@@ -27,7 +27,7 @@ export function answerPollDoorbell(
   return async (request) => {
     try {
       const platform = readPlatform(env);
-      const refusal = refuseRing(request, platform);
+      const refusal = refuseWakeUp(request, platform);
       if (refusal) return refusal;
       const settings = readSettings(workerSettings, env);
       const budget = createBudget(settings.WORKER_SECONDS);

@@ -1,5 +1,5 @@
 // One entity through five stages on an idle system: claim and complete of each stage, one after the other, each by a
-// worker that has only just begun, as after a ring.
+// worker that has only just begun, as after a wake-up.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type pg from 'pg';
@@ -15,7 +15,7 @@ const repetitions = 40;
 export async function singleLead(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
   await defineChain(database.owner, 'columns');
   await database.owner.query(
-    'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.rings, public.bench_columns',
+    'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.wake_ups, public.bench_columns',
   );
   const service = await connectAsService(database.urls.api);
   const floor = await openSingleLead(database.owner);

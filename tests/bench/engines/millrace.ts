@@ -45,7 +45,7 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   await owner.connect();
   await defineChain(owner, projection);
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
-  await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.rings');
+  await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.wake_ups');
   await owner.query(`truncate public.bench_${projection}`);
   await owner.query(
     `insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`,
@@ -56,7 +56,7 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   } else {
     await owner.query(`update public.bench_columns set one_status = 'queued'`);
   }
-  for (const name of [`public.bench_${projection}`, 'millrace.runs', 'millrace.attempts', 'millrace.rings']) {
+  for (const name of [`public.bench_${projection}`, 'millrace.runs', 'millrace.attempts', 'millrace.wake_ups']) {
     await owner.query(`vacuum analyze ${name}`);
   }
   await owner.end();
@@ -75,7 +75,7 @@ interface Answer {
   status: string;
   reason: string | null;
   batch: Item[];
-  fold: number[];
+  collect: number[];
   items?: { attempt: number; verdict: string; reason: string | null }[];
 }
 
@@ -91,7 +91,7 @@ export interface StageWorker {
 
 /**
  * Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. `onFold` hears of the
- * parents that have something to fold after a call.
+ * parents that have something to collect children after a call.
  */
 export function stageWorker(
   client: pg.Client,
@@ -107,7 +107,7 @@ export function stageWorker(
     const { rows } = await client.query<{ answer: Answer }>({ name, text, values });
     const answer = (rows[0] as { answer: Answer }).answer;
     if (answer.status === 'refused') throw new Error(`A worker of ${stage} was refused: ${answer.reason}`);
-    if (answer.fold.length > 0) onFold?.(answer.fold);
+    if (answer.collect.length > 0) onFold?.(answer.collect);
     return answer;
   }
   async function report(reports: object[], limit: number, mayBeBusy = false): Promise<Answer> {

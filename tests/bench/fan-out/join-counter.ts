@@ -1,4 +1,4 @@
-// What counts the children of one parent where the engine has no fan-in of its own: each batch adds a tally, and a fold adds
+// What counts the children of one parent where the engine has no fan-in of its own: each batch adds a tally, and a collection of children adds
 // the tallies up into the parent's row. A plain counter would have all workers queue for that row.
 import type pg from 'pg';
 
@@ -13,7 +13,7 @@ create table join_counter.parents (
 ) with (fillfactor = 50);
 create table join_counter.tallies (id bigint generated always as identity primary key, done int not null);
 insert into join_counter.parents (id) values (1);
-create function join_counter.fold() returns boolean language plpgsql as $$
+create function join_counter.collectChildren() returns boolean language plpgsql as $$
 declare
   v_ready boolean;
 begin
@@ -30,7 +30,7 @@ export async function createJoinCounter(client: pg.Client): Promise<void> {
   await client.query(schema);
 }
 
-/** Says how many children there are; the fold after it may find them all done. */
+/** Says how many children there are; the collection of children after it may find them all done. */
 export const closeTotal = 'update join_counter.parents set total = $1 where id = 1';
 
 /** Adds a tally of so many children. */

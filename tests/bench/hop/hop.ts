@@ -1,5 +1,5 @@
 // How long the way from one stage to the next takes through the whole stack: functions in Deno, the Data API, the
-// doorbell. Then the same with every ring left to pg_net, which is what a chain of triggers would do.
+// doorbell. Then the same with every wake-up left to pg_net, which is what a chain of triggers would do.
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,9 +16,9 @@ const measured = { millrace: 30, pgNet: 6 };
 const idleMs = 1_200;
 const patienceMs = 60_000;
 
-// Every ring goes to pg_net in the transaction that has the work, and the worker is told of none.
-const ringByPgNet = `
-create or replace function millrace.ring_list(p_stage_ids int[]) returns jsonb
+// Every wake-up goes to pg_net in the transaction that has the work, and the worker is told of none.
+const wakeByPgNet = `
+create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql set search_path = ''
 as $$
 begin
@@ -50,7 +50,7 @@ export async function hop(progress: (message: string) => void): Promise<Result[]
     await client.query('select millrace.define($1)', [JSON.stringify(pipeline.toJson())]);
     const millrace = await measure(client, warmUps, measured.millrace);
     progress(`hop: millrace, median ${round(percentile(millrace.hops, 50))} ms; now by pg_net alone`);
-    await client.query(ringByPgNet);
+    await client.query(wakeByPgNet);
     const pgNet = await measure(client, 1, measured.pgNet);
     return [...report('millrace', millrace), ...report('pg_net', pgNet)];
   } catch (error) {
@@ -78,7 +78,7 @@ function report(engine: string, { first, hops }: Times): Result[] {
 async function measure(client: pg.Client, unmeasured: number, entities: number): Promise<Times> {
   const times: Times = { first: [], hops: [] };
   for (let number = 1; number <= unmeasured + entities; number += 1) {
-    const { first, hops } = await passage(client);
+    const { first, hops } = await execution(client);
     if (number <= unmeasured) continue;
     times.first.push(first);
     times.hops.push(...hops);
@@ -87,12 +87,12 @@ async function measure(client: pg.Client, unmeasured: number, entities: number):
 }
 
 /** One entity through all stages. */
-async function passage(client: pg.Client): Promise<{ first: number; hops: number[] }> {
+async function execution(client: pg.Client): Promise<{ first: number; hops: number[] }> {
   const inserted = await client.query<{ id: string }>(
     `insert into public.bench_hop (id, label) select coalesce(max(id), 0) + 1, 'one' from public.bench_hop returning id`,
   );
   const id = inserted.rows[0]?.id;
-  // A worker that is still about to leave would take the work without a ring.
+  // A worker that is still about to leave would take the work without a wake-up.
   await until(
     client,
     'every worker has left',

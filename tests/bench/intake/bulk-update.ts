@@ -15,7 +15,7 @@ export async function bulkUpdate(database: BenchDatabase, progress: (message: st
   for (let number = 1; number <= rounds; number += 1) {
     for (const engine of ['floor', 'millrace'] as const) {
       // The engine's tables first: emptying the leads would otherwise delete their runs one by one.
-      await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.rings');
+      await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.wake_ups');
       await owner.query(`truncate ${tables[engine]}`);
       await owner.query(
         `insert into ${tables[engine]} (email, company_url, account_id)

@@ -79,17 +79,17 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     [size],
   );
   await superuser.query(
-    `insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, lane)
-     select r.id, s.id, 1, r.created_at, r.created_at, case when s.laned then '0key ' || r.entity_id::int % $1 end
+    `insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, concurrency_group)
+     select r.id, s.id, 1, r.created_at, r.created_at, case when s.has_groups then '0key ' || r.entity_id::int % $1 end
      from millrace.runs r join millrace.stages s on s.pipeline_id = r.pipeline_id order by s.id, r.id`,
     [keys],
   );
   await superuser.query(
-    `insert into millrace.lanes (stage_id, lane, priority, turn)
-     select s.id, '0key ' || i, 0, i from millrace.stages s, generate_series(0, $1 - 1) i where s.laned`,
+    `insert into millrace.concurrency_groups (stage_id, concurrency_group, priority, turn)
+     select s.id, '0key ' || i, 0, i from millrace.stages s, generate_series(0, $1 - 1) i where s.has_groups`,
     [keys],
   );
-  for (const name of ['bench_limited', 'runs', 'attempts', 'lanes']) {
+  for (const name of ['bench_limited', 'runs', 'attempts', 'groups']) {
     await superuser.query(`vacuum analyze ${name.startsWith('bench') ? 'public' : 'pipeline'}.${name}`);
   }
   await superuser.query('checkpoint');

@@ -49,7 +49,12 @@ export function contentsPage(entries: { text: string; label: string }[], label: 
 /** Sets a chapter, beginning on a page of its own. `labels` gives the printed number of its n-th page. */
 export function setChapter(
   { title, blocks }: Chapter,
-  options: { number?: number; heads: [even: string, odd: string]; label: (index: number) => string; indent?: boolean },
+  options: {
+    number?: number;
+    heads: [even: string, malformed: string];
+    label: (index: number) => string;
+    indent?: boolean;
+  },
 ): Page[] {
   const pages: Page[] = [];
   let page: Page;

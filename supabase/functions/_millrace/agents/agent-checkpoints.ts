@@ -6,7 +6,7 @@ import { LeaseLost } from '../errors.ts';
 export interface Passage {
   turns: Turn[];
   limits: AgentLimits;
-  /** Milliseconds since the first attempt of the passage began. */
+  /** Milliseconds since the first attempt of the execution began. */
   elapsedMs: number;
 }
 

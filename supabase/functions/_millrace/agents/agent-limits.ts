@@ -21,12 +21,12 @@ export function usedBy(turns: readonly Turn[]): Used {
   return { turns: usages.length, input: sum('input_tokens'), output: sum('output_tokens'), costUsd: sum('cost_usd') };
 }
 
-/** What attempt number `attempt` has used, beside what its whole passage has; null before the first turn. */
+/** What attempt number `attempt` has used, beside what its whole execution has; null before the first turn. */
 export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | null {
   const own = turns.filter((turn) => turn.attempt === attempt);
   const last = own.findLast((turn) => turn.kind === 'model');
   if (!last) return null;
-  const [used, passage] = [usedBy(own), usedBy(turns)];
+  const [used, execution] = [usedBy(own), usedBy(turns)];
   return {
     model: last.usage.model,
     prompt: last.usage.prompt,
@@ -34,9 +34,9 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
     output_tokens: used.output,
     cost_usd: used.costUsd,
     turns: used.turns,
-    passage_turns: passage.turns,
-    passage_tokens: (passage.input ?? 0) + (passage.output ?? 0),
-    passage_cost_usd: passage.costUsd,
+    passage_turns: execution.turns,
+    passage_tokens: (execution.input ?? 0) + (execution.output ?? 0),
+    passage_cost_usd: execution.costUsd,
   };
 }
 

@@ -92,12 +92,12 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     private readonly agent: AgentOptions<Input, Output>,
     input: z.output<Input>,
     private readonly context: HandlerContext,
-    private readonly passage: Passage,
+    private readonly execution: Passage,
   ) {
     this.settings = readSettings(modelSettings, context.env);
-    checkMeasurable(passage.limits, this.settings);
-    this.turns = [...passage.turns];
-    this.beganAt = Date.now() - passage.elapsedMs;
+    checkMeasurable(execution.limits, this.settings);
+    this.turns = [...execution.turns];
+    this.beganAt = Date.now() - execution.elapsedMs;
     this.tools = agent.tools(input);
     const [first] = this.turns;
     // The entity's row may have changed since the conversation began.
@@ -112,7 +112,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   /** Whether the limits allow another turn: an answer that has been paid for is not thrown away for want of one. */
   mayGoOn(): boolean {
     try {
-      checkLimits(this.passage.limits, this.turns, Date.now() - this.beganAt);
+      checkLimits(this.execution.limits, this.turns, Date.now() - this.beganAt);
       return true;
     } catch (error) {
       if (error instanceof PermanentError) return false;
@@ -123,7 +123,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   /** Runs the next open call of a tool or, when there is none, asks the model; records what came of it. */
   async takeTurn(): Promise<void> {
     this.context.signal.throwIfAborted();
-    const { limits } = this.passage;
+    const { limits } = this.execution;
     const elapsedMs = Date.now() - this.beganAt;
     checkLimits(limits, this.turns, elapsedMs);
     const { signal, done } = ownSignal(
@@ -144,7 +144,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   private async call(call: Call, signal: AbortSignal): Promise<void> {
     const { env, traceId } = this.context;
     const seq = this.turns.length + 1;
-    // The attempt of the first turn names the passage.
+    // The attempt of the first turn names the execution.
     const idempotencyKey = `${traceId}-${this.turns[0]?.attempt}-${seq}`;
     const outcome = await runTool(this.tools, call, { signal, env, idempotencyKey });
     await this.record({

@@ -12,9 +12,9 @@ export type EngineFunctions = {
     Args: { p_host: string; p_limit: number; p_pipeline: string; p_seq: number; p_stage: string; p_worker: string };
     Returns: Json;
   };
+  millrace_collect_children: { Args: { p_fan_outs: number[] }; Returns: Json };
   millrace_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
   millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
-  millrace_fold: { Args: { p_fan_outs: number[] }; Returns: Json };
   millrace_job_owner: { Args: { p_job: Json }; Returns: Json };
   millrace_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
   millrace_note_faults: { Args: { p_faults: Json }; Returns: Json };
@@ -22,11 +22,11 @@ export type EngineFunctions = {
   millrace_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
   millrace_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
   millrace_resume: { Args: { p_items: Json }; Returns: Json };
-  millrace_ring: { Args: { p_stages: Json }; Returns: Json };
   millrace_spawn: {
     Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
     Returns: Json;
   };
   millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
+  millrace_wake: { Args: { p_stages: Json }; Returns: Json };
 };

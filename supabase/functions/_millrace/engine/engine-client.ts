@@ -58,7 +58,7 @@ export interface Engine {
   renew(worker: string, attempts: number[]): Promise<z.output<typeof contract.renewAnswer>>;
   /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
   leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
-  ring(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.ringAnswer>>;
+  wake(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.wakeAnswer>>;
   /** Starts the runs of a map attempt's children; an item whose key has one already is passed over. */
   spawn(
     worker: string,
@@ -67,7 +67,7 @@ export interface Engine {
     last: boolean,
   ): Promise<z.output<typeof contract.spawnAnswer>>;
   /** Adds up what the children of these fan-outs have reported; at most 100 at a time. */
-  fold(fanOuts: number[]): Promise<z.output<typeof contract.foldAnswer>>;
+  collectChildren(fanOuts: number[]): Promise<z.output<typeof contract.collectAnswer>>;
   /** What an agent's attempt goes on from. */
   turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
   /** Records turns of an agent's attempt and renews the worker's leases. */
@@ -104,7 +104,7 @@ const QUERY_CANCELED = '57014';
  * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated until `retryUntil` (epoch
  * milliseconds), unchanged, since every function takes a repeat as the same call; only a claim that the database has
  * cancelled, so that nothing of it stays, may ask for less the next time. `renew` is tried once, its timer repeats it,
- * and so is `fold`, which the sweep repeats. When an answer says that the sweep itself is late, it is called in the background.
+ * and so is `collect children`, which the sweep repeats. When an answer says that the sweep itself is late, it is called in the background.
  */
 export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
   const { rpc, retryUntil, log } = options;
@@ -171,7 +171,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
       call(contract.renewAnswer, 'millrace_renew', { p_worker: worker, p_attempts: attempts }, true),
     leave: (worker, handOver) =>
       call(contract.leaveAnswer, 'millrace_leave', { p_worker: worker, p_hand_over: handOver }),
-    ring: (stages) => call(contract.ringAnswer, 'millrace_ring', { p_stages: stages }),
+    wake: (stages) => call(contract.wakeAnswer, 'millrace_wake', { p_stages: stages }),
     spawn: (worker, { attempt, token }, items, last) =>
       call(contract.spawnAnswer, 'millrace_spawn', {
         p_worker: worker,
@@ -180,7 +180,8 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
         p_items: items,
         p_last: last,
       }),
-    fold: (fanOuts) => call(contract.foldAnswer, 'millrace_fold', { p_fan_outs: fanOuts }, true),
+    collectChildren: (fanOuts) =>
+      call(contract.collectAnswer, 'millrace_collect_children', { p_fan_outs: fanOuts }, true),
     turns: (worker, { attempt, token }) =>
       call(contract.turnsAnswer, 'millrace_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
     checkpoint: (worker, { attempt, token }, turns) =>

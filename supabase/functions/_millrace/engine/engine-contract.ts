@@ -2,7 +2,7 @@ import '../zod-settings.ts';
 import { z } from 'zod';
 import type { Failure } from '../errors.ts';
 
-const ring = z.object({ pipeline: z.string(), stage: z.string(), function: z.string() });
+const wake = z.object({ pipeline: z.string(), stage: z.string(), function: z.string() });
 
 const item = z.object({
   attempt: z.number(),
@@ -17,7 +17,7 @@ const item = z.object({
   submission: z.number(),
   /** The first attempt of this execution of the stage: retries go on from it, a reset begins another. */
   execution: z.number(),
-  alone: z.boolean(),
+  isolated: z.boolean(),
   /** Why the engine hands out neither row nor results: to be reported, as a permanent failure, in the handler's place. */
   failure: z.object({ code: z.string(), message: z.string() }).nullish(),
 });
@@ -31,7 +31,7 @@ const verdict = z.object({
 const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), result_limit_bytes: z.number() });
 
 /** Fan-outs whose children have reported something. */
-const fold = z.array(z.number()).default([]);
+const collect = z.array(z.number()).default([]);
 
 /** Whether the last sweep is over a minute old, so that whoever reads this calls millrace_sweep. */
 const sweep_due = z.boolean().default(false);
@@ -42,19 +42,19 @@ const admitted = z.object({
   lease_ms: z.number(),
   stage: stageLimits,
   batch: z.array(item),
-  ring: z.array(ring),
+  wake: z.array(wake),
   /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
   wait_ms: z.number().nullish(),
   /** Whether the batch has all the bytes that one may have, and more is queued. */
   cut: z.boolean().default(false),
-  fold,
+  collect,
   sweep_due,
 });
 const refused = z.object({
   status: z.literal('refused'),
   reason: z.string().nullish(),
-  ring: z.array(ring).default([]),
-  fold,
+  wake: z.array(wake).default([]),
+  collect,
   sweep_due,
 });
 const verdicts = { items: z.array(verdict) };
@@ -62,11 +62,11 @@ const verdicts = { items: z.array(verdict) };
 export const claimAnswer = z.discriminatedUnion('status', [admitted, refused]);
 export const completeAnswer = z.discriminatedUnion('status', [admitted.extend(verdicts), refused.extend(verdicts)]);
 export const renewAnswer = z.object({ renewed: z.number(), lost: z.array(z.number()) });
-export const leaveAnswer = z.object({ left: z.boolean(), ring: z.array(ring) });
-export const ringAnswer = z.object({ rung: z.number() });
-export const resumeAnswer = z.object({ items: z.array(verdict), ring: z.array(ring), fold, sweep_due });
+export const leaveAnswer = z.object({ left: z.boolean(), wake: z.array(wake) });
+export const wakeAnswer = z.object({ woken: z.number() });
+export const resumeAnswer = z.object({ items: z.array(verdict), wake: z.array(wake), collect, sweep_due });
 export const sweepAnswer = z.object({ swept: z.boolean() });
-export const foldAnswer = z.object({ ring: z.array(ring), busy: z.array(z.number()), fold });
+export const collectAnswer = z.object({ wake: z.array(wake), busy: z.array(z.number()), collect });
 /** A job whose poll is due. */
 export const waitingJob = z.object({
   attempt: z.number(),
@@ -143,9 +143,9 @@ const agentLimits = z.object({
 });
 const staleAnswer = z.object({ status: z.literal('stale'), reason: z.string() });
 export const spawnAnswer = z.discriminatedUnion('status', [
-  z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), ring: z.array(ring) }),
+  z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), wake: z.array(wake) }),
   /** The keys of items whose rows somebody holds; without any, somebody holds the parent. */
-  z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), ring: z.array(ring) }),
+  z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), wake: z.array(wake) }),
   staleAnswer,
 ]);
 export const turnsAnswer = z.discriminatedUnion('status', [
@@ -158,8 +158,8 @@ export const checkpointAnswer = z.discriminatedUnion('status', [
   staleAnswer,
 ]);
 
-/** A doorbell the engine wants rung. */
-export type Ring = z.output<typeof ring>;
+/** A doorbell the engine wants woken. */
+export type WakeTarget = z.output<typeof wake>;
 /** One claimed attempt, with all its handler needs. */
 export type Item = z.output<typeof item>;
 /** An attempt under the token of its claim. */
@@ -202,7 +202,7 @@ export interface Usage {
   /** Of a transcription. */
   audio_seconds?: number;
   cost_usd: number | null;
-  /** Of an agent: how often this attempt asked the model, and what all attempts of its passage have used. */
+  /** Of an agent: how often this attempt asked the model, and what all attempts of its execution have used. */
   turns?: number;
   passage_turns?: number;
   passage_tokens?: number;

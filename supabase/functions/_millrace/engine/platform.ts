@@ -7,26 +7,26 @@ export interface Platform {
   url: string;
   secretKey: string;
   secretKeys: Record<string, string>;
-  /** Opens nothing but the doorbells. Without it the secret key rings. */
-  ringSecret?: string | undefined;
+  /** Opens nothing but the doorbells. Without it the secret key wakes. */
+  wakeSecret?: string | undefined;
 }
 
-/** Who calls: whoever knows the ring secret may ring and do nothing else, whoever knows a secret key is the project. */
-export type Caller = 'ringer' | 'project';
+/** Who calls: whoever knows the wake-up secret may wake and do nothing else, whoever knows a secret key is the project. */
+export type Caller = 'waker' | 'project';
 
-/** The header that carries the ring secret. The secret key goes into `apikey`, which gateways check. */
-const RING_HEADER = 'x-millrace-ring-secret';
+/** The header that carries the wake-up secret. The secret key goes into `apikey`, which gateways check. */
+const WAKE_HEADER = 'x-millrace-wake-secret';
 
 /**
  * Reads what Supabase puts into every function's environment: the secret keys, or only the legacy service-role key; and
- * MILLRACE_RING_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
+ * MILLRACE_WAKE_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
  */
 export function readPlatform(env: Env): Platform {
   const url = env.SUPABASE_URL?.replace(/\/+$/, '');
   if (!url) throw new MisconfiguredError('SUPABASE_URL is not set: set it to the project’s base URL.');
   const secretKeys = { ...namedKeys(env.SUPABASE_SECRET_KEYS) };
   if (env.SUPABASE_SECRET_KEY) secretKeys.default ??= env.SUPABASE_SECRET_KEY;
-  // A database that was set up before the new keys came still rings with the legacy one.
+  // A database that was set up before the new keys came still wakes with the legacy one.
   if (env.SUPABASE_SERVICE_ROLE_KEY) secretKeys.legacy ??= env.SUPABASE_SERVICE_ROLE_KEY;
   const secretKey = secretKeys.default ?? Object.values(secretKeys)[0];
   if (!secretKey) {
@@ -35,21 +35,21 @@ export function readPlatform(env: Env): Platform {
         'set SUPABASE_SECRET_KEYS to {"default":"sb_secret_…"} with a secret key of the project.',
     );
   }
-  return { url, secretKey, secretKeys, ringSecret: env.MILLRACE_RING_SECRET?.trim() || undefined };
+  return { url, secretKey, secretKeys, wakeSecret: env.MILLRACE_WAKE_SECRET?.trim() || undefined };
 }
 
-/** The headers with which one function rings another. */
-export function ringHeaders({ ringSecret, secretKey }: Platform): Record<string, string> {
-  return ringSecret ? { [RING_HEADER]: ringSecret } : { apikey: secretKey };
+/** The headers with which one function wakes another. */
+export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string, string> {
+  return wakeSecret ? { [WAKE_HEADER]: wakeSecret } : { apikey: secretKey };
 }
 
 /**
- * Tells who calls: the project, when `apikey` holds one of its secret keys; a ringer, when the request shows the ring
+ * Tells who calls: the project, when `apikey` holds one of its secret keys; a waker, when the request shows the wake-up
  * secret; null for anybody else. How long it takes tells nothing about a key.
  */
-export function callerOf(request: Request, { secretKeys, ringSecret }: Platform): Caller | null {
+export function callerOf(request: Request, { secretKeys, wakeSecret }: Platform): Caller | null {
   if (isOneOf(request.headers.get('apikey'), Object.values(secretKeys))) return 'project';
-  if (ringSecret && isOneOf(request.headers.get(RING_HEADER), [ringSecret])) return 'ringer';
+  if (wakeSecret && isOneOf(request.headers.get(WAKE_HEADER), [wakeSecret])) return 'waker';
   return null;
 }
 
@@ -59,12 +59,12 @@ export function refuseStranger(request: Request, platform: Platform): Response |
   return unauthorized('Send a secret key of this project in the header "apikey".');
 }
 
-/** Checks that a request may ring a doorbell. Returns null when it may, else the answer to give. */
-export function refuseRing(request: Request, platform: Platform): Response | null {
+/** Checks that a request may wake a doorbell. Returns null when it may, else the answer to give. */
+export function refuseWakeUp(request: Request, platform: Platform): Response | null {
   if (callerOf(request, platform)) return null;
   return unauthorized(
-    `Ring with the value of MILLRACE_RING_SECRET in the header "${RING_HEADER}", or with a secret key of this project ` +
-      'in "apikey": set the function secret MILLRACE_RING_SECRET and Vault’s millrace_ring_secret to the same value.',
+    `WakeTarget with the value of MILLRACE_WAKE_SECRET in the header "${WAKE_HEADER}", or with a secret key of this project ` +
+      'in "apikey": set the function secret MILLRACE_WAKE_SECRET and Vault’s millrace_wake_secret to the same value.',
   );
 }
 

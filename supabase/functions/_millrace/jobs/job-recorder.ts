@@ -3,15 +3,15 @@ import type { JobFault, JobOutcomeItem, JobReport, Verdict } from '../engine/eng
 import type { Platform } from '../engine/platform.ts';
 import { messageOf, storableText } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { createFolder, type Folder } from '../worker/fold.ts';
-import { createRinger, type Ringer } from '../worker/ring.ts';
+import { type ChildCollector, createChildCollector } from '../worker/collect-children.ts';
+import { createWaker, type Waker } from '../worker/wake.ts';
 import { resumeJobs } from './resume-jobs.ts';
 
 /** Tells the engine what became of external jobs. */
 export class JobRecorder {
   readonly engine: Engine;
-  private readonly ringer: Ringer;
-  private readonly folder: Folder;
+  private readonly waker: Waker;
+  private readonly collector: ChildCollector;
   private readonly log: Log;
 
   /** `until`: epoch milliseconds until which calls are repeated and locked rows tried again. */
@@ -22,13 +22,13 @@ export class JobRecorder {
     const { platform, rpc, log } = options;
     this.log = log;
     this.engine = createEngine({ rpc, retryUntil: () => until, log });
-    this.ringer = createRinger({ platform, engine: this.engine, log });
-    this.folder = createFolder({ engine: this.engine, ringer: this.ringer, log });
+    this.waker = createWaker({ platform, engine: this.engine, log });
+    this.collector = createChildCollector({ engine: this.engine, waker: this.waker, log });
   }
 
   /** Records jobs that have ended; the answers come in the order of the items. Throws as the engine does. */
   record(items: JobOutcomeItem[]): Promise<Verdict[]> {
-    return resumeJobs(items, { engine: this.engine, ringer: this.ringer, folder: this.folder, until: this.until });
+    return resumeJobs(items, { engine: this.engine, waker: this.waker, collector: this.collector, until: this.until });
   }
 
   /** Says of jobs that have not ended whether they wait in their service's queue. Never throws: the next poll repeats it. */
@@ -51,10 +51,10 @@ export class JobRecorder {
     }
   }
 
-  /** Resolves when the stages that got work are rung and what children reported is added up. */
+  /** Resolves when the stages that got work are woken and what children reported is added up. */
   async settled(): Promise<void> {
-    await this.folder.settled();
-    await this.ringer.settled();
+    await this.collector.settled();
+    await this.waker.settled();
   }
 }
 

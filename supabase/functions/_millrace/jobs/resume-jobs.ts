@@ -1,19 +1,19 @@
 import { type Engine, EngineRefusal } from '../engine/engine-client.ts';
 import type { JobOutcomeItem, Verdict } from '../engine/engine-contract.ts';
-import type { Folder } from '../worker/fold.ts';
-import type { Ringer } from '../worker/ring.ts';
+import type { ChildCollector } from '../worker/collect-children.ts';
+import type { Waker } from '../worker/wake.ts';
 
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 500;
 
 interface ResumeOptions {
   engine: Pick<Engine, 'resume'>;
-  ringer: Pick<Ringer, 'ring'>;
-  folder: Pick<Folder, 'fold'>;
+  waker: Pick<Waker, 'wake'>;
+  collector: Pick<ChildCollector, 'collectChildren'>;
 }
 
 /**
- * Records what became of external jobs, rings the stages that got work and folds what children reported. One whose row is locked is sent again
+ * Records what became of external jobs, wakes the stages that got work and collects what children reported. One whose row is locked is sent again
  * until `until` (epoch milliseconds). Returns the last answer to each item, in their order.
  */
 export async function resumeJobs(
@@ -40,8 +40,8 @@ export async function resumeJobs(
 async function resume(items: JobOutcomeItem[], options: ResumeOptions): Promise<Verdict[]> {
   try {
     const answer = await options.engine.resume(items);
-    options.ringer.ring(answer.ring);
-    options.folder.fold(answer.fold);
+    options.waker.wake(answer.wake);
+    options.collector.collectChildren(answer.collect);
     return answer.items;
   } catch (error) {
     if (!(error instanceof EngineRefusal)) throw error;

@@ -1,7 +1,7 @@
 import { type Engine, EngineRefusal } from '../engine/engine-client.ts';
 import type { HeldAttempt } from '../engine/engine-contract.ts';
 import { LeaseLost, PermanentError, RetriableError } from '../errors.ts';
-import type { Ringer } from '../worker/ring.ts';
+import type { Waker } from '../worker/wake.ts';
 
 /** One child of a map: its key, which is its own among its siblings, and what the insert function wants to know. */
 export type ChildItem = { key: string | number } & Record<string, unknown>;
@@ -22,12 +22,12 @@ const LONGEST_BUSY_PAUSE_MS = 1_000;
 /** The children of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
 export function createChildren(options: {
   engine: Pick<Engine, 'spawn'>;
-  ringer: Pick<Ringer, 'ring'>;
+  waker: Pick<Waker, 'wake'>;
   worker: string;
   item: HeldAttempt;
   signal: AbortSignal;
 }): Children {
-  const { engine, ringer, worker, item, signal } = options;
+  const { engine, waker, worker, item, signal } = options;
 
   async function call(items: ChildItem[], last: boolean) {
     try {
@@ -43,7 +43,7 @@ export function createChildren(options: {
       for (let pause = FIRST_BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_BUSY_PAUSE_MS)) {
         const answer = await call(left, last);
         if (answer.status === 'stale') throw new LeaseLost(answer.reason);
-        ringer.ring(answer.ring);
+        waker.wake(answer.wake);
         if (answer.status === 'spawned') return answer.fan_out;
         const busy = new Set(answer.busy);
         // Without keys it is the parent that somebody holds, and nothing was done.

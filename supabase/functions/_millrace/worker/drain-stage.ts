@@ -6,11 +6,11 @@ import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { createChildren } from '../stage/spawn-children.ts';
 import type { Stage } from '../stage/stage.ts';
 import { createBudget } from './budget.ts';
+import { createChildCollector } from './collect-children.ts';
 import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload } from './edge-runtime.ts';
-import { createFolder } from './fold.ts';
-import { createRinger } from './ring.ts';
 import { runHandler } from './run-handler.ts';
+import { createWaker } from './wake.ts';
 
 /** One id for all drains of this isolate. */
 const host = crypto.randomUUID();
@@ -21,7 +21,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
   const settings = settingsOrDefaults(env);
   const budget = createBudget(settings.WORKER_SECONDS);
   const engine = createEngine({ rpc, retryUntil: () => budget.savesUntil, log });
-  const ringer = createRinger({ platform, engine, log });
+  const waker = createWaker({ platform, engine, log });
   const callbackUrl = settings.JOB_CALLBACK_URL ?? `${platform.url}/functions/v1/job-complete`;
   const { definition } = stage;
   const drain = new Drain({
@@ -29,8 +29,8 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     stage: stage.name,
     engine,
     budget,
-    ringer,
-    folder: createFolder({ engine, ringer, log }),
+    waker,
+    collector: createChildCollector({ engine, waker, log }),
     log,
     host,
     batchSize: settings.QUEUE_BATCH_SIZE,
@@ -42,14 +42,14 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     run: (item, limits, controller, worker) => {
       const { signal } = controller;
       const checkpoints = createCheckpoints({ engine, worker, item, signal });
-      const children = createChildren({ engine, ringer, worker, item, signal });
+      const children = createChildren({ engine, waker, worker, item, signal });
       return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints, children });
     },
   });
   const stopListening = onUnload((reason) => drain.unload(reason));
   try {
     const end = await drain.run();
-    await ringer.settled();
+    await waker.settled();
     return end;
   } finally {
     stopListening();

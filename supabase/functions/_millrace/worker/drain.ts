@@ -4,11 +4,11 @@ import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Budget } from './budget.ts';
 import { ClaimSize } from './claim-size.ts';
-import type { Folder } from './fold.ts';
+import type { ChildCollector } from './collect-children.ts';
 import { HeldItems } from './held-items.ts';
 import { portionsOf } from './portions.ts';
 import { renewLeases } from './renew-leases.ts';
-import type { Ringer } from './ring.ts';
+import type { Waker } from './wake.ts';
 
 /** How a drain ended. */
 export type DrainEnd = 'refused' | 'empty' | 'handed_over' | 'unloaded' | 'failed';
@@ -18,8 +18,8 @@ export interface DrainOptions {
   stage: string;
   engine: Engine;
   budget: Budget;
-  ringer: Ringer;
-  folder: Folder;
+  waker: Waker;
+  collector: ChildCollector;
   log: Log;
   /** The same for all drains of one isolate. */
   host: string;
@@ -34,7 +34,7 @@ const GATHER_MS = 8;
 const FIRST_REFILL_PAUSE_MS = 250;
 const LONGEST_REFILL_PAUSE_MS = 2_000;
 const SHORTEST_WAIT_MS = 25;
-// How long to wait for a stage at its limits; beyond that the sweep rings when it may go on.
+// How long to wait for a stage at its limits; beyond that the sweep wakes when it may go on.
 const LONGEST_IDLE_MS = 5_000;
 
 /** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
@@ -73,7 +73,7 @@ export class Drain {
       return 'failed';
     } finally {
       this.stopRenewing?.();
-      await this.o.folder.settled();
+      await this.o.collector.settled();
     }
   }
 
@@ -199,8 +199,8 @@ export class Drain {
 
   private accept(answer: Claim, limit: number): void {
     this.seq += 1;
-    this.o.ringer.ring(answer.ring);
-    this.o.folder.fold(answer.fold);
+    this.o.waker.wake(answer.wake);
+    this.o.collector.collectChildren(answer.collect);
     if (answer.status === 'refused') {
       this.closed = true;
       this.o.log.info('no claim was granted', { worker: this.worker, reason: answer.reason });
@@ -248,12 +248,12 @@ export class Drain {
   }
 
   /**
-   * Signs off although there may be work; the engine says whether to ring a successor. What is held keeps its lease and
+   * Signs off although there may be work; the engine says whether to wake a successor. What is held keeps its lease and
    * can still be saved, which signs the worker on again.
    */
   private async signOff(): Promise<void> {
-    const { ring } = await this.o.engine.leave(this.worker, true);
-    this.o.ringer.ring(ring);
+    const { wake } = await this.o.engine.leave(this.worker, true);
+    this.o.waker.wake(wake);
   }
 
   private giveUpBusyItems(): void {

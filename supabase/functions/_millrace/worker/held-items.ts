@@ -38,7 +38,7 @@ export class HeldItems {
 
   /** True while an item is in work that must not have neighbours, since its kind has ended a worker before. */
   get hasLoner(): boolean {
-    return this.count((h) => h.item.alone && h.state !== 'finished') > 0;
+    return this.count((h) => h.item.isolated && h.state !== 'finished') > 0;
   }
 
   add(items: Item[]): void {
@@ -160,7 +160,7 @@ export class HeldItems {
       }
       if (!this.mayStart(held)) continue;
       held.state = 'running';
-      if (held.item.alone) held.usedBefore = measureProcess();
+      if (held.item.isolated) held.usedBefore = measureProcess();
       void this.run(held);
     }
   }
@@ -180,7 +180,7 @@ export class HeldItems {
 
   private mayStart(held: Held): boolean {
     const underway = [...this.held.values()].filter((h) => h.state !== 'deferred');
-    return held.item.alone ? underway.length === 0 : !underway.some((h) => h.item.alone);
+    return held.item.isolated ? underway.length === 0 : !underway.some((h) => h.item.isolated);
   }
 
   private finish(held: Held, outcome: Outcome): void {

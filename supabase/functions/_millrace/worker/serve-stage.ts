@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dataApiRpc, type Rpc } from '../engine/engine-client.ts';
 import { type WaitingJob, waitingJob } from '../engine/engine-contract.ts';
-import { type Platform, readPlatform, refuseRing, refuseStranger } from '../engine/platform.ts';
+import { type Platform, readPlatform, refuseStranger, refuseWakeUp } from '../engine/platform.ts';
 import { messageOf } from '../errors.ts';
 import { type CallbackOrigin, readOrigin } from '../jobs/callback-url.ts';
 import { finishCallback } from '../jobs/finish-callback.ts';
@@ -17,7 +17,7 @@ import { serve, waitUntil } from './edge-runtime.ts';
 const SAVE_TIME_MS = 4_000;
 const POLL_TIME_MS = 10_000;
 
-/** For which stage a ring or a poll is meant. */
+/** For which stage a wake-up or a poll is meant. */
 const named = z.object({ pipeline: z.string(), stage: z.string() }).partial();
 const poll = z.object({ jobs: z.array(waitingJob) });
 
@@ -38,9 +38,9 @@ export function serveStage(stage: Stage): void {
 }
 
 /**
- * What the function answers. To a ring: 202 when it goes to work, 500 with the faults of its settings. To a callback that
+ * What the function answers. To a wake-up: 202 when it goes to work, 500 with the faults of its settings. To a callback that
  * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, in whose
- * stead the ring secret will do for a ring, 409 when it is meant for a stage that is not its own. A GET with `?health` tells
+ * stead the wake-up secret will do for a wake-up, 409 when it is meant for a stage that is not its own. A GET with `?health` tells
  * the state of the settings and starts nothing.
  */
 export function answerRequests(
@@ -59,15 +59,18 @@ export function answerRequests(
     }
     const { searchParams } = new URL(request.url);
     const stranger = refuseStranger(request, platform);
-    const mayRing = request.method === 'POST' && searchParams.size === 0;
-    const refusal = mayRing ? refuseRing(request, platform) : stranger;
+    const mayWake = request.method === 'POST' && searchParams.size === 0;
+    const refusal = mayWake ? refuseWakeUp(request, platform) : stranger;
     if (refusal) return refusal;
     if (searchParams.has('health')) {
       const faults = faultsOf(stage, env);
       return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'ok' });
     }
     if (request.method !== 'POST') {
-      return Response.json({ error: { code: 'method_not_allowed', message: 'Ring with POST.' } }, { status: 405 });
+      return Response.json(
+        { error: { code: 'method_not_allowed', message: 'WakeTarget with POST.' } },
+        { status: 405 },
+      );
     }
     const serving = { stage, env, platform, rpc: rpcFor(platform), background };
     const body = await request.text();
@@ -76,12 +79,12 @@ export function answerRequests(
   };
 }
 
-/** Answers a ring, or job-poll's question after jobs; `stranger` is the answer to the latter unless the project asks. */
+/** Answers a wake-up, or job-poll's question after jobs; `stranger` is the answer to the latter unless the project asks. */
 async function answerBody(serving: Serving, text: string, stranger: Response | null): Promise<Response> {
   const asked = parseJson(text);
   const wrong = wrongStage(serving.stage, named.safeParse(asked).data ?? {});
   if (wrong) return wrong;
-  if (typeof asked !== 'object' || asked === null || !('jobs' in asked)) return answerRing(serving);
+  if (typeof asked !== 'object' || asked === null || !('jobs' in asked)) return answerWake(serving);
   if (stranger) return stranger;
   const parsed = poll.safeParse(asked);
   if (parsed.success) return answerPoll(serving, parsed.data.jobs);
@@ -90,7 +93,7 @@ async function answerBody(serving: Serving, text: string, stranger: Response | n
   return Response.json({ error: { code: 'bad_request', message } }, { status: 400 });
 }
 
-function answerRing({ stage, env, platform, rpc, background }: Serving): Response {
+function answerWake({ stage, env, platform, rpc, background }: Serving): Response {
   const faults = faultsOf(stage, env);
   background(drainStage(stage, env, platform, rpc));
   if (faults.length === 0) return Response.json({ status: 'draining' }, { status: 202 });
@@ -133,7 +136,7 @@ function wrongStage({ pipeline, name }: Stage, named: { pipeline?: string; stage
   const wanted = { pipeline: named.pipeline ?? pipeline.name, stage: named.stage ?? name };
   if (wanted.pipeline === pipeline.name && wanted.stage === name) return null;
   const message =
-    `This function was rung for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
+    `This function was woken for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
     `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`;
   console.error(message);
   return Response.json({ error: { code: 'wrong_stage', message } }, { status: 409 });

@@ -41,9 +41,9 @@ begin
     ))
     returning j.id;
 end $$;
-create function floor.fold() returns boolean language plpgsql as $$
+create function floor.collect() returns boolean language plpgsql as $$
 begin
-  if join_counter.fold() then
+  if join_counter.collect() then
     insert into floor.jobs (item, stage) values (1, ${stages.join});
     return true;
   end if;
@@ -85,10 +85,10 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
   }
   return {
     async run(signal, finished) {
-      const fold = oneAtATime(async () => {
+      const collect = oneAtATime(async () => {
         const { rows } = await folding.query<{ ready: boolean }>({
-          name: 'fold',
-          text: 'select floor.fold() as ready',
+          name: 'collect',
+          text: 'select floor.collect() as ready',
         });
         if (rows[0]?.ready) finished(entities);
       });
@@ -96,17 +96,17 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
       if (parents.length > 0) {
         await spawn();
         await step(parents, stages.parent);
-        fold.ask();
+        collect.ask();
       }
       while (!signal.aborted) {
         let ids = await step([], stages.child);
         if (ids.length === 0) await delay(1);
         while (ids.length > 0) {
           ids = await step(ids, stages.child);
-          fold.ask();
+          collect.ask();
         }
       }
-      await fold.settled();
+      await collect.settled();
     },
     async close() {
       await Promise.all(clients.map((one) => one.end()));

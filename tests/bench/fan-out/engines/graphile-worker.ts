@@ -18,8 +18,8 @@ const storeAndTally = `
 with stored as (insert into bench_children_results values ($1, $2))
 insert into join_counter.tallies (done) values (1)`;
 const foldAndJoin = `
-with fold as materialized (select join_counter.fold() as ready)
-select ready, case when ready then (select id from graphile_worker.add_job('join')) end from fold`;
+with collect as materialized (select join_counter.collect() as ready)
+select ready, case when ready then (select id from graphile_worker.add_job('join')) end from collect`;
 
 async function seed({ urls }: Task): Promise<void> {
   const owner = new pg.Client({ connectionString: urls.owner });
@@ -39,8 +39,8 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
   await folding.connect();
   return {
     async run(signal, finished) {
-      const fold = oneAtATime(async () => {
-        const { rows } = await folding.query<{ ready: boolean }>({ name: 'fold', text: foldAndJoin });
+      const collect = oneAtATime(async () => {
+        const { rows } = await folding.query<{ ready: boolean }>({ name: 'collect', text: foldAndJoin });
         if (rows[0]?.ready) finished(entities);
       });
       await runTasks(urls.owner, batch, signal, {
@@ -52,17 +52,17 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
             }
             await client.query({ name: 'close', text: closeTotal, values: [entities] });
           });
-          fold.ask();
+          collect.ask();
         },
         async child(payload, { withPgClient }) {
           const values = [(payload as { item: number }).item, JSON.stringify(stageResult)];
           await withPgClient((client) => client.query({ name: 'store', text: storeAndTally, values }));
-          fold.ask();
+          collect.ask();
         },
         // The measuring ends when it is ready.
         async join() {},
       });
-      await fold.settled();
+      await collect.settled();
     },
     close: () => folding.end(),
   };

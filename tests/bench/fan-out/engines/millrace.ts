@@ -1,5 +1,5 @@
 // Millrace's own RPCs, as the stage runtime calls them: the worker of the map stage spawns in chunks and then waits, workers
-// of the child stage complete and claim in one call and fold after it, in a session beside their own.
+// of the child stage complete and claim in one call and collect children after it, in a session beside their own.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -50,8 +50,8 @@ async function seed({ urls, entities }: Task): Promise<void> {
   }
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
   await owner.query(
-    'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.rings, ' +
-      'millrace.fan_outs, millrace.fan_progress, millrace.tallies',
+    'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.wake_ups, ' +
+      'millrace.fan_outs, millrace.fan_progress, millrace.child_tallies',
   );
   await owner.query('truncate public.bench_children, public.bench_parents');
   await owner.query(
@@ -97,18 +97,22 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
       const folder = oneAtATime(async () => {
         const values = [[...pending]];
         pending.clear();
-        const query = { name: 'fold', text: 'select public.millrace_fold($1) as answer', values };
-        const { rows } = await folding.query<{ answer: { ring: { stage: string }[]; busy: number[] } }>(query);
-        const { ring, busy } = (rows[0] as (typeof rows)[number]).answer;
-        if (ring.some(({ stage }) => stage === 'join')) finished(entities);
-        if (busy.length > 0) delay(busyPauseMs, undefined, { signal }).then(() => fold(busy), noFold);
+        const query = {
+          name: 'collect',
+          text: 'select public.millrace_collect_children($1) as answer',
+          values,
+        };
+        const { rows } = await folding.query<{ answer: { wake: { stage: string }[]; busy: number[] } }>(query);
+        const { wake, busy } = (rows[0] as (typeof rows)[number]).answer;
+        if (wake.some(({ stage }) => stage === 'join')) finished(entities);
+        if (busy.length > 0) delay(busyPauseMs, undefined, { signal }).then(() => collect(busy), noFold);
       });
-      const fold = (fanOuts: number[]) => {
+      const collect = (fanOuts: number[]) => {
         for (const fanOut of fanOuts) pending.add(fanOut);
         folder.ask();
       };
-      const splitter = stageWorker(client, parents.pipeline, 'split', host, 1, fold);
-      const worker = stageWorker(client, children.pipeline, 'work', host, batch, fold);
+      const splitter = stageWorker(client, parents.pipeline, 'split', host, 1, collect);
+      const worker = stageWorker(client, children.pipeline, 'work', host, batch, collect);
       for (const parent of await splitter.claim()) {
         const fanOut = String(await spawn(client, splitter.id, parent, entities));
         for (let pause = busyPauseMs; !(await splitter.wait(parent, 'children', fanOut)); pause *= 2)

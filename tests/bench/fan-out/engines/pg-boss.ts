@@ -43,9 +43,9 @@ async function open(task: Task): Promise<Worker> {
   }
   return {
     async run(signal, finished) {
-      const fold = oneAtATime(async () => {
+      const collect = oneAtATime(async () => {
         await folding.client.query('begin');
-        const { rows } = await folding.client.query<{ ready: boolean }>('select join_counter.fold() as ready');
+        const { rows } = await folding.client.query<{ ready: boolean }>('select join_counter.collect() as ready');
         const ready = rows[0]?.ready ?? false;
         if (ready) await folding.boss.insert('join', [{ data: {} }]);
         await folding.client.query('commit');
@@ -59,17 +59,17 @@ async function open(task: Task): Promise<Worker> {
           parents.map(({ id }) => id),
           null,
         );
-        fold.ask();
+        collect.ask();
       }
       while (!signal.aborted) {
         let ids = (await boss.fetch('children', { batchSize })).map(({ id }) => id);
         if (ids.length === 0) await delay(1);
         while (ids.length > 0) {
           ids = await step(ids);
-          fold.ask();
+          collect.ask();
         }
       }
-      await fold.settled();
+      await collect.settled();
     },
     async close() {
       for (const one of [working, folding]) await close(one.client, one.boss);

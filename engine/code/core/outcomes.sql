@@ -6,7 +6,7 @@
 
 -- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
 -- run and so cancel what other items of the batch are about, which is then too late for them.
-create or replace function millrace.settle(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
+create or replace function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -49,7 +49,7 @@ begin
   end loop;
 end
 $$;
-comment on function millrace.settle(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
+comment on function millrace.apply_outcomes(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
 
 create or replace function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -131,7 +131,7 @@ comment on function millrace.report_passed_over(text, text, text, text) is
   'Reports a row that was left for later since the database said to try again: once an hour for each stage.';
 
 -- The engine's word counts, even where a user's own trigger refuses every write to the entity.
-create or replace function millrace.settle_unprojected(p_items millrace.work[], out items millrace.work[], out ready int[])
+create or replace function millrace.apply_outcomes_unprojected(p_items millrace.work[], out items millrace.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -141,7 +141,7 @@ begin
   for v_try in 1 .. 2 loop
     begin
       perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-      select s.items, s.ready into items, ready from millrace.settle(p_items) s;
+      select s.items, s.ready into items, ready from millrace.apply_outcomes(p_items) s;
       perform set_config('millrace.projection_off', '', true);
       return;
     exception when query_canceled or assert_failure or others then
@@ -162,12 +162,12 @@ begin
   ready := '{}';
 end
 $$;
-comment on function millrace.settle_unprojected(millrace.work[]) is 'settle() of a single item that goes on without the projection when the entity refuses it, and reports that.';
+comment on function millrace.apply_outcomes_unprojected(millrace.work[]) is 'apply_outcomes() of a single item that goes on without the projection when the entity refuses it, and reports that.';
 
 -- Halves, so that one bad item never sinks the others. In no order where the database says to try again: the time that is spent
 -- on those that it refuses is bounded, and what is left when it is over differs from call to call. One part is always tried, so
 -- each call may get on.
-create or replace function millrace.settle_halves(
+create or replace function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
 )
@@ -183,7 +183,7 @@ begin
     p_items := array(select i from unnest(p_items) i order by random());
   end if;
   select s.items, s.ready into v_left
-  from millrace.settle_part(p_items[:v_half], false, p_until) s;
+  from millrace.apply_outcomes_part(p_items[:v_half], false, p_until) s;
   v_rest := p_items[v_half + 1:];
   v_rest := millrace.mark_late(v_rest, millrace.late_attempts(v_rest));
   if p_transient and millrace.now() >= p_until then
@@ -191,15 +191,15 @@ begin
     ready := v_left.ready;
     return;
   end if;
-  select s.items, s.ready into v_right from millrace.settle_part(v_rest, false, p_until) s;
+  select s.items, s.ready into v_right from millrace.apply_outcomes_part(v_rest, false, p_until) s;
   items := v_left.items || v_right.items;
   ready := v_left.ready || v_right.ready;
 end
 $$;
-comment on function millrace.settle_halves(millrace.work[], timestamptz, boolean) is
+comment on function millrace.apply_outcomes_in_halves(millrace.work[], timestamptz, boolean) is
   'Settles a part of a batch that raised as two parts, with little patience for locks.';
 
-create or replace function millrace.settle_part(
+create or replace function millrace.apply_outcomes_part(
   p_items millrace.work[], p_alike boolean, p_until timestamptz,
   out items millrace.work[], out ready int[]
 )
@@ -213,7 +213,7 @@ declare
   v_error jsonb;
 begin
   begin
-    v_done := millrace.settle(p_items, p_alike);
+    v_done := millrace.apply_outcomes(p_items, p_alike);
     items := v_done.items;
     ready := v_done.ready;
     return;
@@ -235,25 +235,25 @@ begin
     p_items[1].outcome := 'failed';
     p_items[1].error := v_error;
     p_items[1].reason := v_why;
-    select s.items, s.ready into items, ready from millrace.settle_unprojected(p_items) s;
+    select s.items, s.ready into items, ready from millrace.apply_outcomes_unprojected(p_items) s;
   else
     select s.items, s.ready into items, ready
-    from millrace.settle_halves(p_items, p_until, v_transient) s;
+    from millrace.apply_outcomes_in_halves(p_items, p_until, v_transient) s;
   end if;
 end
 $$;
-comment on function millrace.settle_part(millrace.work[], boolean, timestamptz) is
-  'settle() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
+comment on function millrace.apply_outcomes_part(millrace.work[], boolean, timestamptz) is
+  'apply_outcomes() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
 
--- As settle(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
+-- As apply_outcomes(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
 -- with the SQL error; or, where the database said to try again, it is busy.
-create or replace function millrace.settle_guarded(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
+create or replace function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   select s.items, s.ready into items, ready
-  from millrace.settle_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
+  from millrace.apply_outcomes_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
 end
 $$;
-comment on function millrace.settle_guarded(millrace.work[], boolean) is
-  'settle() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
+comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
+  'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';

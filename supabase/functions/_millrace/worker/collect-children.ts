@@ -1,32 +1,32 @@
 import type { Engine } from '../engine/engine-client.ts';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
-import type { Ringer } from './ring.ts';
+import type { Waker } from './wake.ts';
 
 /** Has the engine add up, in the background, what children have reported to their parents. */
-export interface Folder {
-  /** Folds these fan-outs soon; those that wait already are folded once. */
-  fold(fanOuts: number[]): void;
-  /** Resolves when all that waits is folded, or left to the sweep. To be called once nothing more is given to `fold`. */
+export interface ChildCollector {
+  /** Folds these fan-outs soon; those that wait already are collected once. */
+  collectChildren(fanOuts: number[]): void;
+  /** Resolves when all that waits is collected, or left to the sweep. To be called once nothing more is given to `collect children`. */
   settled(): Promise<void>;
 }
 
 const MOST_AT_ONCE = 100;
 const MOST_TRIES = 5;
 const FIRST_BUSY_PAUSE_MS = 50;
-// Others go on reporting while a worker ends: what they leave is for them to fold.
+// Others go on reporting while a worker ends: what they leave is for them to collect children.
 const LAST_CALLS = 10;
 
 /**
  * Folds one call at a time: what is asked for meanwhile goes with the next. A parent that somebody holds is tried again a few
  * times, and then left to the sweep, as is all of a call that fails.
  */
-export function createFolder(options: {
-  engine: Pick<Engine, 'fold'>;
-  ringer: Pick<Ringer, 'ring'>;
+export function createChildCollector(options: {
+  engine: Pick<Engine, 'collectChildren'>;
+  waker: Pick<Waker, 'wake'>;
   log: Log;
-}): Folder {
-  const { engine, ringer, log } = options;
+}): ChildCollector {
+  const { engine, waker, log } = options;
   const pending = new Set<number>();
   const pausing = new Map<number, Promise<void>>();
   const tries = new Map<number, number>();
@@ -49,14 +49,14 @@ export function createFolder(options: {
 
   async function foldBatch(batch: number[]): Promise<void> {
     try {
-      const answer = await engine.fold(batch);
-      ringer.ring(answer.ring);
+      const answer = await engine.collectChildren(batch);
+      waker.wake(answer.wake);
       for (const fanOut of batch) {
         if (answer.busy.includes(fanOut)) tryLater(fanOut);
         else tries.delete(fanOut);
       }
-      // A fold may end a run that is itself a child.
-      for (const fanOut of answer.fold) if (!pausing.has(fanOut)) pending.add(fanOut);
+      // A collect children may end a run that is itself a child.
+      for (const fanOut of answer.collect) if (!pausing.has(fanOut)) pending.add(fanOut);
     } catch (error) {
       log.warn('children were not added up, the sweep will do it', { fan_outs: batch, error: messageOf(error) });
     }
@@ -79,7 +79,7 @@ export function createFolder(options: {
   }
 
   return {
-    fold: add,
+    collectChildren: add,
     async settled() {
       callsLeft = LAST_CALLS;
       while (underway || pausing.size > 0) await Promise.all([underway, ...pausing.values()]);

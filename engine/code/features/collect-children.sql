@@ -1,10 +1,10 @@
--- Chapter 14: folding: what children came to, thresholds and joins
+-- Chapter 14: collecting children: what children came to, thresholds and joins
 --
--- fold(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
+-- collect_children(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
 -- up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for it after its commit; the
--- sweep folds whatever is left.
+-- sweep collects whatever is left.
 --
--- Lock order: a fold takes its fan-out's advisory lock (it waits for other folds only), then the parent's entity and run
+-- Lock order: a collection of children takes its fan-out's advisory lock (it waits for other collects only), then the parent's entity and run
 -- and the fan-out's row with skip locked: who holds one of them is answered busy, and it is tried again.
 
 -- Whether thresholds on fan-outs of a run hold. A map that is done (finished, skipped, gone on without) satisfies them all.
@@ -39,19 +39,19 @@ comment on function millrace.thresholds_hold(bigint, jsonb) is 'Whether all thre
 
 -- Adds up what the children have reported. Deleting tallies and counting rows is one statement, hence one snapshot: a
 -- child whose tally is not in it is not counted either.
-create or replace function millrace.consume_tallies(p_fan_out_id bigint) returns void
+create or replace function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if exists (select from millrace.tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
+  if exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
     with taken as (
-      delete from millrace.tallies t where t.fan_out_id = p_fan_out_id
+      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
     ), progress as (
       insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
       select p_fan_out_id, s.id, (
         select count(*) from millrace.runs r where r.fan_out_id = p_fan_out_id
           and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded))
-      from millrace.fan_outs f join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.watched where f.id = p_fan_out_id
+      from millrace.fan_outs f join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent where f.id = p_fan_out_id
       on conflict on constraint fan_progress_pkey do update set done = excluded.done, next_number = null
     )
     update millrace.fan_outs f set completed = c.completed, failed = c.failed,
@@ -62,7 +62,7 @@ begin
     where f.id = p_fan_out_id;
   else
     with taken as (
-      delete from millrace.tallies t where t.fan_out_id = p_fan_out_id and not t.recount returning t.*
+      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and not t.recount returning t.*
     ), progress as (
       insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
       select p_fan_out_id, t.stage_id, sum(t.done) from taken t where t.stage_id is not null group by t.stage_id
@@ -74,7 +74,7 @@ begin
   end if;
 end
 $$;
-comment on function millrace.consume_tallies(bigint) is 'Moves the tallies of a fan-out into its sums.';
+comment on function millrace.consume_child_tallies(bigint) is 'Moves the tallies of a fan-out into its sums.';
 
 -- From where the last look ended, number by number: each child is passed once.
 create or replace function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id int, p_wanted int) returns void
@@ -99,7 +99,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_after record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
 begin
   for v_after in
     select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
@@ -115,9 +115,9 @@ begin
     where r.id = p_fan_out.run_id and exists (select from jsonb_array_elements(vs.after) a where (a ->> 'map')::int = p_fan_out.stage_id)
     order by vs.position
   loop
-    v_ring := v_ring || millrace.begin_stage(v_after.stage_id, millrace.open_runs(v_after.stage_id, array[p_fan_out.run_id]));
+    v_wake := v_wake || millrace.begin_stage(v_after.stage_id, millrace.open_runs(v_after.stage_id, array[p_fan_out.run_id]));
   end loop;
-  return v_ring;
+  return v_wake;
 end
 $$;
 comment on function millrace.pass_thresholds(millrace.fan_outs) is 'Begins the stages of a parent whose thresholds hold now and that have not begun; returns those with work.';
@@ -206,7 +206,7 @@ begin
   if v_verdict.outcome is null then
     return;
   end if;
-  v_done := millrace.settle_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
+  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
     case when v_verdict.outcome = 'completed' then millrace.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
     v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
     v_attempt.state, null, null, null, null)::millrace.work]);
@@ -217,10 +217,10 @@ end
 $$;
 comment on function millrace.join_children(millrace.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work. busy: the database said to try again.';
 
--- A user's trigger that refuses to show a stage must not keep the parent waiting: as settle_unprojected() does, and what
+-- A user's trigger that refuses to show a stage must not keep the parent waiting: as apply_outcomes_unprojected() does, and what
 -- cannot begin even so is left to the end of the map, which then fails with the reason.
 create or replace function millrace.pass_thresholds_guarded(
-  p_fan_out millrace.fan_outs, out ring int[], out busy boolean
+  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
@@ -231,7 +231,7 @@ begin
   for v_try in 1 .. 2 loop
     begin
       perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-      ring := millrace.pass_thresholds(p_fan_out);
+      wake := millrace.pass_thresholds(p_fan_out);
       perform set_config('millrace.projection_off', '', true);
       return;
     exception when query_canceled or assert_failure or others then
@@ -241,17 +241,17 @@ begin
       end if;
       busy := millrace.error_kind(sqlstate, v_context) = 'transient';
       perform millrace.report('error', 'threshold_failed',
-        'A stage that awaited a threshold could not begin: ' || sqlerrm,
+        'A stage that has_conditional_followers a threshold could not begin: ' || sqlerrm,
         jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
     end;
     exit when busy;
   end loop;
-  ring := '{}';
+  wake := '{}';
 end
 $$;
 comment on function millrace.pass_thresholds_guarded(millrace.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that. busy: the database said to try again.';
 
-create or replace function millrace.fold(p_fan_out_id bigint, out ring int[], out busy boolean)
+create or replace function millrace.collect_children(p_fan_out_id bigint, out wake int[], out busy boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -260,11 +260,11 @@ declare
   v_passed record;
   v_joined record;
 begin
-  ring := '{}';
+  wake := '{}';
   busy := false;
-  perform pg_advisory_xact_lock(hashtextextended('millrace.fold', p_fan_out_id));
-  -- The fold that this one waited for has mostly added up what this one was asked for.
-  if not exists (select from millrace.tallies t where t.fan_out_id = p_fan_out_id) then
+  perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
+  -- The collect children that this one waited for has mostly added up what this one was asked for.
+  if not exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
   select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
@@ -287,55 +287,55 @@ begin
     busy := true;
     return;
   end if;
-  perform millrace.consume_tallies(p_fan_out_id);
+  perform millrace.consume_child_tallies(p_fan_out_id);
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
   if v_fan_out.state = 'open' and (select r.status = 'running' from millrace.runs r where r.id = v_run.id) then
     v_passed := millrace.pass_thresholds_guarded(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
-    ring := v_passed.ring || v_joined.ready;
+    wake := v_passed.wake || v_joined.ready;
     busy := v_passed.busy or v_joined.busy;
     if busy then
       -- What the children reported is added up: this makes somebody look once more.
-      insert into millrace.tallies (fan_out_id) values (p_fan_out_id);
+      insert into millrace.child_tallies (fan_out_id) values (p_fan_out_id);
     end if;
   end if;
 end
 $$;
-comment on function millrace.fold(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database said to try again.';
+comment on function millrace.collect_children(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database said to try again.';
 
-create or replace function public.millrace_fold(p_fan_outs bigint[]) returns jsonb
+create or replace function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_fan_out bigint;
   v_done record;
-  v_ring int[] := '{}';
+  v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 begin
   if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
-    raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that millrace_complete answered in "fold".';
+    raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that millrace_complete answered in "collect".';
   end if;
   for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
-    v_done := millrace.fold(v_fan_out);
-    v_ring := v_ring || v_done.ring;
+    v_done := millrace.collect_children(v_fan_out);
+    v_wake := v_wake || v_done.wake;
     if v_done.busy then
       v_busy := v_busy || v_fan_out;
     end if;
   end loop;
-  return jsonb_build_object('ring', millrace.ring_list(millrace.take_rings(v_ring)), 'busy', v_busy, 'fold', millrace.parents_to_fold(v_busy));
+  return jsonb_build_object('wake', millrace.wake_list(millrace.stages_to_wake(v_wake)), 'busy', v_busy, 'collect', millrace.parents_to_collect(v_busy));
 end
 $$;
-comment on function public.millrace_fold(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; fold: fan-outs, further up, that have something to fold now.';
-revoke all on function public.millrace_fold(bigint[]) from public, anon, authenticated;
-grant execute on function public.millrace_fold(bigint[]) to service_role;
+comment on function public.millrace_collect_children(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; collect children: fan-outs, further up, that have something to collect children now.';
+revoke all on function public.millrace_collect_children(bigint[]) from public, anon, authenticated;
+grant execute on function public.millrace_collect_children(bigint[]) to service_role;
 
--- A fold that ends a run of a child pipeline leaves a tally with the grandparent.
-create or replace function millrace.parents_to_fold(p_except bigint[]) returns bigint[]
+-- A collect children that ends a run of a child pipeline leaves a tally with the grandparent.
+create or replace function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select distinct t.fan_out_id from (select t.fan_out_id from millrace.tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
+  return array(select distinct t.fan_out_id from (select t.fan_out_id from millrace.child_tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
 end
 $$;
-comment on function millrace.parents_to_fold(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
+comment on function millrace.parents_to_collect(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';

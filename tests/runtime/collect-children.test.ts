@@ -1,36 +1,40 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Ring } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { createFolder } from '../../supabase/functions/_millrace/worker/fold.ts';
+import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
 import { gate, keepLog, makeDrain } from '../support/make-drain.ts';
 
 interface Answer {
-  ring?: Ring[];
+  wake?: WakeTarget[];
   busy?: number[];
-  fold?: number[];
+  collect?: number[];
 }
 
 /** A folder over an engine that answers each call by `answer`; `calls` are the fan-outs of each. */
 function makeFolder(answer: (fanOuts: number[], call: number) => Answer | Promise<Answer>) {
   const calls: number[][] = [];
-  const rung: Ring[] = [];
+  const woken: WakeTarget[] = [];
   const log = keepLog();
-  const fold = async (fanOuts: number[]) => {
+  const collectChildren = async (fanOuts: number[]) => {
     calls.push(fanOuts);
-    return { ring: [], busy: [], fold: [], ...(await answer(fanOuts, calls.length)) };
+    return { wake: [], busy: [], collect: [], ...(await answer(fanOuts, calls.length)) };
   };
-  const folder = createFolder({ engine: { fold }, ringer: { ring: (stages) => void rung.push(...stages) }, log });
-  return { folder, calls, rung, log };
+  const folder = createChildCollector({
+    engine: { collectChildren },
+    waker: { wake: (stages) => void woken.push(...stages) },
+    log,
+  });
+  return { folder, calls, woken, log };
 }
 
 describe('folding', () => {
-  test('rings the stages that got work', async () => {
+  test('wakes the stages that got work', async () => {
     const next = { pipeline: 'book', stage: 'toc', function: 'book-toc' };
-    const { folder, calls, rung } = makeFolder(() => ({ ring: [next] }));
-    folder.fold([3]);
+    const { folder, calls, woken } = makeFolder(() => ({ wake: [next] }));
+    folder.collectChildren([3]);
     await folder.settled();
     expect(calls).toEqual([[3]]);
-    expect(rung).toEqual([next]);
+    expect(woken).toEqual([next]);
   });
 
   test('has one call under way, and what is asked for meanwhile goes once with the next', async () => {
@@ -39,9 +43,9 @@ describe('folding', () => {
       if (call === 1) await first.opened;
       return {};
     });
-    folder.fold([1]);
-    folder.fold([2, 3]);
-    folder.fold([3, 1]);
+    folder.collectChildren([1]);
+    folder.collectChildren([2, 3]);
+    folder.collectChildren([3, 1]);
     expect(calls).toEqual([[1]]);
     first.open();
     await folder.settled();
@@ -50,14 +54,14 @@ describe('folding', () => {
 
   test('sends no more at a time than the engine takes', async () => {
     const { folder, calls } = makeFolder(() => ({}));
-    folder.fold(Array.from({ length: 230 }, (_, i) => i));
+    folder.collectChildren(Array.from({ length: 230 }, (_, i) => i));
     await folder.settled();
     expect(calls.map((call) => call.length)).toEqual([100, 100, 30]);
   });
 
   test('goes on to the parents of parents', async () => {
-    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ fold: fanOut > 1 ? [fanOut - 1] : [] }));
-    folder.fold([3]);
+    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ collect: fanOut > 1 ? [fanOut - 1] : [] }));
+    folder.collectChildren([3]);
     await folder.settled();
     expect(calls).toEqual([[3], [2], [1]]);
   });
@@ -67,16 +71,16 @@ describe('folding', () => {
       if (call === 1) throw new Error('the engine is down');
       return {};
     });
-    folder.fold([1]);
-    folder.fold([2]);
+    folder.collectChildren([1]);
+    folder.collectChildren([2]);
     await folder.settled();
     expect(calls).toEqual([[1], [2]]);
     expect(log.lines).toEqual([expect.stringMatching(/the sweep will do it .*\[1\].*the engine is down/)]);
   });
 
   test('ends although others go on reporting: that is for them to fold', async () => {
-    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ fold: [fanOut + 1] }));
-    folder.fold([1]);
+    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ collect: [fanOut + 1] }));
+    folder.collectChildren([1]);
     await folder.settled();
     expect(calls.length).toBeGreaterThan(3);
     expect(calls.length).toBeLessThan(20);
@@ -96,7 +100,7 @@ describe('a parent that somebody holds', () => {
 
   test('is tried again after a pause', async () => {
     const { folder, calls, log } = makeFolder((fanOuts, call) => ({ busy: call < 3 ? fanOuts : [] }));
-    folder.fold([7]);
+    folder.collectChildren([7]);
     await vi.advanceTimersByTimeAsync(0);
     expect(calls).toHaveLength(1);
     await settle(folder);
@@ -106,9 +110,9 @@ describe('a parent that somebody holds', () => {
 
   test('keeps no other waiting, and is not asked about in between', async () => {
     const { folder, calls } = makeFolder((fanOuts) => ({ busy: fanOuts.filter((fanOut) => fanOut === 7) }));
-    folder.fold([7]);
+    folder.collectChildren([7]);
     await vi.advanceTimersByTimeAsync(1);
-    folder.fold([7, 8]);
+    folder.collectChildren([7, 8]);
     await vi.advanceTimersByTimeAsync(1);
     expect(calls).toEqual([[7], [8]]);
     await settle(folder);
@@ -116,7 +120,7 @@ describe('a parent that somebody holds', () => {
 
   test('is left to the sweep in the end, with a log line', async () => {
     const { folder, calls, log } = makeFolder((fanOuts) => ({ busy: fanOuts }));
-    folder.fold([7]);
+    folder.collectChildren([7]);
     await settle(folder);
     expect(calls).toHaveLength(5);
     expect(log.lines).toEqual([expect.stringContaining('the sweep will add up its children {"fan_out":7}')]);
@@ -126,18 +130,18 @@ describe('a parent that somebody holds', () => {
 describe('a drain', () => {
   const done = (entity: { id: number }) => ({ done: entity.id });
 
-  test('folds what its answers name, without waiting for it before it claims again, but before it ends', async () => {
+  test('collects what its answers name, without waiting for it before it claims again, but before it ends', async () => {
     const fake = new FakeEngine();
     fake.queue = Array.from({ length: 9 }, (_, i) => makeItem(i + 1));
-    const folded = gate();
+    const collected = gate();
     const { rpc } = fake;
     const slow: typeof rpc = async (name, args, signal) => {
-      if (name === 'millrace_fold') await folded.opened;
+      if (name === 'millrace_collect_children') await collected.opened;
       return rpc(name, args, signal);
     };
     Object.assign(fake, { rpc: slow });
     fake.before = (name) => {
-      if (name === 'millrace_complete') fake.folds = [4];
+      if (name === 'millrace_complete') fake.collects = [4];
       return null;
     };
     let ended = false;
@@ -149,20 +153,20 @@ describe('a drain', () => {
     await vi.waitFor(() => expect(fake.callsOf('millrace_leave')).toHaveLength(1));
     expect(fake.saved.size).toBe(9);
     expect(ended).toBe(false);
-    folded.open();
+    collected.open();
     expect(await end).toBe('empty');
     // The first call was under way when the others were asked for.
-    expect(fake.callsOf('millrace_fold')).toEqual([{ p_fan_outs: [4] }, { p_fan_outs: [4] }]);
+    expect(fake.callsOf('millrace_collect_children')).toEqual([{ p_fan_outs: [4] }, { p_fan_outs: [4] }]);
   });
 
   test('does not repeat a fold that fails, and ends as if nothing had happened', async () => {
     const fake = new FakeEngine();
     fake.queue = [makeItem(1)];
-    fake.folds = [4];
-    fake.before = (name) => (name === 'millrace_fold' ? failedAnswer(503) : null);
+    fake.collects = [4];
+    fake.before = (name) => (name === 'millrace_collect_children' ? failedAnswer(503) : null);
     const { drain, log } = makeDrain(fake, done);
     expect(await drain.run()).toBe('empty');
-    expect(fake.callsOf('millrace_fold')).toHaveLength(1);
+    expect(fake.callsOf('millrace_collect_children')).toHaveLength(1);
     expect(log.lines.join()).toContain('children were not added up, the sweep will do it');
   });
 });

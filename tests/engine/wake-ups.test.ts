@@ -8,7 +8,7 @@ async function oneStage(engine: Engine, options = {}): Promise<void> {
   await engine.pipeline([{ name: 'only', ...options }]);
 }
 
-test('a committed ring younger than two seconds is not rung again, an older one is', async ({ engine }) => {
+test('a committed wake younger than two seconds is not woken again, an older one is', async ({ engine }) => {
   await oneStage(engine);
   await engine.queued('only');
   await engine.advance('1.9 seconds');
@@ -19,7 +19,7 @@ test('a committed ring younger than two seconds is not rung again, an older one 
   expect(await rungStages(engine)).toHaveLength(2);
 });
 
-test("another transaction's uncommitted ring is not relied on, and nobody waits for it", async ({ engine }) => {
+test("another transaction's uncommitted wake is not relied on, and nobody waits for it", async ({ engine }) => {
   await oneStage(engine);
   const [first, second] = await engine.insert(2);
   const user = await openTransaction(engine);
@@ -29,7 +29,7 @@ test("another transaction's uncommitted ring is not relied on, and nobody waits 
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
-test('a worker that arrives answers the rings so far, so that work queued after it left rings anew', async ({
+test('a worker that arrives answers the wakes so far, so that work queued after it left wakes anew', async ({
   engine,
 }) => {
   await oneStage(engine);
@@ -41,7 +41,7 @@ test('a worker that arrives answers the rings so far, so that work queued after 
   expect(await rungStages(engine)).toHaveLength(2);
 });
 
-test('a ring that is rolled back with its write leaves no trace', async ({ engine }) => {
+test('a wake that is rolled back with its write leaves no trace', async ({ engine }) => {
   await oneStage(engine);
   const [id] = await engine.insert();
   const user = await openTransaction(engine);
@@ -52,17 +52,17 @@ test('a ring that is rolled back with its write leaves no trace', async ({ engin
   expect(await rungStages(engine)).toHaveLength(1);
 });
 
-test('the sweep rings again for work whose ring was lost, once its ring is no longer fresh', async ({ engine }) => {
+test('the sweep wakes again for work whose wake was lost, once its wake is no longer fresh', async ({ engine }) => {
   await oneStage(engine);
   await engine.queued('only');
   await engine.sql.query('truncate net.http_request_queue');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.advance('10 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });
 
-test('the sweep rings for a retry that fell due, and not before', async ({ engine }) => {
+test('the sweep wakes for a retry that fell due, and not before', async ({ engine }) => {
   await oneStage(engine, { retry: { backoff: { kind: 'list', seconds: [60] } } });
   await engine.queued('only');
   const worker = await Worker.of(engine, 'only');
@@ -70,22 +70,22 @@ test('the sweep rings for a retry that fell due, and not before', async ({ engin
   await worker.leave();
   await engine.sql.query('truncate net.http_request_queue');
   await engine.advance('59 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.advance('1 second');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
 });
 
-test('the sweep rings nothing for a stage with a live worker', async ({ engine }) => {
+test('the sweep wakes nothing for a stage with a live worker', async ({ engine }) => {
   await oneStage(engine);
   const worker = await Worker.of(engine, 'only');
   await worker.claim();
   await engine.queued('only');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.advance('15 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
 });
 
-test('a completion returns the followers to ring and posts nothing itself', async ({ engine }) => {
+test('a completion returns the followers to wake and posts nothing itself', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['first', 'second']));
   await engine.queued('first', 2);
@@ -93,25 +93,25 @@ test('a completion returns the followers to ring and posts nothing itself', asyn
   const worker = await Worker.of(engine, 'first');
   const [one, two] = await worker.take();
   if (!one || !two) throw new Error('two items were queued');
-  expect((await worker.complete([completed(one)])).ring).toMatchObject([{ stage: 'second' }]);
-  expect((await worker.complete([completed(two)])).ring).toEqual([]);
+  expect((await worker.complete([completed(one)])).wake).toMatchObject([{ stage: 'second' }]);
+  expect((await worker.complete([completed(two)])).wake).toEqual([]);
   expect(await rungStages(engine)).toEqual([]);
 });
 
-test('a completion returns no ring for a follower whose worker is live', async ({ engine }) => {
+test('a completion returns no wake for a follower whose worker is live', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
   await engine.queued('first');
   const [first, second] = [await Worker.of(engine, 'first'), await Worker.of(engine, 'second')];
   await second.claim();
-  expect((await first.complete([completed(await first.takeOne())].slice(0, 1))).ring).toEqual([]);
+  expect((await first.complete([completed(await first.takeOne())].slice(0, 1))).wake).toEqual([]);
   expect((await second.leave()).left).toBe(false);
 });
 
-test('rings that a worker could not deliver are posted without a second look', async ({ engine }) => {
+test('wakes that a worker could not deliver are posted without a second look', async ({ engine }) => {
   await oneStage(engine);
   const client = await engine.database.connect('service_role');
   const stages = JSON.stringify([{ pipeline: 'flow', stage: 'only' }]);
-  const { rows } = await client.query('select public.millrace_ring($1) as answer', [stages]);
-  expect(rows[0].answer).toEqual({ rung: 1 });
+  const { rows } = await client.query('select public.millrace_wake($1) as answer', [stages]);
+  expect(rows[0].answer).toEqual({ woken: 1 });
   expect(await rungStages(engine)).toEqual(['flow.only']);
 });

@@ -1,4 +1,4 @@
-// Concurrency per key with fair turns, and priority: the queue of a stage sorted into lanes.
+// Concurrency per key with fair turns, and priority: the queue of a stage sorted into groups.
 import { expect } from 'vitest';
 import { chain, type Definition, type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
@@ -6,7 +6,7 @@ import { type Claimed, completed, failed, released, resume, Worker, waiting } fr
 
 const perKey = (limit: number, more: Row = {}) => ({ concurrency: { column: 'key', limit }, ...more });
 
-async function laned(engine: Engine, limits: Row | undefined, options: Row = {}): Promise<Definition> {
+async function has_groups(engine: Engine, limits: Row | undefined, options: Row = {}): Promise<Definition> {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   return engine.pipeline([{ name: 'only', limits, max_workers: 20, ...options }]);
 }
@@ -23,11 +23,13 @@ async function queueKeys(engine: Engine, ...keys: (string | null)[]): Promise<st
 const repeat = (key: string, count: number): string[] => Array.from({ length: count }, () => key);
 const keysOf = (batch: Claimed[]) => batch.map((item) => item.entity.key as string).sort();
 const count = (batch: Claimed[], key: string) => keysOf(batch).filter((k) => k === key).length;
-const lanes = (engine: Engine) =>
-  engine.rows<{ lane: string; due_at: unknown }>('select lane, due_at from millrace.lanes order by lane');
+const groups = (engine: Engine) =>
+  engine.rows<{ lane: string; due_at: unknown }>(
+    'select concurrency_group, due_at from millrace.concurrency_groups order by lane',
+  );
 
 test('no more of a key are in work than its limit, across workers, and others go on', async ({ engine }) => {
-  await laned(engine, perKey(2));
+  await has_groups(engine, perKey(2));
   await queueKeys(engine, ...repeat('a', 5), ...repeat('b', 3));
   const [one, two] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   expect(keysOf(await one.take(3))).toHaveLength(3);
@@ -48,7 +50,7 @@ test.for([
   ['failed', failed],
   ['released', released],
 ] as const)('a %s attempt frees its key for the same call', async ([, report], { engine }) => {
-  await laned(engine, perKey(1), { retry: { max_attempts: 1 } });
+  await has_groups(engine, perKey(1), { retry: { max_attempts: 1 } });
   await queueKeys(engine, 'a', 'a', 'b');
   const worker = await Worker.of(engine, 'only');
   const batch = await worker.take(50);
@@ -59,7 +61,7 @@ test.for([
 });
 
 test('a cancelled run, a lost lease and an ended job free their key', async ({ engine }) => {
-  await laned(engine, perKey(1), {
+  await has_groups(engine, perKey(1), {
     kind: 'external',
     completion: { callback: true, deadline_seconds: 3600 },
     retry: { max_attempts: 1 },
@@ -71,7 +73,7 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
   await worker.report(waiting(job, 'job-1'));
   expect(await worker.take()).toEqual([]);
   await worker.leave();
-  expect((await resume(engine, [jobEnd(job, 'job-1')])).ring).toMatchObject([{ stage: 'only' }]);
+  expect((await resume(engine, [jobEnd(job, 'job-1')])).wake).toMatchObject([{ stage: 'only' }]);
   const lost = await Worker.of(engine, 'only');
   await lost.takeOne();
   await engine.advance('61 seconds');
@@ -80,7 +82,7 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
 });
 
 test('keys take turns: a small one waits for no more than a round, however long a big one is', async ({ engine }) => {
-  await laned(engine, perKey(1000));
+  await has_groups(engine, perKey(1000));
   await queueKeys(engine, ...repeat('big', 10_000));
   const worker = await Worker.of(engine, 'only');
   expect(count(await worker.take(10), 'big')).toBe(10);
@@ -97,10 +99,10 @@ test('keys take turns: a small one waits for no more than a round, however long 
 test('a key that arrives behind thousands of single arrivals of another is served in the next claim', async ({
   engine,
 }) => {
-  await laned(engine, perKey(1000));
+  await has_groups(engine, perKey(1000));
   await queueKeys(engine, ...repeat('big', 100));
   await engine.sql.query(
-    `insert into millrace.arrivals (stage_id, lane, due_at) select a.stage_id, a.lane, a.due_at from millrace.arrivals a, generate_series(1, 5000)`,
+    `insert into millrace.arrivals (stage_id, concurrency_group, due_at) select a.stage_id, a.concurrency_group, a.due_at from millrace.arrivals a, generate_series(1, 5000)`,
   );
   await queueKeys(engine, 'small');
   const batch = await (await Worker.of(engine, 'only')).take(4);
@@ -110,7 +112,7 @@ test('a key that arrives behind thousands of single arrivals of another is serve
 });
 
 test('with more keys than a batch holds, each is served once before any is served twice', async ({ engine }) => {
-  await laned(engine, perKey(1000));
+  await has_groups(engine, perKey(1000));
   const keys = Array.from({ length: 25 }, (_, number) => `key-${number}`);
   await queueKeys(engine, ...keys, ...keys, ...keys);
   const worker = await Worker.of(engine, 'only');
@@ -120,11 +122,11 @@ test('with more keys than a batch holds, each is served once before any is serve
     expect(new Set(served).size).toBe(25);
   }
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
-  expect(await lanes(engine)).toEqual([]);
+  expect(await groups(engine)).toEqual([]);
 });
 
 test('within a key the oldest goes first', async ({ engine }) => {
-  await laned(engine, perKey(1));
+  await has_groups(engine, perKey(1));
   const ids = [...(await queueKeys(engine, 'a')), ...(await queueKeys(engine, 'a')), ...(await queueKeys(engine, 'a'))];
   const worker = await Worker.of(engine, 'only');
   const served: string[] = [];
@@ -137,13 +139,13 @@ test('within a key the oldest goes first', async ({ engine }) => {
 });
 
 test('rows without a key are one key', async ({ engine }) => {
-  await laned(engine, perKey(1));
+  await has_groups(engine, perKey(1));
   await queueKeys(engine, null, null, '');
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
 test('the host of a URL is the key, whatever else it says', async ({ engine }) => {
-  await laned(engine, { concurrency: { column: 'key', part: 'host', limit: 1 } });
+  await has_groups(engine, { concurrency: { column: 'key', part: 'host', limit: 1 } });
   const same = [
     'https://Example.com/a',
     'http://example.com:8080/b?c=http://other.org',
@@ -165,13 +167,13 @@ test('the host of a URL is the key, whatever else it says', async ({ engine }) =
 });
 
 test('a value too long for an index is a key all the same', async ({ engine }) => {
-  await laned(engine, perKey(1));
+  await has_groups(engine, perKey(1));
   await queueKeys(engine, 'é'.repeat(20_000), `${'é'.repeat(20_000)}!`, 'é'.repeat(20_000));
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(2);
 });
 
 test('a retry in backoff waits in its lane and holds up nobody', async ({ engine }) => {
-  await laned(engine, perKey(1), { retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [30] } } });
+  await has_groups(engine, perKey(1), { retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [30] } } });
   const [first, second] = await queueKeys(engine, 'a', 'a');
   const worker = await Worker.of(engine, 'only');
   const answer = await worker.complete([failed(await worker.takeOne())], 10);
@@ -180,15 +182,15 @@ test('a retry in backoff waits in its lane and holds up nobody', async ({ engine
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('29 seconds');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 0 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.configureDoorbell();
   await engine.advance('1 second');
-  expect(await engine.value('select millrace.sweep()')).toMatchObject({ rung: 1 });
+  expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
   expect(await (await Worker.of(engine, 'only')).take()).toMatchObject([{ entity_id: first, retry_count: 1 }]);
 });
 
 test('a higher priority goes first, and within one the keys take turns', async ({ engine }) => {
-  await laned(engine, perKey(1000, { priority: true }));
+  await has_groups(engine, perKey(1000, { priority: true }));
   const ids = await queueKeys(engine, 'a', 'a', 'b', 'a', 'b');
   const [, second, , fourth, fifth] = ids as [string, string, string, string, string];
   for (const id of [fourth, fifth]) await prioritise(engine, id, 7);
@@ -201,7 +203,7 @@ test('a higher priority goes first, and within one the keys take turns', async (
 });
 
 test('a key counts once over all priorities', async ({ engine }) => {
-  await laned(engine, perKey(1, { priority: true }));
+  await has_groups(engine, perKey(1, { priority: true }));
   const [, second] = await queueKeys(engine, 'a', 'a');
   await prioritise(engine, second as string, 5);
   const worker = await Worker.of(engine, 'only');
@@ -212,7 +214,7 @@ test('a key counts once over all priorities', async ({ engine }) => {
 });
 
 test('priority alone needs no key, and a run starts with the one it is given', async ({ engine }) => {
-  await laned(engine, { priority: true });
+  await has_groups(engine, { priority: true });
   await queueKeys(engine, 'a', 'b', 'c');
   const [id] = await engine.insert();
   await engine.sql.query(`select millrace.start('flow', $1, p_priority => 3)`, [id]);
@@ -238,8 +240,8 @@ test('a priority counts nothing at a stage that does not declare it, and goes al
   expect(await (await Worker.of(engine, 'second')).take(1)).toMatchObject([{ entity_id: high }]);
 });
 
-test('a stage that starts over, and a run that is retried, wait in their lanes again', async ({ engine }) => {
-  await laned(engine, perKey(1), { retry: { max_attempts: 1 } });
+test('a stage that starts over, and a run that is retried, wait in their groups again', async ({ engine }) => {
+  await has_groups(engine, perKey(1), { retry: { max_attempts: 1 } });
   const [id] = await queueKeys(engine, 'a');
   const worker = await Worker.of(engine, 'only');
   await worker.takeOne();
@@ -251,8 +253,8 @@ test('a stage that starts over, and a run that is retried, wait in their lanes a
   expect(await engine.attempts(id)).toEqual(['only 1 cancelled superseded', 'only 2 failed', 'only 3 started']);
 });
 
-test('a stage that is given lanes sorts what is queued and in work already, and counts it', async ({ engine }) => {
-  const definition = await laned(
+test('a stage that is given groups sorts what is queued and in work already, and counts it', async ({ engine }) => {
+  const definition = await has_groups(
     engine,
     { max_in_flight: 100 },
     { retry: { backoff: { kind: 'list', seconds: [0] } } },
@@ -268,10 +270,10 @@ test('a stage that is given lanes sorts what is queued and in work already, and 
   expect(await engine.value('select lane from millrace.attempts where parent_id = $1', [item.attempt])).toBe('0a');
 });
 
-test('what was queued by somebody who did not know of the lanes yet is found by the sweep', async ({ engine }) => {
-  await laned(engine, perKey(1));
+test('what was queued by somebody who did not know of the groups yet is found by the sweep', async ({ engine }) => {
+  await has_groups(engine, perKey(1));
   await queueKeys(engine, 'a');
-  await engine.sql.query('update millrace.attempts set lane = null');
+  await engine.sql.query('update millrace.attempts set concurrency_group = null');
   await engine.sql.query('delete from millrace.arrivals');
   expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
   await engine.sql.query('select millrace.sweep()');
@@ -279,7 +281,7 @@ test('what was queued by somebody who did not know of the lanes yet is found by 
 });
 
 test('a limit that is raised applies to the next claim', async ({ engine }) => {
-  const definition = await laned(engine, perKey(1));
+  const definition = await has_groups(engine, perKey(1));
   await queueKeys(engine, ...repeat('a', 5));
   const worker = await Worker.of(engine, 'only');
   await worker.take();
@@ -290,15 +292,15 @@ test('a limit that is raised applies to the next claim', async ({ engine }) => {
 });
 
 test('limits that are taken away leave nothing behind, and may come back', async ({ engine }) => {
-  const definition = await laned(engine, perKey(1));
+  const definition = await has_groups(engine, perKey(1));
   await queueKeys(engine, ...repeat('a', 4));
   const worker = await Worker.of(engine, 'only');
   await worker.take();
   await worker.take();
   definition.stages = [{ name: 'only' }];
   await engine.define(definition);
-  for (const table of ['lanes', 'arrivals', 'in_flight']) {
-    expect(await engine.value(`select count(*)::int from pipeline.${table}`)).toBe(0);
+  for (const table of ['groups', 'arrivals', 'in_flight']) {
+    expect(await engine.value(`select count(*)::int from millrace.${table}`)).toBe(0);
   }
   expect(await worker.take(2)).toHaveLength(2);
   await queueKeys(engine, 'b');
@@ -309,7 +311,7 @@ test('limits that are taken away leave nothing behind, and may come back', async
 
 test('a limit for each key that is added counts what is started and what waits, under its key', async ({ engine }) => {
   const job = { kind: 'external', completion: { callback: true } };
-  const definition = await laned(engine, undefined, job);
+  const definition = await has_groups(engine, undefined, job);
   await queueKeys(engine, 'a', 'b', 'a', 'b', 'c');
   const worker = await Worker.of(engine, 'only');
   const [started, waits] = (await worker.take(2)) as [Claimed, Claimed];
@@ -324,7 +326,7 @@ test('a limit for each key that is added counts what is started and what waits, 
 });
 
 test('a stage that goes on without its keys, or by another column, sorts its queue anew', async ({ engine }) => {
-  const definition = await laned(engine, perKey(1, { priority: true }));
+  const definition = await has_groups(engine, perKey(1, { priority: true }));
   await engine.sql.query('alter table public.items add column other text');
   await queueKeys(engine, 'a', 'a', 'a', 'b');
   await engine.sql.query(`update public.items set other = id % 2`);
@@ -348,7 +350,7 @@ test('a stage that goes on without its keys, or by another column, sorts its que
 test('a lane that is parked, and whose attempts are cancelled, is no fault once the limit is gone', async ({
   engine,
 }) => {
-  const definition = await laned(engine, perKey(1, { priority: true }));
+  const definition = await has_groups(engine, perKey(1, { priority: true }));
   const [, second] = await queueKeys(engine, 'a', 'a');
   const worker = await Worker.of(engine, 'only');
   await worker.takeOne();
@@ -356,18 +358,18 @@ test('a lane that is parked, and whose attempts are cancelled, is no fault once 
   await engine.sql.query('select millrace.cancel($1)', [(await engine.run(second)).id]);
   definition.stages = [{ name: 'only', limits: { priority: true } }];
   await engine.define(definition);
-  expect(await lanes(engine)).toEqual([]);
+  expect(await groups(engine)).toEqual([]);
 });
 
 test('a column that changes later does not move what is queued', async ({ engine }) => {
-  await laned(engine, perKey(1));
+  await has_groups(engine, perKey(1));
   const [, second] = await queueKeys(engine, 'a', 'a');
   await engine.sql.query(`update public.items set key = 'b' where id = $1`, [second]);
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
 test('a column that is gone makes no write of the user fail, and is reported', async ({ engine }) => {
-  await laned(engine, perKey(2));
+  await has_groups(engine, perKey(2));
   await engine.sql.query('alter table public.items rename column key to other');
   await engine.queued('only', 3);
   expect(await engine.rows(`select code, detail from millrace.log where code like 'lane%'`)).toEqual([
@@ -379,7 +381,7 @@ test('a column that is gone makes no write of the user fail, and is reported', a
 });
 
 test('an attempt that must be alone is taken alone, once its host is idle and its key free', async ({ engine }) => {
-  await laned(engine, perKey(1), { retry: { backoff: { kind: 'list', seconds: [0] } } });
+  await has_groups(engine, perKey(1), { retry: { backoff: { kind: 'list', seconds: [0] } } });
   await queueKeys(engine, 'a');
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
@@ -387,14 +389,14 @@ test('an attempt that must be alone is taken alone, once its host is idle and it
   await queueKeys(engine, 'a', 'b');
   const worker = await Worker.of(engine, 'only');
   const [loner] = await worker.take();
-  expect(loner).toMatchObject({ alone: true, retry_count: 1 });
+  expect(loner).toMatchObject({ isolated: true, retry_count: 1 });
   expect(await worker.take()).toEqual([]);
   const answer = await worker.complete([completed(loner as Claimed)], 10);
   expect(keysOf(answer.batch)).toEqual(['a', 'b']);
 });
 
 test('all limits together: none is exceeded', async ({ engine }) => {
-  await laned(engine, perKey(2, { max_in_flight: 5, rate: { count: 4, per_seconds: 1 }, priority: true }));
+  await has_groups(engine, perKey(2, { max_in_flight: 5, rate: { count: 4, per_seconds: 1 }, priority: true }));
   await queueKeys(engine, ...repeat('a', 10), ...repeat('b', 10), ...repeat('c', 10));
   const worker = await Worker.of(engine, 'only');
   const first = await worker.take(50);
