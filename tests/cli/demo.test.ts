@@ -161,13 +161,13 @@ it('of what the functions write, warnings, errors and what is no report are kept
   troubles.add('leads-intel', report('warn', 'early'));
   for (let n = 0; n < 18; n++) troubles.add('leads-intel', report('error', 'again'));
   troubles.add('leads-intel', report('info', 'drained'));
-  troubles.add('leads-intel', report('warn', 'a wake was refused'));
+  troubles.add('leads-intel', report('warn', 'a wake-up was refused'));
   troubles.add('leads-intel', 'error: Uncaught SyntaxError');
   expect(troubles.lines()).toHaveLength(20);
   troubles.add('leads-intel', report('error', 'last'));
   expect(troubles.lines()[0]).toBe('leads-intel: error, again, status 503');
   expect(troubles.lines().slice(-3)).toEqual([
-    'leads-intel: warn, a wake was refused, status 503',
+    'leads-intel: warn, a wake-up was refused, status 503',
     'leads-intel: error: Uncaught SyntaxError',
     'leads-intel: error, last, status 503',
   ]);
