@@ -27,33 +27,29 @@ begin
 end
 $$;
 
--- Builds the item that apply_outcomes() records when the engine itself, rather than a worker, says
--- how an attempt ended.
-create or replace function millrace.outcome_of(
-  p_ord bigint,
-  p_attempt millrace.attempts,
-  p_entity_id text,
-  p_outcome text,
-  p_result jsonb default null,
-  p_error jsonb default null
+-- Makes the work item of what the engine itself decides about an attempt: its deadline has passed,
+-- its lease has expired, its children have ended, a person has answered.
+create or replace function millrace.work_on(
+  p_attempt millrace.attempts, p_entity_id text, p_outcome text,
+  p_result jsonb default null, p_error jsonb default null, p_ord int default 1
 ) returns millrace.work
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_item millrace.work;
+  v_work millrace.work;
 begin
-  v_item.ord := p_ord;
-  v_item.attempt_id := p_attempt.id;
-  v_item.outcome := p_outcome;
-  v_item.result := p_result;
-  v_item.error := p_error;
-  v_item.service := p_attempt.service;
-  v_item.job_id := p_attempt.job_id;
-  v_item.run_id := p_attempt.run_id;
-  v_item.stage_id := p_attempt.stage_id;
-  v_item.entity_id := p_entity_id;
-  v_item.was := p_attempt.state;
-  return v_item;
+  v_work.ord := p_ord;
+  v_work.attempt_id := p_attempt.id;
+  v_work.outcome := p_outcome;
+  v_work.result := p_result;
+  v_work.error := p_error;
+  v_work.service := p_attempt.service;
+  v_work.job_id := p_attempt.job_id;
+  v_work.run_id := p_attempt.run_id;
+  v_work.stage_id := p_attempt.stage_id;
+  v_work.entity_id := p_entity_id;
+  v_work.was := p_attempt.state;
+  return v_work;
 end
 $$;

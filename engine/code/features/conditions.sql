@@ -2,8 +2,6 @@
 --
 -- advance() queues an unconditional stage as soon as its needs are done. The others come through
 -- begin_stage(): a condition may skip one, a threshold may hold it back.
---
--- A stage is done in a run when it has an attempt that is completed or skipped and not superseded.
 
 -- Says whether a stage of a run is done.
 create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
@@ -13,11 +11,9 @@ as $$
 begin
   return exists (
     select
-    from millrace.attempts a
+    from millrace.done_attempts a
     where a.run_id = p_run_id
-      and a.stage_id = p_stage_id
-      and a.state in ('completed', 'skipped')
-      and not a.superseded);
+      and a.stage_id = p_stage_id);
 end
 $$;
 
@@ -109,11 +105,9 @@ begin
           and not a.superseded)
       and cardinality(vs.needs) = (
         select count(*)
-        from millrace.attempts n
+        from millrace.done_attempts n
         where n.run_id = r.id
-          and n.stage_id = any (vs.needs)
-          and n.state in ('completed', 'skipped')
-          and not n.superseded)
+          and n.stage_id = any (vs.needs))
       and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
     order by r.id);
 end
@@ -185,12 +179,10 @@ begin
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     cross join lateral (
       select jsonb_object_agg(s.name, n.output) as needs
-      from millrace.attempts n
+      from millrace.done_attempts n
       join millrace.stages s on s.id = n.stage_id
       where n.run_id = r.id
         and n.stage_id = any (vs.needs)
-        and n.state in ('completed', 'skipped')
-        and not n.superseded
     ) n
     where u.entity is not null
       -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
