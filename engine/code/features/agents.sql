@@ -143,6 +143,7 @@ begin
 end
 $$;
 
+-- An agent's worker calls it after every turn, so that a crash costs one turn.
 create or replace function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
@@ -194,6 +195,7 @@ revoke all on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb)
   from public, anon, authenticated;
 grant execute on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
 
+-- An agent's worker calls it once, before it asks the model anything.
 create or replace function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 language plpgsql security definer

@@ -166,6 +166,8 @@ begin
 end
 $$;
 
+-- A worker calls it after a commit that left tallies, so that the parents need not wait for the
+-- sweep.
 create or replace function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

@@ -101,6 +101,7 @@ begin
 end
 $$;
 
+-- Sums the cost of one run up.
 create or replace function millrace.cost_of(p_run bigint) returns numeric
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -111,6 +112,7 @@ comment on function millrace.cost_of(bigint) is
   'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of '
   'its descendants. Null where none named a price.';
 
+-- Sums the cost of one run up, stage by stage.
 create or replace function millrace.stage_costs(p_run bigint)
 returns table (stage text, attempts int, cost_usd numeric)
 language plpgsql stable

@@ -142,6 +142,7 @@ exception
 end
 $$;
 
+-- The worker of a map stage calls it for each chunk of its items.
 create or replace function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
