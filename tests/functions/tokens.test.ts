@@ -74,7 +74,7 @@ describe('the estimate of tokens', () => {
         expect(trueTokens(text)).toBeLessThanOrEqual(bytesOf(text));
         expect(tokenPieces(text).length).toBeLessThanOrEqual(countTokens(text));
       }),
-      { numRuns: huntLength(30, 3000) },
+      { numRuns: huntLength(30, 1000) },
     );
   });
 });
@@ -94,7 +94,7 @@ describe('a chunk', () => {
         fc.pre(text.trim() !== '');
         for (const chunk of chunksOf(text)) expect(bytesOf(chunk.text)).toBeLessThanOrEqual(MOST_CHUNK_BYTES);
       }),
-      { numRuns: huntLength(30, 3000) },
+      { numRuns: huntLength(30, 1000) },
     );
   });
 });
