@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isRunning } from '../../local/child-processes.ts';
@@ -8,13 +7,14 @@ import { functionTroubles } from '../../local/demo/function-troubles.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
 import { listen } from '../../local/scraper/listen.ts';
+import { scratchFolder } from '../../local/scratch-folder.ts';
 import { startSites } from '../../local/sites/server.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-test-'));
+  temporary = fs.mkdtempSync(path.join(scratchFolder(), 'demo-test-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(temporary, 0o711);
 });
