@@ -1,7 +1,7 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
@@ -62,7 +62,7 @@ describe('in the database', () => {
 });
 
 test('settings that functions lack are named where a user looks, nothing is lost, and setting them is all there is to do', async () => {
-  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+  const dataDir = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-test-'));
   fs.chmodSync(dataDir, 0o711);
   folders.push(dataDir);
   leads = await LeadsStack.start({
