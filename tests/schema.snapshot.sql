@@ -189,7 +189,7 @@ view millrace.cut_over_report
   column runs bigint
   column success_share numeric
   column way text
-  as  WITH run AS MATERIALIZED ( SELECT n.name AS pipeline, w.way, w.place, r_1.id, r_1.status, EXTRACT(epoch FROM r_1.finished_at - r_1.created_at) AS seconds FROM millrace.pipelines n CROSS JOIN LATERAL ( VALUES ('new'::text,1,n.id), ('old'::text,2,n.replaces_id)) w(way, place, pipeline_id) LEFT JOIN millrace.runs r_1 ON r_1.pipeline_id = w.pipeline_id AND NOT (EXISTS ( SELECT FROM millrace.attempts a JOIN millrace.attempts f ON f.id = a.parent_id AND f.run_id <> a.run_id WHERE a.run_id = r_1.id)) WHERE n.replaces_id IS NOT NULL ), cost AS MATERIALIZED ( SELECT c_1.run_id, sum(c_1.cost_usd) AS cost_usd FROM millrace.attempt_costs(ARRAY( SELECT r_1.id FROM run r_1 WHERE r_1.id IS NOT NULL)) c_1(run_id, stage_id, attempt_id, paid_by, cost_usd) GROUP BY c_1.run_id ) SELECT r.pipeline, r.way, count(r.id) AS runs, count(*) FILTER (WHERE r.status = 'running'::millrace.run_status) AS running, count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed, round(count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status)::numeric / NULLIF(count(*) FILTER (WHERE r.status = ANY (ARRAY['completed'::millrace.run_status, 'failed'::millrace.run_status])), 0)::numeric, 4) AS success_share, round(percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status)::numeric, 3) AS median_seconds, round(percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status)::numeric, 3) AS p95_seconds, sum(c.cost_usd) AS cost_usd, round(sum(c.cost_usd) / NULLIF(count(r.id), 0)::numeric, 6) AS cost_per_run FROM run r LEFT JOIN cost c ON c.run_id = r.id GROUP BY r.pipeline, r.way, r.place ORDER BY r.pipeline, r.place;
+  as  WITH run AS MATERIALIZED ( SELECT n.name AS pipeline, w.way, w.place, r.id, r.status, EXTRACT(epoch FROM r.finished_at - r.created_at) AS seconds FROM millrace.pipelines n CROSS JOIN LATERAL ( VALUES ('new'::text,1,n.id), ('old'::text,2,n.replaces_id)) w(way, place, pipeline_id) LEFT JOIN millrace.runs r ON r.pipeline_id = w.pipeline_id AND NOT (EXISTS ( SELECT FROM millrace.attempts a JOIN millrace.attempts f ON f.id = a.parent_id AND f.run_id <> a.run_id WHERE a.run_id = r.id)) WHERE n.replaces_id IS NOT NULL ), cost AS MATERIALIZED ( SELECT c.run_id, sum(c.cost_usd) AS cost_usd FROM millrace.attempt_costs(ARRAY( SELECT r.id FROM run r WHERE r.id IS NOT NULL)) c(run_id, stage_id, attempt_id, paid_by, cost_usd) GROUP BY c.run_id ), counted AS ( SELECT r.pipeline, r.way, r.place, count(r.id) AS runs, count(*) FILTER (WHERE r.status = 'running'::millrace.run_status) AS running, count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed, percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS median_seconds, percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS p95_seconds, sum(c.cost_usd) AS cost_usd FROM run r LEFT JOIN cost c ON c.run_id = r.id GROUP BY r.pipeline, r.way, r.place ) SELECT pipeline, way, runs, running, completed, failed, round(completed::numeric / NULLIF(completed + failed, 0)::numeric, 4) AS success_share, round(median_seconds::numeric, 3) AS median_seconds, round(p95_seconds::numeric, 3) AS p95_seconds, cost_usd, round(cost_usd / NULLIF(runs, 0)::numeric, 6) AS cost_per_run FROM counted ORDER BY pipeline, place;
 table millrace.cut_overs
   column changed_at timestamp with time zone not null
   column groups text[]
@@ -213,6 +213,19 @@ view millrace.dead_letters
   column run_id bigint
   column stage text
   as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error_message, a.retry_count, a.finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.attempts a ON a.run_id = r.id AND a.state = 'failed'::millrace.attempt_state AND NOT a.superseded JOIN millrace.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
+view millrace.done_attempts
+  column created_at timestamp with time zone
+  column error jsonb
+  column finished_at timestamp with time zone
+  column id bigint
+  column number smallint
+  column output jsonb
+  column retry_count smallint
+  column run_id bigint
+  column stage_id integer
+  column started_at timestamp with time zone
+  column state millrace.attempt_state
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -1067,18 +1080,19 @@ view public.pipeline_phase with (security_invoker=true)
   as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline FROM document d CROSS JOIN LATERAL evidence.document_phases(d.id) f(id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE WHEN f.phase = ANY (ARRAY['extraction'::text, 'monolith'::text]) THEN 'documents/'::text || d.source_path WHEN f.phase = 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN f.phase = 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE NULL::text END AS input_location, CASE WHEN f.phase = 'extraction'::text THEN f.output ->> 'text_location'::text WHEN f.phase = 'chunking'::text THEN f.output ->> 'output_location'::text WHEN f.phase = ANY (ARRAY['kg_ingest'::text, 'monolith'::text]) THEN 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id ELSE NULL::text END AS output_location) l;
   grant select to authenticated
   grant select to service_role
-function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e695c3e8df706ef4f9549f34f0ac0fc5
-function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31b468aac21818e13d2985e7d2650bd5
+function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
+function millrace.add_child_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[], OUT added bigint[], OUT joined integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3db7bd623f19b033f9447d5e657d07fc
+function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0048cfbdc839f04bc8c13b39d34444b
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 04578c907464b27fe18187c0e12e832c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 061af0f69a89e93dd53934efb4e0214e
 function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 51878786c8994382fa4d87bbf5e13f1b
-function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 86a82f8320c95dc320518f1a1f932204
+function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 763f1e3953585c249eb39887f2056c58
 function millrace.advance(p_stage_id integer, p_run_ids bigint[], OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT has_groups boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f0b4ff5b65df24a1cf609cd9c144669
-function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body eef93bb88c3240c4ec6fb086095e9292
+function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1313d436b9b23ada7822415e64fec699
 function millrace.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 21bcffdbd224434b6dc2daf4e13331fc
 function millrace.answer_in_sequence(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body f4ffe77c0e552eafbeafe0c20b13ab48
-function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a325ba401f072489a3ae8d960248fc70
-function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 164779e1cc7f77f26761290a392214cc
+function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
+function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 62eea2ed2c8b1cf812deac8c17d626a3
 function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f17a7f0f76dcc4fa8d5130473b9ecd21
 function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 010b6c57992c5873fc47e7cc3930cb47
 function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until timestamp with time zone, p_transient boolean, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cf0c99693422aada551e5c256ae8815a
@@ -1090,14 +1104,15 @@ function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns 
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e92929c691a827acbbce30bcf6f3f2ab
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0db2cb8da1041a3669d5c3223e04bb8b
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9195cec278f702fff2565c647bb41b8
-function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 4d264cdc2322160dbe8b994bc24eb6dc
+function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body ecfa6a52b780c003a1a3465e9fa21604
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 1b16550b4a2a3e6b6a38bfe87a89d5f3
 function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body b4d3769ecf8e930e5e81796ef7f753a3
-function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 02d8e70470abd9417b230581ddeeba0b
-function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d13d1aef994602f0913de337d2a3eee
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 062b90238a7f2f5fd8418c691d9ecf50
+function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
+function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
+function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7536fa54d0aa9bfb38a5d6f665311465
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 61fdca32cc8b9ff3a5cefb38ccbf5673
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b32c9ebef6529e71ffd1e8ddc84f8756
 function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body de266138d82461b47132f942169c4fd6
@@ -1113,13 +1128,15 @@ function millrace.branches(p_ids integer[], p_branches text[]) returns text lang
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body 4655e39ef5b2422e6d0d7bc431ec2658
 function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e24acc1f45c394dd9cc7584211a2589
 function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f7575f1c154bd8c3ed541980eb0c414
-function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body eccf6a96a365740db3d621c98834bf06
+function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c693ddb31eada14616251a36cc708eef
+function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e7bee26d902912b98a7eaf281aafc9d
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
+function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAULT NULL::text, p_error text DEFAULT NULL::text, p_started_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_completed_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns millrace.change language plpgsql immutable set search_path=pg_catalog, pg_temp body 4352ee366908348e092f1e4c499edfdf
 function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e14123e2b05490d7db6880620342f117
 function millrace.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 84d77d0a1ecf3def1d62ad2873ae95e7
 function millrace.check_agent(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b22744e873d0a209dc7d5673e549c872
 function millrace.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6d44747f49f8f66b44100479527e41e
-function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0f33980782088748a405165e82a9f6ee
+function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 220709153bff1ab9ddaa492904fa040e
 function millrace.check_backoff(p_stage jsonb, p_path text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2f1687b64c60f0360ffa2076020ea189
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 366791ef7bca10eebdb85f5be0f79bda
@@ -1138,8 +1155,9 @@ function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb
 function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c14d885fd195d83abefeb0aec41d72a
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 27239bd4aa3c3beb498d3b6a822fd4a5
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5895fe16044c67378b533631e93e1e1e
+function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 9c22cc5151fad738754c57fd59ce703e
 function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 999fe4ad189990c47bea7a834a8d8cd2
-function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
+function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6368e3ebd993debdf79e617e417396d
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body becdae48340c363b2a9a4a5a450e99ff
@@ -1150,7 +1168,7 @@ function millrace.check_metadata(p_definition jsonb) returns void language plpgs
 function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8227a0ab747b61829e38b91762fa0e46
 function millrace.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cfce85268cacff5c4a2f29306284f20d
 function millrace.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean DEFAULT false) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9e38c0d66a55ccd16ba5b41d25d6fa9f
-function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 786502d4f054674d0b3dec5426f60592
+function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7de5db5714032fd66a87b941d6591d73
 function millrace.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b3398d54bde2304a33f8c2c90c84237
 function millrace.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 439a794acc899b8f00253e41a2582b81
 function millrace.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f97880653dd0cb5b7ad81d4d83618afe
@@ -1159,8 +1177,8 @@ function millrace.check_replaces(p_definition jsonb) returns void language plpgs
 function millrace.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7fa23c1b76f46a8e1a8c218a9332ce39
 function millrace.check_retry(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 54147a5c96aed8b00c9649698216e119
 function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 38735d6a444a086a2cb130eecf503184
-function millrace.check_rows(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 15837705561d7e8c34718874e63ef680
-function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d22e8d4290bedc21174f4ebd59a970d
+function millrace.check_rows_differ(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a7aa21a53ddb3930f1b64da6a85a8b6
+function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4591d604e89046c7cb216b2761b2fae9
 function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ac19ead640839ebf5b71090a08d80c4d
 function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9d9059b8d1a13d45a7033f46de4fa250
 function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8924e7b06d71da91084b235ce45845ab
@@ -1170,9 +1188,9 @@ function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb)
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 57fa64358603929e94a0025ef7553f68
 function millrace.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a06d6c9a5bd00414489c9d11aceefd0
-function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
+function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
 function millrace.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bc4682b23c731905c7935907600eaa51
-function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 00504e9ad4da97b0a5d6f89ea3d398ba
+function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 41ecadefe1420928f93af436a7502670
 function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
@@ -1185,20 +1203,20 @@ function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_hos
 function millrace.claim_next(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4403d917e9295e210353aab2c42c92f7
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f61ebd5f0a1aa4d59bfada5ace7d8e5
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 00750b3b6b6f94ebdfeaf4ec55e17fde
-function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83ee39d1a2cdd5b7db9a2f419d749fa9
-function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 444ccf77716956dd88bb0de511ef303e
-function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 494354e6b15100fe2bf0bf92a49ef120
-function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f1811a718157bc0331406e11b0a89ea
+function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
+function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
+function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
+function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 90dc383e0e42d4eb2cff1787cee6419e
 function millrace.complete(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body caf278b51e6c1f33423a51e14130aa79
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 54673d76d7451d4f9855f21a377f096b
-function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 140c05eec7a4f46f40f6abeb597fd13a
+function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe53bd5cd0cdc35ea1714a71fd40b6cc
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body f2e339e8e3f9a9debfe65ca67442d332
-function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e01ffa00cf5ee461ad7cbae756c63ca
+function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c9016cf03e9e11b353e3bc360d19f09
 function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fe2f7c3fc522b8942f0e8663f34f871
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1800118daa4f9849193a420f44e68242
-function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body f740f14dc45b1a37b0468b47b95e888b
+function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
 function millrace.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b89c5016f84e8c01aaa04d4a65cd85a1
-function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 011db658ef16bb63f8fd97feb9e2294e
+function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f7d0a3b8e6d4ae459aadcb657a4424c7
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f09e86fe855b9a15c39f453de3328547
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 659c524df86d2e731ec56d56b21e60a9
@@ -1229,36 +1247,33 @@ function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] la
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f559e7bf0613ac8639fd737bb35f467
 function millrace.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 70513f2353feade5f35509425d2394de
-function millrace.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fd878cae0a75de1c782e6d39afd78f5d
-function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f24bc5847c5663f5064a32af8c7d1f0
+function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34ac92ca0a1d41f859164dda2f686edb
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
-function millrace.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 541cc96199fd7b861c32ebca5e314112
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa30f51e37f6877a9b5399401f81cd9
 function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c60f2147a57bedcb1d4e6827fa1410a
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bf356dbb962bea9d4f39d09d9e8f948d
 function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 29ca50bdc682b239df276aabd56ab2e1
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
-function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c34c210c562fb65878d2a113e3d4944
+function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
 function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 606fd9cf155ff4f95738507146efaab0
 function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4d8b6acd6e97699fa32eee6ecd5a4129
 function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f1328fba0960fed35a925dbac023307
 function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 485a4fb7b143c77567576ab77b9b76ac
-function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 76df0d7fd241a24d87a80a1f6f8dcc6d
-function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f160530b666845516dfe1f8efac062
-function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body b58ee11b172daeaf588c7eb820902edc
+function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 27a03b34860f77b63492447eb30c44b6
+function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body cdf8b99df7a8ae40ecb5d90571c50c66
+function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body 58571f71d0a29d1a7f112bdc37063d56
 function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 0c76e50560a4e3636a3615c3a2705c17
 function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 25f8277a2020ed43dfe59903eaf01f79
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body eaae33e1e70f722ed19aabd7c7ce05fc
 function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c44735eb5806f993101034338594be5d
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 51ff59d16036f6398b54fb1601fb195a
-function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body abdf97823f98150a69ffbddc6939f4dc
-function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 09b7f610da4ed5ddbce3e9473968b07a
-function millrace.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 26d107f2df7c2173a169a1b9d1055c0c
+function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
+function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3fc102b2ffd8f68d5a2d1e2e39876eb7
 function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea5653bb306feea69db5ba65e16ae969
-function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b4beb6fdac273f890d563f661ff5ad34
-function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f03de0f2f00d794e857a752af02e137
+function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 137c2f5a0fe0264bd9d60c00ab03b81e
+function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d339739bfe89e92f81d34ef5cd2e029
 function millrace.forget_posts(p_keep integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01b2a0d79a4f6c8cee1f70befe5c385e
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c2eff9f9237a5e9164e9186c6d8814e
@@ -1277,15 +1292,16 @@ function millrace.has_ready_work(p_stage_id integer) returns boolean language pl
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c5e3edbe84e942201a357086f66cd2f2
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.hold_back(p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93bb02ba3ea75809b848f8256e2e3bad
+function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d35cf39f594c6785c874621ba4ca339c
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
-function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 50960e16f7669d224e058e70ff0fe472
+function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 01c4d0ac5337362786fd751cf08209ba
 function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b34f08251144f3024070376df2205f2
 function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 047a19c00390109c825c4ef063cbf650
-function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5694671c22514654250a8bea344ed5a2
+function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a1ee3498e5bb48ece57a022ce54ca3d3
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d434fc27984222eda98a8d74cd31b1dd
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 4ac6e5fa62423bb1e9870c7cb1f48240
-function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bc0864332b520d756e65b94fde9cc113
+function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
 function millrace.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
 function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 88d5f87235dbe14ef92c8d9be84c924b
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdafc1775a842593a7568952c61fe69a
@@ -1293,17 +1309,17 @@ function millrace.is_only_root(p_stage millrace.version_stages) returns boolean 
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 4c006e388b5824687ef257ced6879b0c
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b0ed5238d089b22915db53769f34a3ac
-function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 97370acfd1ba38bdf4151a38de5fb9a2
+function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 106f17ad77a180b3d1afaa99a3d23e6e
 function millrace.json_is(p_value jsonb, p_type text) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body a965ae9c4102e631eda89b4307d20ccf
 function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
-function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body c60a23168e92c21f7a799c181f27490e
+function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 858d2a065214b15fd4c31c3518dc7b26
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
 function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
 function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2927974fc8b22c68ff85ed0b0357e91
 function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0d3548de66f1d265af7de08af0fc26ad
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b99aa5ff350d1124b4935d90ab1dd72b
-function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body c5143864e5accfcfdbab133fb3906751
+function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 48cc520d8dca5ecb2ed335101dd8c2ed
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body af1fe0eab9724529987c5781647ed034
 function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 290d5bbfab79ad49d47b62421fe20dd4
@@ -1315,7 +1331,7 @@ function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsq
 function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
-function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 918dd9441a5e761431396ed9fc704cc3
+function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_error(p_limit text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6cf9bfb2435e4194c2b4a4f90b04fc97
 function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ce1b5d070d25fafd2f7382099653c4fb
@@ -1348,9 +1364,10 @@ function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zo
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0674bf9ffaf92e032e54eb252b88181a
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bbbdcf3aa090d3096750cdcba0fa17f
-function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b35b801b2549ea80419a532ba269a90
-function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 44d46a98d8cede037c333ca7e3870445
+function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
+function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0abe51fe8b9907e88e8ddd9714b79a
 function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body c3d2e28405efced8fdac9cd2496b1972
+function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54dda48c27b51586769beab3b8a0ef4a
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 470952a43ed26640cd3c52dec530285f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 436065abff2ecef16f523926115f978a
@@ -1361,12 +1378,12 @@ function millrace.pages__queued(p_stage text, p_dependents text[], p_ids text[])
 function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7125987c8aa7d70c9e14a015cbaa2fe
 function millrace.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function millrace.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
-function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a7c1fbd5def1158d5e4d846ea66b2c0
-function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc85efa80e2e244fdfd917f8de1cf147
+function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 682e786f66d7eb86e74fa51e94c4aaa0
+function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3192ee5b99d2d2e1c000f8a2e78313a
 function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cdd10f8816abe889f4f12373597a535
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 89903caedebe9da2c64fa89eff7439c2
-function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 62acf0364cfff4cb12ce7ca7e805f911
-function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cc54f06769cf969ae16f130a70228b56
+function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
+function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
 function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c6aec084b597842b11c778e17a2a0080
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59abb8fb65a32accc036267633b89e3d
@@ -1380,20 +1397,22 @@ function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_de
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d13a3f28732c5878613a7a45e2684927
 function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body a8ae3b70da96f08639da098ad7d86c85
 function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1f1718315c616ebbacd527012513bac5
-function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e00bf30cc91891a5e8bd03ec54116cf
-function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 738c731576ba72a302e55de345054428
+function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 437050c4d97460827f62cf01a7cacb3d
+function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cb0643d1f7e2b374c820bef4c192c67
 function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 412dd96316dbd054f4cfd6c8af91e414
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
-function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 417eafd817d338b80e0c752f878d941f
+function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
 function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88ebbde9ead37b31108bb3eb3dcb5f2a
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2836d7b7b7d4e6c874c0d10ad13354e1
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 37c1a66ec1c3460415551a6fe356d7cd
 function millrace.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 36fd8c3232ea4d7339114b8e826aeb13
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
-function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 83a7a4c0dc0cc30ae5abf837c05716b8
+function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 1dc40c81e4ada3aa288c7789c30effd2
 function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 30870ac08ed5e9d4ca6e3fb00732eaf4
+function millrace.recount_children(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b2599cc7c15d886addd46eb3a8b77fce
+function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e64753f01998ba550ea1b007b351fbdc
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 8ae0420c4dbec4559ba93a57be6f1591
@@ -1402,7 +1421,7 @@ function millrace.refuse_quota(p_definition jsonb, p_path text[], p_wanted text,
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2509802ae20735315438766fee7bb3e6
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0678fea963ffccc2164079ca13809358
-function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e08a58d84a033e1ecad4da666cfeaf0
+function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5d2e7d043ec94989afa8cebc077ffe4
 function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7021e7cbba8f2c26b9bb071f19936a22
 function millrace.repeat_answer(p_stage millrace.stages, p_worker millrace.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4446de45e7d4472e7c9fa93fb8d49bc4
 function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 7bc2806e8af87244720e9f6a31ac3803
@@ -1411,21 +1430,21 @@ function millrace.report(p_level text, p_code text, p_message text, p_detail jso
 function millrace.report_passed_over(p_pipeline text, p_stage text, p_entity_id text, p_why text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a70d1c7e987687f3abfe0380a0fa84
 function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3b3bdd47c96a3730921c952c69e71330
 function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5ab383ce3aa31e426eceae906e2e8c37
-function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a1de71363db3412d36ce1aef15b4bda5
+function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 51c4f66e67f330280a3e8836dbcd7e30
-function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 565a1a602b7a5cdee19f2e8b29ab3121
-function millrace.retry_children(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fa9fbf273738cd4a6e2fb3b58e5c060
+function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
 function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d3749fe3d7b003b994a4ca9b250040
 function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c7214992829d8475c3c9e912d1a8424
+function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ec613359366dc94fcdc0914aacdff3e
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 958ce3e6ae97d799f05d7888f8124cc9
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0915b566d61be236aba0f002919a54b9
 function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 40753f88009e32e722e534ef19e9f287
-function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
+function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f9680f55c451497489cb35d0c0dc1b
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
-function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3b6eb9ccec02a55d92e86b86e96e134
-function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba62cc1303f44f72ccec722cecd29602
+function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
+function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33bd7d919e0a30012946c39ad3b2c38f
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cbe84cc9e91e4e518c19fb58802330ae
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 069cddb2d44ab5dc4d6d9d8801df68db
@@ -1441,29 +1460,30 @@ function millrace.share_of(p_entity_id text) returns numeric language sql immuta
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
 function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d2fd145286359c5c0f4f1d33618a90a8
-function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b8f06b0ee083d78070824e28dd7eb
+function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b37f0845cb98094f90e2dc4086c0179
+function millrace.show_stage(p_stage_id integer, p_run_ids bigint[], p_status text, p_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_job_id text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72013712d8d74732c8ea1ee276952a14
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body 6cf34f7f6c55dbb8ed9264ac2c1022bc
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9c334853c8f327a6ecee9e6fae021a
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1947cfe4068830e93746c8e9e6727e63
-function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ac25ba24481d96ffaf5066292a7afdb
-function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd3f6527abb11b823b1c50c10521bd12
-function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 072565b4c3b85912fdf88b340e2e5a76
+function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
+function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3370573211b47f69f7268e3fc144a33f
+function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 07592c776ec099fc3fca2db1b3fb998a
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
-function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body 5c177393cb32b6712ec7e1e06d9a8fbe
+function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body baf468c4a14ac5021a8c0afeffd6907a
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 475722d96ff6ee3c3b207b6350a82edd
 function millrace.stage_open(p_stage millrace.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9f1e319e0d1d72d9d95ff2a807c181f7
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body c00194fd5ac2376a388824cac39c1552
 function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 129e4fd6818a94b66bbbcc1756aad6d9
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b2c5cd90cc6493e3d800cbaf6818c19a
-function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ca3469f4f23001463ff255a6a32d3cdb
+function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd08a6789e458f9e0435580975eb072
 function millrace.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa0af198852c08814effed00154818ed
 function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b6353f561a9b878f008d78c71cd3ca73
 function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7be78cd74e9d2ed201c45dfedb420629
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c8a6ded1c900dc22f70445f091a4cde
-function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 30418ae78e03da95e4c8818d4f0e8751
+function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 413b540426689da0c988b054777d4470
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body 15e8341cfdbdacfc387dea63b55d9fa2
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
@@ -1479,10 +1499,10 @@ function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT 
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body df4fbd4797d1532b23f599407e98645d
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 888772b2a5ad9b466cc8155a3adc0686
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
-function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0c1a28e236718ddde0e81dc648a48a6c
+function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7a5d225dbffd2b847e31ae9fc8f6c1aa
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 43b32f55f88cc2f71b1cb079063c2958
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c668216335b00689c2e2c45c6141f0
-function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c803dd94fcbccb302686549a2446d398
+function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e503e0061c1496ef639575e566581db5
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body e81473640ad4dc9ee59a6fa52ff5ca7d
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 2bdad04da390cc648aa929ded54b0cf6
 function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1490,8 +1510,9 @@ function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns 
 function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 430381b0edae0f42dbbaa6149f6c37b6
+function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
 function millrace.uncounted_attempts(p_stage millrace.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 291ebf9cc874a63ec6d0baa324098438
-function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cdecfc8d95be31d8435aa43a7de01bc9
+function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff407e5e418182539eaffd42dd4df917
 function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 6241868f15a21bf4a58e3288f007ed16
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c98c265a3ed8474430cdf68369caf9c1
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
@@ -1500,6 +1521,7 @@ function millrace.verdict_on_end(p_attempt millrace.attempts, p_item millrace.wo
 function millrace.verdicts_of(p_items millrace.work[]) returns json language plpgsql immutable set search_path=pg_catalog, pg_temp body 4642fa9ac0b6ded1cedd6f59bee8ccea
 function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 38631efa826fa31b7d20c8b20ef8caca
 function millrace.wait(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2ee1fb7fb7780a8653c0955045c1cc11
+function millrace.wait_for_child_runs(p_stage_id integer, p_run_ids bigint[], p_at timestamp with time zone) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eca003460b5399383077b90120eb137
 function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ccda73138129b9e4d69bd6bae1a779fe
 function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4c94ce99288bb92c35546654546a13c3
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
@@ -1507,8 +1529,9 @@ function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsq
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
 function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f46198e7c9dcd5025e8e7764a1acd715
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body 80bfa940481dda249c3f2a7716a509f8
-function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ebd6870cc54fe212a3bd058dd7bc0c91
+function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
+function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ba29a2053479b6753d39ece29a399a14
 function millrace.write_common_functions(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9788000dfb34f347bbedcfcfb6e88a63
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 974ebeae4ab2af4fa0e36b8d5322745a
@@ -1528,15 +1551,15 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
-function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 40d42c3f1060daa92c213b06869c70e5
+function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 27d5b74401c07add9303e0ef687c597d
   grant execute to service_role
 function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8b292ef25911e87d3e0f017dfe22ea91
   grant execute to service_role
-function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d5f8c788438d594a78301b7f3bde804a
+function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c5c073a753afb50e296be4a121b46412
   grant execute to service_role
 function public.millrace_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 43efcf421eafbeb0c3dcb400a7fb5df5
   grant execute to service_role
-function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 41d3c7b9f2addab85ca27db4964df8b9
+function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 629a7a7b43809a165b3c14c6864673ae
   grant execute to authenticated
   grant execute to service_role
 function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea921c67a79f6ec6ec8bec7d02db1c22
@@ -1553,11 +1576,11 @@ function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
   grant execute to service_role
 function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5dce9845baf6912b09f26d9bc84e274c
   grant execute to service_role
-function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bb6a770a895ee3487b4b138a7d6052d5
+function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7b486633d6c393f3e7447f692d670e28
   grant execute to service_role
 function public.millrace_sweep() returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, statement_timeout=60s body 2f1d5bd15fb3c0b6418983cbb01c5960
   grant execute to service_role
-function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 345644d796777799412dd330fa7b437b
+function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e1eafffe2c71b9b43cb0461edda99ec0
   grant execute to service_role
 function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 98c99754dfbf064ae74fb7d4461683bf
   grant execute to service_role
