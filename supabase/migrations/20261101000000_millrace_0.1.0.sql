@@ -11022,11 +11022,8 @@ set lock_timeout = '200ms'
 as $$
 begin
   -- The row too, which children may refer to: who deletes it holds it before the run.
-  perform millrace.lock_entities(r.pipeline_id, array[r.entity_id], true)
-  from millrace.runs r
-  where r.id = p_run_id;
-  perform from millrace.runs r where r.id = p_run_id for no key update;
-  return found;
+  perform millrace.hold_runs(array[p_run_id]);
+  return exists (select from millrace.runs r where r.id = p_run_id);
 exception
   when lock_not_available then
     return false;
