@@ -37,23 +37,6 @@ begin
 end
 $$;
 
--- Says when an execution of a stage became ready.
-create or replace function millrace.execution_began(
-  p_run_id bigint, p_stage_id int, p_execution int
-) returns timestamptz
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select a.created_at
-    from millrace.attempts a
-    where a.run_id = p_run_id
-      and a.stage_id = p_stage_id
-      and a.number = p_execution);
-end
-$$;
-
 -- Picks the alerts whose execution goes on and is older than the bound of today.
 create or replace function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
 language plpgsql volatile
