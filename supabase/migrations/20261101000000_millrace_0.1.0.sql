@@ -5886,6 +5886,23 @@ $$;
 
 -- Alert bounds: a definition changes how long a stage may take
 
+-- Says when an execution of a stage became ready.
+create or replace function millrace.execution_began(
+  p_run_id bigint, p_stage_id int, p_execution int
+) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select a.created_at
+    from millrace.attempts a
+    where a.run_id = p_run_id
+      and a.stage_id = p_stage_id
+      and a.number = p_execution);
+end
+$$;
+
 -- Sets the time at which up to so many open attempts of a stage are late, after its bound was
 -- changed; returns how many it found to differ. define() leaves that to the sweep: it holds the
 -- entity table, for which those may wait that hold the attempts.
@@ -6010,23 +6027,6 @@ begin
       order by o.place
       limit 2
     ) u), '0 seconds');
-end
-$$;
-
--- Says when an execution of a stage became ready.
-create or replace function millrace.execution_began(
-  p_run_id bigint, p_stage_id int, p_execution int
-) returns timestamptz
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select a.created_at
-    from millrace.attempts a
-    where a.run_id = p_run_id
-      and a.stage_id = p_stage_id
-      and a.number = p_execution);
 end
 $$;
 
