@@ -6566,6 +6566,251 @@ begin
 end
 $$;
 
+-- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
+
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- Returns them, each with its group.
+create or replace function millrace.take_from_groups(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_share int,
+  p_token uuid,
+  p_now timestamptz,
+  out attempt_ids bigint[],
+  out groups text[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with visited as materialized (
+    select u.concurrency_group,
+      case when v_limit is null then p_share else least(p_share, v_limit - (
+        select count(*)
+        from (
+          select
+          from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f))
+      end as share
+    from unnest(p_groups) u(concurrency_group)
+  ), picked as materialized (
+    select a.id, v.concurrency_group
+    from visited v
+    cross join lateral (
+      select q.id
+      from millrace.attempts q
+      where q.stage_id = p_stage.id
+        and q.concurrency_group = v.concurrency_group
+        and q.queue_at <= p_now
+        and q.state = 'queued'
+        and not q.isolated
+      order by q.queue_at, q.id
+      limit v.share
+      for update skip locked) a
+  ), taken as (
+    update millrace.attempts a
+    set state = 'started', token = p_token, started_at = p_now
+    from picked p
+    where a.id = p.id
+    returning a.id, p.concurrency_group
+  )
+  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
+  into attempt_ids, groups
+  from taken t;
+end
+$$;
+
+-- queued → started for the oldest isolated attempt, if its host has nothing else in work. is_due
+-- tells whether there is one.
+create or replace function millrace.take_isolated(
+  p_stage millrace.stages,
+  p_busy boolean,
+  p_token uuid,
+  p_now timestamptz,
+  out is_due boolean,
+  out attempt_id bigint,
+  out concurrency_group text)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.id, a.concurrency_group
+  into attempt_id, concurrency_group
+  from millrace.attempts a
+  where a.stage_id = p_stage.id
+    and a.isolated
+    and a.queue_at <= p_now
+    and a.state = 'queued'
+    and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+  order by a.queue_at, a.id
+  limit 1
+  for update skip locked;
+  is_due := attempt_id is not null;
+  if p_busy then
+    attempt_id := null;
+  end if;
+  update millrace.attempts a
+  set state = 'started', token = p_token, started_at = p_now
+  where a.id = attempt_id;
+end
+$$;
+
+-- queued → started for up to p_room attempts, round by round: each round takes a share from every
+-- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
+create or replace function millrace.take_by_turns(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_room int,
+  p_token uuid,
+  p_now timestamptz,
+  inout last_turn bigint,
+  out attempt_ids bigint[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_groups text[];
+  v_got record;
+begin
+  attempt_ids := '{}';
+  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks
+  -- again.
+  for v_round in 1 .. 50 loop
+    v_groups := array(
+      select g.concurrency_group
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id
+        and g.turn is not null
+        and g.priority = (
+          select t.priority
+          from millrace.concurrency_groups t
+          where t.stage_id = p_stage.id and t.turn is not null
+          order by t.priority desc, t.turn
+          limit 1)
+      order by g.turn
+      limit p_room - cardinality(attempt_ids));
+    exit when cardinality(v_groups) = 0;
+    v_got := millrace.take_from_groups(p_stage, v_groups,
+      greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
+    perform millrace.note_in_flight(
+      p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
+    last_turn := last_turn + cardinality(v_groups);
+    attempt_ids := attempt_ids || v_got.attempt_ids;
+    exit when cardinality(attempt_ids) >= p_room;
+  end loop;
+  if cardinality(attempt_ids) = 0 then
+    wait_ms := case
+      when cardinality(v_groups) > 0
+        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (
+        select
+        from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+    end;
+  end if;
+end
+$$;
+
+-- Claims at a stage with groups, by turns; an isolated attempt that is due goes first, and by
+-- itself. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+create or replace function millrace.claim_groups(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_host uuid,
+  p_room int,
+  inout limiter millrace.limiters,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_token uuid := gen_random_uuid();
+  v_host record;
+  v_isolated record;
+  v_turns record;
+  v_taken bigint[] := '{}';
+begin
+  select count(*) > 0 as busy, bool_or(c.isolated) as isolated
+  into v_host
+  from millrace.claims c
+  where c.host = p_host and c.expires_at > v_now;
+  if v_host.isolated then
+    return;
+  end if;
+  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
+  v_isolated := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
+  if v_isolated.attempt_id is not null then
+    v_taken := array[v_isolated.attempt_id];
+    perform millrace.note_in_flight(
+      p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
+  elsif not v_isolated.is_due then
+    v_turns := millrace.take_by_turns(
+      p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
+    limiter.last_turn := v_turns.last_turn;
+    v_taken := v_turns.attempt_ids;
+    wait_ms := v_turns.wait_ms;
+  end if;
+  if cardinality(v_taken) > 0 then
+    token := v_token;
+    attempt_ids := v_taken;
+    entity_ids := array(
+      select r.entity_id
+      from unnest(v_taken) with ordinality i(id, place)
+      join millrace.attempts a on a.id = i.id
+      join millrace.runs r on r.id = a.run_id
+      order by i.place);
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
+  end if;
+end
+$$;
+
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace function millrace.limit_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt''s concurrency group is known to its stage',
+    a.run_id, a.id, a.concurrency_group
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.has_groups
+  where a.queue_at is not null
+    and a.state = 'queued'
+    and a.concurrency_group is not null
+    and not exists (
+      select
+      from millrace.concurrency_groups g
+      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+    and not exists (
+      select
+      from millrace.arrivals n
+      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+  union all
+  select 'a parked concurrency group''s key has something in flight, or was freed',
+    null, null, g.concurrency_group
+  from millrace.concurrency_groups g
+  join millrace.stages s on s.id = g.stage_id and s.has_groups
+  where g.due_at = 'infinity'
+    and not exists (
+      select
+      from millrace.in_flight f
+      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+    and not exists (
+      select
+      from millrace.arrivals n
+      where n.stage_id = g.stage_id
+        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+$$;
+
 -- Chapter 14: collecting children: what children came to, thresholds and joins
 --
 -- collect_children(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
@@ -6892,426 +7137,6 @@ as $$
 begin
   return array(select distinct t.fan_out_id from (select t.fan_out_id from millrace.child_tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
 end
-$$;
-
--- Chapter 20: groups
---
--- A stage with the limits concurrency or priority has its queue sorted into groups, one for each key and class of priority. A
--- claim takes from the groups by turns: the higher class first, in a class one round after the other. A group with nothing due
--- sleeps, one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a time (they have
--- passed the stage's gate); who enqueues inserts arrivals, which the next claim reads, and waits for nobody.
-
-create or replace function millrace.group_key(p_value text, p_part text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it from others.
-  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
-  from (select coalesce(case when p_part = 'host' then
-    rtrim(lower((regexp_match(btrim(p_value), '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)', 'i'))[1]), '.') end, p_value, '') as k) v
-$$;
-
--- A column that was renamed since must not make a user's own write fail.
-create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ? 'concurrency' then
-    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
-  end if;
-  return array_fill(''::text, array[cardinality(p_entity_ids)]);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
-      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
-    return array_fill(''::text, array[cardinality(p_entity_ids)]);
-end
-$$;
-
-create or replace function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_found record;
-begin
-  select array_agg(a.id) as ids, array_agg(r.entity_id) as entity_ids, array_agg(case when coalesce((p_stage.limits -> 'priority')::boolean, false) then r.priority else 0 end) as priorities
-  into v_found from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i join millrace.runs r on r.id = a.run_id;
-  if v_found.ids is null then
-    return;
-  end if;
-  with placed as (
-    update millrace.attempts a set concurrency_group = u.priority || u.key
-    from unnest(v_found.ids, v_found.priorities, millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
-    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
-    returning a.concurrency_group, a.queue_at, a.state
-  )
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select p_stage.id, p.concurrency_group, min(p.queue_at) from placed p where p.state = 'queued' group by p.concurrency_group;
-end
-$$;
-
-create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.has_groups then
-    perform millrace.place_attempts(v_stage, array(
-      select a.id from unnest(p_run_ids) r join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
-  end if;
-end
-$$;
-
--- Attempts that were queued before the stage had groups, or by a transaction that did not know yet.
-create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select a.id from (
-      (select a.id from millrace.runs r join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('queued', 'started', 'waiting')
-       where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union all
-      (select q.id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit)) q
-    join millrace.attempts a on a.id = q.id
-    where a.concurrency_group is null for update of a skip locked);
-  if cardinality(v_ids) > 0 then
-    perform millrace.place_attempts(p_stage, v_ids);
-  end if;
-end
-$$;
-
-create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_array(p_limits #> '{concurrency,column}', case when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value') end, coalesce((p_limits ->> 'priority')::boolean, false))
-$$;
-
--- Called by define() before it saves the stages. What is left out here, since somebody holds it, is about to end.
-create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-begin
-  for v_stage in
-    select t.id, millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits') as sorted_anew,
-      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
-    from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
-  loop
-    if v_stage.sorted_anew or not v_stage.counted then
-      delete from millrace.in_flight f using (select o.attempt_id, o.token from millrace.in_flight o where o.stage_id = v_stage.id for update skip locked) o
-      where f.attempt_id = o.attempt_id and f.token = o.token;
-    end if;
-    if v_stage.sorted_anew then
-      delete from millrace.concurrency_groups l where l.stage_id = v_stage.id;
-      delete from millrace.arrivals a where a.stage_id = v_stage.id;
-      update millrace.attempts a set concurrency_group = null from (
-        select t.id from millrace.runs r join millrace.attempts t on t.run_id = r.id and t.stage_id = v_stage.id and t.state in ('queued', 'started', 'waiting') and t.concurrency_group is not null
-        where r.pipeline_id = p_pipeline_id and r.status = 'running' for update of t skip locked) t
-      where a.id = t.id;
-    end if;
-  end loop;
-end
-$$;
-
--- Called by attach(): the static way from entities to their keys, and what is queued already.
-create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_branches text;
-  v_stage millrace.stages;
-begin
-  select string_agg(format($b$
-  when %L then
-    return array(
-      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
-      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
-    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
-  into v_branches from millrace.stages s where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  if v_branches is null then
-    execute format('drop function if exists millrace.%I(text, text[])', p_pipeline.name || '__keys');
-  else
-    execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_stage%2$s
-  end case;
-end $$$f$, p_pipeline.name || '__keys', v_branches);
-  end if;
-  execute format($f$
-create or replace function millrace.keys_of_entities(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_pipeline_id
-  when 0 then null;%s
-  end case;
-end $$;
-comment on function millrace.keys_of_entities(int, text, text[]) is 'Written by attach(): the keys of entities at a stage with concurrency, in their order.'$f$,
-    (select string_agg(distinct format(E'\n  when %s then return millrace.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
-     from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
-  revoke all on function millrace.keys_of_entities(int, text, text[]) from public;
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
-    if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, null);
-      -- Every group is looked at anew, since a limit may have been raised.
-      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-      select v_stage.id, a.concurrency_group, min(a.queue_at) from millrace.attempts a
-      where a.stage_id = v_stage.id and a.concurrency_group is not null and a.queue_at is not null and a.state = 'queued' group by a.concurrency_group;
-    end if;
-    perform millrace.count_attempts(millrace.uncounted_attempts(v_stage, null));
-  end loop;
-end
-$write$;
-
--- The groups that have news, each once however many there are, by a loose scan from one group to the next.
-create or replace function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    with recursive seen(concurrency_group) as (
-      (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > p_after order by a.concurrency_group limit 1)
-      union all
-      select (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group order by a.concurrency_group limit 1) from seen s where s.concurrency_group is not null
-    )
-    select s.concurrency_group from seen s where s.concurrency_group is not null limit p_limit);
-end
-$$;
-
--- A claim reads at least as many groups and arrivals as it can take attempts, so that none waits here for longer than a round.
-create or replace function millrace.admit_arrivals(p_stage_id int, p_limiter millrace.limiters, p_room int) returns millrace.limiters
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_many int := 100 + 2 * p_room;
-  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
-  v_freed text[];
-begin
-  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
-    v_groups := array(select distinct l from unnest(v_groups || millrace.groups_with_arrivals(p_stage_id, '', v_many - cardinality(v_groups))) l);
-    p_limiter.arrivals_to := '';
-  else
-    p_limiter.arrivals_to := case when cardinality(v_groups) < v_many then '' else v_groups[v_many] end;
-  end if;
-  if cardinality(v_groups) > 0 then
-    with gone as (
-      delete from millrace.arrivals a using (
-        select b.concurrency_group, b.id from unnest(v_groups) u(concurrency_group) cross join lateral (
-          select n.concurrency_group, n.id from millrace.arrivals n where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group order by n.id limit 1 + 10 * v_many / cardinality(v_groups)) b) d
-      where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
-      returning a.concurrency_group, a.due_at
-    ), news as (
-      select g.concurrency_group, min(g.due_at) as due_at, row_number() over (order by g.concurrency_group) as place from gone g where g.concurrency_group not like '*%' group by g.concurrency_group
-    ), admitted as (
-      insert into millrace.concurrency_groups as t (stage_id, concurrency_group, priority, turn, due_at)
-      select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint, case when n.due_at <= v_now then p_limiter.last_turn + n.place end, case when n.due_at > v_now then n.due_at end from news n
-      on conflict on constraint concurrency_groups_pkey do update set turn = coalesce(t.turn, excluded.turn),
-        due_at = case when coalesce(t.turn, excluded.turn) is null and t.due_at < 'infinity' then least(t.due_at, excluded.due_at) when coalesce(t.turn, excluded.turn) is null then t.due_at end
-    )
-    select array_agg(distinct substr(g.concurrency_group, 2)) into v_freed from gone g where g.concurrency_group like '*%';
-  end if;
-  p_limiter.last_turn := p_limiter.last_turn + v_many;
-  -- Those that are due, and the parked ones of freed keys, queue up behind the others.
-  with woken as (
-    select w.concurrency_group, row_number() over () as place from (
-      (select l.concurrency_group from millrace.concurrency_groups l where l.stage_id = p_stage_id and l.due_at <= v_now order by l.due_at limit v_many)
-      union all
-      select l.concurrency_group from unnest(v_freed) k cross join generate_series(0, 9) c join millrace.concurrency_groups l on l.stage_id = p_stage_id and l.concurrency_group = c || k and l.due_at = 'infinity') w
-  )
-  update millrace.concurrency_groups l set turn = p_limiter.last_turn + w.place, due_at = null from woken w where l.stage_id = p_stage_id and l.concurrency_group = w.concurrency_group;
-  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
-  return p_limiter;
-end
-$$;
-
-create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  return v_limit - (select count(*) from (
-    select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(p_group, 2) limit v_limit) f);
-end
-$$;
-
-create or replace function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out groups text[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with visited as materialized (
-    select u.concurrency_group, case when v_limit is null then p_share else least(p_share, v_limit - (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f)) end as share
-    from unnest(p_groups) u(concurrency_group)
-  ), picked as materialized (
-    select a.id, v.concurrency_group from visited v cross join lateral (
-      select q.id from millrace.attempts q
-      where q.stage_id = p_stage.id and q.concurrency_group = v.concurrency_group and q.queue_at <= p_now and q.state = 'queued' and not q.isolated
-      order by q.queue_at, q.id limit v.share for update skip locked) a
-  ), taken as (
-    update millrace.attempts a set state = 'started', token = p_token, started_at = p_now from picked p where a.id = p.id returning a.id, p.concurrency_group
-  )
-  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}') into attempt_ids, groups from taken t;
-end
-$$;
-
--- Each group goes to the end, to sleep until something of it is due, or into its parking place; one with nothing queued is gone.
-create or replace function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with looked as materialized (
-    select u.concurrency_group, u.place, n.queue_at, u.concurrency_group = any (p_served) as served, v_limit is not null and v_limit <= (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f) as full
-    from unnest(p_groups) with ordinality u(concurrency_group, place)
-    left join lateral (
-      select a.queue_at from millrace.attempts a
-      where a.stage_id = p_stage.id and a.concurrency_group = u.concurrency_group and a.queue_at is not null and a.state = 'queued' order by a.queue_at, a.id limit 1) n on true
-  ), gone as (
-    delete from millrace.concurrency_groups l using looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is null
-  )
-  update millrace.concurrency_groups l set
-    turn = case when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
-    -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
-    due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
-  from looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is not null;
-end
-$$;
-
--- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter claims).
-create or replace function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out concurrency_group text)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select a.id, a.concurrency_group into attempt_id, concurrency_group from millrace.attempts a
-  where a.stage_id = p_stage.id and a.isolated and a.queue_at <= p_now and a.state = 'queued' and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
-  order by a.queue_at, a.id limit 1 for update skip locked;
-  is_due := attempt_id is not null;
-  if p_busy then
-    attempt_id := null;
-  end if;
-  update millrace.attempts a set state = 'started', token = p_token, started_at = p_now where a.id = attempt_id;
-end
-$$;
-
-create or replace function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room int, inout limiter millrace.limiters, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_token uuid := gen_random_uuid();
-  v_host record;
-  v_loner record;
-  v_got record;
-  v_groups text[];
-  v_taken bigint[] := '{}';
-begin
-  select count(*) > 0 as busy, bool_or(c.isolated) as isolated into v_host
-  from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if v_host.isolated then
-    return;
-  end if;
-  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
-  v_loner := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
-  if v_loner.attempt_id is not null then
-    v_taken := array[v_loner.attempt_id];
-    perform millrace.note_in_flight(p_stage, v_taken, array[v_loner.concurrency_group], v_token, p_worker_id);
-  end if;
-  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks again.
-  for v_round in 1 .. case when v_loner.is_due then 0 else 50 end loop
-    v_groups := array(
-      select l.concurrency_group from millrace.concurrency_groups l
-      where l.stage_id = p_stage.id and l.turn is not null and l.priority = (
-        select t.priority from millrace.concurrency_groups t where t.stage_id = p_stage.id and t.turn is not null order by t.priority desc, t.turn limit 1)
-      order by l.turn limit p_room - cardinality(v_taken));
-    exit when cardinality(v_groups) = 0;
-    v_got := millrace.take_from_groups(p_stage, v_groups, greatest((p_room - cardinality(v_taken)) / cardinality(v_groups), 1), v_token, v_now);
-    perform millrace.note_in_flight(p_stage, v_got.attempt_ids, v_got.groups, v_token, p_worker_id);
-    perform millrace.end_turns(p_stage, v_groups, v_got.groups, limiter.last_turn, v_now);
-    limiter.last_turn := limiter.last_turn + cardinality(v_groups);
-    v_taken := v_taken || v_got.attempt_ids;
-    exit when cardinality(v_taken) >= p_room;
-  end loop;
-  if cardinality(v_taken) = 0 then
-    wait_ms := case
-      when v_loner.is_due then null
-      when cardinality(v_groups) > 0 or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at = 'infinity') then 1000 end;
-    return;
-  end if;
-  token := v_token;
-  select array_agg(a.id order by i.place), array_agg(r.entity_id order by i.place) into attempt_ids, entity_ids
-  from unnest(v_taken) with ordinality i(id, place)
-  join millrace.attempts a on a.id = i.id
-  join millrace.runs r on r.id = a.run_id;
-  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-  values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
-end
-$$;
-
--- A group that got nothing after all goes to the front, so that one with large rows cannot be served before it for ever. One
--- that got less than it might have has had its turn, and is announced like any group in which something arrives.
-create or replace function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first bigint := coalesce((
-    select min(l.turn) from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null), 0);
-begin
-  with back as materialized (
-    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
-      a.concurrency_group in (select k.concurrency_group from millrace.attempts k where k.id = any (p_kept)) as served
-    from unnest(p_back) with ordinality u(id, place)
-    join millrace.attempts a on a.id = u.id
-    where a.concurrency_group is not null
-    group by a.concurrency_group
-  ), announced as (
-    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-    select p_stage.id, b.concurrency_group, b.due_at
-    from back b
-    where b.served
-  )
-  insert into millrace.concurrency_groups as l (stage_id, concurrency_group, priority, turn)
-  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint, v_first - row_number() over (order by b.place desc)
-  from back b
-  where not b.served
-  on conflict on constraint concurrency_groups_pkey do update
-  set turn = excluded.turn, due_at = null;
-end
-$$;
-
-create or replace function millrace.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency_group is known to its stage', a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null and a.state = 'queued' and a.concurrency_group is not null
-    and not exists (select from millrace.concurrency_groups l where l.stage_id = a.stage_id and l.concurrency_group = a.concurrency_group)
-    and not exists (select from millrace.arrivals n where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency_group''s key has something in flight, or was freed', null, null, l.concurrency_group
-  from millrace.concurrency_groups l join millrace.stages s on s.id = l.stage_id and s.has_groups
-  where l.due_at = 'infinity'
-    and not exists (select from millrace.in_flight f where f.stage_id = l.stage_id and f.key = substr(l.concurrency_group, 2))
-    and not exists (select from millrace.arrivals n where n.stage_id = l.stage_id and n.concurrency_group = '*' || substr(l.concurrency_group, 2))
 $$;
 
 -- Chapter 12: stages that begin under conditions
@@ -8252,6 +8077,442 @@ begin
 end
 $$;
 
+-- Concurrency groups: whose turn it is.
+--
+-- The groups of a stage come by turns: the higher class of priority first, in a class one round
+-- after the other. A group with nothing due sleeps; one whose key is at its limit is parked until a
+-- slot is freed. Only claims write groups, one at a time, since they have passed the stage's
+-- limiter.
+
+-- Lists the groups with arrivals behind the one named, up to so many: each once, however many
+-- arrivals it has, by a loose scan from one group to the next.
+create or replace function millrace.groups_with_arrivals(
+  p_stage_id int,
+  p_after text,
+  p_limit int)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive seen(concurrency_group) as (
+      (select a.concurrency_group
+       from millrace.arrivals a
+       where a.stage_id = p_stage_id and a.concurrency_group > p_after
+       order by a.concurrency_group
+       limit 1)
+      union all
+      select (
+        select a.concurrency_group
+        from millrace.arrivals a
+        where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group
+        order by a.concurrency_group
+        limit 1)
+      from seen s
+      where s.concurrency_group is not null
+    )
+    select s.concurrency_group
+    from seen s
+    where s.concurrency_group is not null
+    limit p_limit);
+end
+$$;
+
+-- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
+-- they are due. Returns the keys of which slots were freed.
+create or replace function millrace.read_arrivals(
+  p_stage_id int,
+  p_groups text[],
+  p_each int,
+  p_last_turn bigint,
+  p_now timestamptz)
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_freed text[];
+begin
+  with gone as (
+    delete from millrace.arrivals a
+    using (
+      select b.concurrency_group, b.id
+      from unnest(p_groups) u(concurrency_group)
+      cross join lateral (
+        select n.concurrency_group, n.id
+        from millrace.arrivals n
+        where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
+        order by n.id
+        limit p_each) b) d
+    where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+    returning a.concurrency_group, a.due_at
+  ), news as (
+    select g.concurrency_group, min(g.due_at) as due_at,
+      row_number() over (order by g.concurrency_group) as place
+    from gone g
+    where g.concurrency_group not like '*%'
+    group by g.concurrency_group
+  ), admitted as (
+    insert into millrace.concurrency_groups as t
+      (stage_id, concurrency_group, priority, turn, due_at)
+    select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
+      case when n.due_at <= p_now then p_last_turn + n.place end,
+      case when n.due_at > p_now then n.due_at end
+    from news n
+    on conflict on constraint concurrency_groups_pkey do update
+    set turn = coalesce(t.turn, excluded.turn),
+      due_at = case
+        when coalesce(t.turn, excluded.turn) is not null then null
+        when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
+        else t.due_at
+      end
+  )
+  select array_agg(distinct substr(g.concurrency_group, 2))
+  into v_freed
+  from gone g
+  where g.concurrency_group like '*%';
+  return v_freed;
+end
+$$;
+
+-- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
+-- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
+-- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
+-- Returns the limiter as it is then.
+create or replace function millrace.admit_arrivals(
+  p_stage_id int,
+  p_limiter millrace.limiters,
+  p_room int)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_many int := 100 + 2 * p_room;
+  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
+  v_freed text[];
+begin
+  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
+    v_groups := array(
+      select distinct g
+      from unnest(v_groups || millrace.groups_with_arrivals(
+        p_stage_id, '', v_many - cardinality(v_groups))) g);
+    p_limiter.arrivals_to := '';
+  else
+    p_limiter.arrivals_to := case
+      when cardinality(v_groups) < v_many then ''
+      else v_groups[v_many]
+    end;
+  end if;
+  if cardinality(v_groups) > 0 then
+    v_freed := millrace.read_arrivals(p_stage_id, v_groups,
+      1 + 10 * v_many / cardinality(v_groups), p_limiter.last_turn, v_now);
+  end if;
+  p_limiter.last_turn := p_limiter.last_turn + v_many;
+  with woken as (
+    select w.concurrency_group, row_number() over () as place
+    from (
+      (select g.concurrency_group
+       from millrace.concurrency_groups g
+       where g.stage_id = p_stage_id and g.due_at <= v_now
+       order by g.due_at
+       limit v_many)
+      union all
+      select g.concurrency_group
+      from unnest(v_freed) k
+      cross join generate_series(0, 9) c
+      join millrace.concurrency_groups g on g.stage_id = p_stage_id
+        and g.concurrency_group = c || k
+        and g.due_at = 'infinity') w
+  )
+  update millrace.concurrency_groups g
+  set turn = p_limiter.last_turn + w.place, due_at = null
+  from woken w
+  where g.stage_id = p_stage_id and g.concurrency_group = w.concurrency_group;
+  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
+  return p_limiter;
+end
+$$;
+
+-- Sends groups that had their turn to the end, to sleep until something of them is due, or to be
+-- parked while their key is at its limit. A group with nothing queued is deleted.
+create or replace function millrace.end_turns(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_served text[],
+  p_last_turn bigint,
+  p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with looked as materialized (
+    select u.concurrency_group, u.place, n.queue_at,
+      u.concurrency_group = any (p_served) as served,
+      v_limit is not null and v_limit <= (
+        select count(*)
+        from (
+          select
+          from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f) as full
+    from unnest(p_groups) with ordinality u(concurrency_group, place)
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.concurrency_group = u.concurrency_group
+        and a.queue_at is not null
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) n on true
+  ), gone as (
+    delete from millrace.concurrency_groups g
+    using looked k
+    where g.stage_id = p_stage.id
+      and g.concurrency_group = k.concurrency_group
+      and k.queue_at is null
+  )
+  update millrace.concurrency_groups g
+  set turn = case
+      when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place
+    end,
+    due_at = case
+      when k.full then 'infinity'
+      when k.queue_at > p_now then k.queue_at
+      -- What is due and was not taken is locked, or isolated: it is left for a moment.
+      when not k.served then p_now + interval '1 second'
+    end
+  from looked k
+  where g.stage_id = p_stage.id
+    and g.concurrency_group = k.concurrency_group
+    and k.queue_at is not null;
+end
+$$;
+
+-- Puts the groups of attempts that a claim does not keep back in turn. A group that got nothing
+-- after all goes to the front, so that one with large rows cannot be served before it for ever. One
+-- that got less than it might have has had its turn, and is announced like any group in which
+-- something arrives.
+create or replace function millrace.give_back_turns(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first bigint := coalesce((
+    select min(g.turn)
+    from millrace.concurrency_groups g
+    where g.stage_id = p_stage.id and g.turn is not null), 0);
+begin
+  with back as materialized (
+    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
+      a.concurrency_group in (
+        select k.concurrency_group
+        from millrace.attempts k
+        where k.id = any (p_kept)) as served
+    from unnest(p_back) with ordinality u(id, place)
+    join millrace.attempts a on a.id = u.id
+    where a.concurrency_group is not null
+    group by a.concurrency_group
+  ), announced as (
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select p_stage.id, b.concurrency_group, b.due_at
+    from back b
+    where b.served
+  )
+  insert into millrace.concurrency_groups as g (stage_id, concurrency_group, priority, turn)
+  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint,
+    v_first - row_number() over (order by b.place desc)
+  from back b
+  where not b.served
+  on conflict on constraint concurrency_groups_pkey do update
+  set turn = excluded.turn, due_at = null;
+end
+$$;
+
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
+-- concurrency.
+--
+-- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
+-- alone: the next claims and the sweep delete the rows of attempts that have ended.
+
+-- Deletes those of these attempts from in_flight that are no longer started or waiting, and
+-- announces each freed key, since only a claim can tell whether groups of that key are parked.
+create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.attempt_id = any (p_attempt_ids)
+        and not exists (
+          select
+          from millrace.attempts a
+          where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
+      for update of o skip locked) e
+    where f.attempt_id = e.attempt_id and f.token = e.token
+    returning f.stage_id, f.key
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select distinct e.stage_id, '*' || e.key, millrace.now()
+  from ended e
+  join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
+end
+$$;
+
+-- Frees the slots of attempts that have just ended. It notes a wake for those of their stages that
+-- can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
+-- safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have found
+-- the stage full, the stage is woken in any case. Nobody waits while holding this lock.
+create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages int[] := array(
+    select distinct f.stage_id
+    from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    order by 1);
+  v_wakes int[] := '{}';
+  v_stage_id int;
+begin
+  if cardinality(v_stages) > 0 then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  foreach v_stage_id in array v_stages loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
+      or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
+      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      v_wakes := v_wakes || v_stage_id;
+    end if;
+  end loop;
+  return v_wakes;
+end
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+create or replace function millrace.note_in_flight(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_groups text[],
+  p_token uuid,
+  p_worker_id uuid)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
+    from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
+  end if;
+end
+$$;
+
+-- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
+-- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim is passing
+-- the stage's limiter at this moment, the next sweep counts instead.
+create or replace function millrace.count_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select a.id
+    from (
+      select r.id
+      from millrace.runs r
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union
+      select q.run_id
+      from (
+        select o.run_id
+        from millrace.attempts o
+        where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
+        order by o.queue_at, o.id
+        limit p_limit) q) r(id)
+    join millrace.attempts a on a.run_id = r.id
+      and a.stage_id = p_stage.id
+      and a.state in ('started', 'waiting')
+      and a.token is not null
+    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+      and not exists (
+        select
+        from millrace.in_flight f
+        where f.attempt_id = a.id and f.token = a.token));
+  if cardinality(v_ids) > 0
+    and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
+    from unnest(v_ids) i
+    join millrace.attempts a on a.id = i
+    left join millrace.claims c on c.token = a.token
+    where a.state in ('started', 'waiting') and a.token is not null;
+  end if;
+end
+$$;
+
+-- Before a claim counts, it frees the slots of what its worker has ended, and of what has ended
+-- among the next 200 of the stage. Returns up to which attempt it has looked.
+create or replace function millrace.check_slots(
+  p_stage_id int,
+  p_worker_id uuid,
+  p_checked_to bigint)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_many constant int := 200;
+  v_next bigint[] := array(
+    select f.attempt_id
+    from millrace.in_flight f
+    where f.stage_id = p_stage_id and f.attempt_id > p_checked_to
+    order by f.attempt_id
+    limit c_many);
+begin
+  perform millrace.free_slots(v_next || array(
+    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
+  return case when cardinality(v_next) < c_many then 0 else v_next[c_many] end;
+end
+$$;
+
+-- Says how many more attempts of a group's key may be in work; null without a limit.
+create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  return v_limit - (
+    select count(*)
+    from (
+      select
+      from millrace.in_flight f
+      where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
+      limit v_limit) f);
+end
+$$;
+
 -- Chapter 5: what a decision's schema may say
 --
 -- A small subset of JSON Schema of the engine's own, since the extension pg_jsonschema is not to be had everywhere.
@@ -8502,68 +8763,32 @@ begin
 end
 $$;
 
--- Chapter 19: limits
+-- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
 --
--- How much of a stage may be in work, how fast, for which keys at once, and in which order. All limits of a stage hold
--- across all workers, since each is decided here, in the claim. A stage that declares none never comes to this chapter.
+-- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
+-- that declares none never comes here.
 --
--- A limited claim passes the stage's gate: one at a time, so that what it counts stays true until it commits. A worker that
--- records results in the same call holds entities, and therefore never waits at the gate; it is told to come again.
+-- A limited claim passes the stage's limiter, one claim at a time, so that what it counts stays
+-- true until it commits. A worker that records results in the same call holds entities, and
+-- therefore never waits for the limiter; it is told to come again.
 --
---   max_in_flight, concurrency   in_flight has a row for each attempt taken. Who ends an attempt leaves its row alone: the
---                                next claims and the sweep delete rows of attempts that are no longer started or waiting.
---   rate                         a token bucket in the gate's row
---   concurrency, priority        the queue is sorted into groups (the next chapter), from which a claim takes by turns
---   back_pressure                nothing is taken while a later stage has more queued than its threshold
+--   max_in_flight, concurrency   counted in in_flight (in-flight.sql)
+--   rate                         a token bucket in the limiter's row
+--   concurrency, priority        the queue is sorted into groups (sort-into-groups.sql), which have
+--                                turns (group-turns.sql), by which a claim takes from them
+--                                (claim-by-groups.sql)
+--   back_pressure                nothing is taken while a later stage has more queued than its
+--                                threshold
 --
--- No step looks at the whole queue: a claim reads the groups whose turn it is, the rows it takes, and counts up to a limit.
--- Who enqueues only inserts arrivals, which the next claim reads, and waits for nobody.
+-- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
+-- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
+-- reads, and waits for nobody.
 
-create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with ended as (
-    delete from millrace.in_flight f using (
-      select o.attempt_id, o.token from millrace.in_flight o
-      where o.attempt_id = any (p_attempt_ids)
-        and not exists (select from millrace.attempts a where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
-      for update of o skip locked) e
-    where f.attempt_id = e.attempt_id and f.token = e.token
-    returning f.stage_id, f.key
-  )
-  -- Whether its groups are parked nobody but a claim can tell, so each freed key is announced.
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select distinct e.stage_id, '*' || e.key, millrace.now() from ended e join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
-end
-$$;
-
--- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter claims): if somebody enqueues at this
--- moment, who may have found the stage full, it is woken to be on the safe side. Nothing is waited for while it is held.
-create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stages int[] := array(select distinct f.stage_id from millrace.in_flight f where f.attempt_id = any (p_attempt_ids) order by 1);
-  v_wakes int[] := '{}';
-  v_stage_id int;
-begin
-  if cardinality(v_stages) > 0 then
-    perform millrace.free_slots(p_attempt_ids);
-  end if;
-  foreach v_stage_id in array v_stages loop
-    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
-       or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
-      v_wakes := v_wakes || v_stage_id;
-    end if;
-  end loop;
-  return v_wakes;
-end
-$$;
-
-create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean) returns millrace.limiters
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Makes the caller the only one who claims at this stage until it commits; null when another does.
+create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limiter millrace.limiters;
@@ -8577,11 +8802,16 @@ begin
       perform set_config('lock_timeout', '2s', true);
       perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
       perform set_config('lock_timeout', v_timeout, true);
-    exception when lock_not_available then
-      return null;
+    exception
+      when lock_not_available then
+        return null;
     end;
   end if;
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage_id for update;
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage_id
+  for update;
   if not found then
     insert into millrace.limiters (stage_id) values (p_stage_id) returning * into v_limiter;
   end if;
@@ -8589,144 +8819,160 @@ begin
 end
 $$;
 
-create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns float8
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return least(coalesce((p_rate ->> 'burst')::float8, (p_rate ->> 'count')::float8), coalesce(p_limiter.tokens, 'infinity')
-    + greatest(extract(epoch from millrace.now() - p_limiter.refilled_at)::float8, 0) * (p_rate ->> 'count')::float8 / (p_rate ->> 'per_seconds')::float8);
-end
-$$;
-
--- The stage that back pressure looks at: "stage" of the same pipeline or "millrace.stage".
-create or replace function millrace.pressing_stage(p_stage millrace.stages) returns int
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Says what the token bucket holds now.
+create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters)
+returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
+  v_count float8 := (p_rate ->> 'count')::float8;
+  v_seconds float8 := extract(epoch from millrace.now() - p_limiter.refilled_at);
 begin
-  if cardinality(v_path) = 1 then
-    return (select s.id from millrace.stages s where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1]);
-  end if;
-  return (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = v_path[1] and s.name = v_path[2]);
+  return least(
+    coalesce((p_rate ->> 'burst')::float8, v_count),
+    coalesce(p_limiter.tokens, 'infinity')
+      + greatest(v_seconds, 0) * v_count / (p_rate ->> 'per_seconds')::float8);
 end
 $$;
 
--- How many of p_wanted attempts the stage may take now; when none, after how many milliseconds to ask again (null: not by waiting).
-create or replace function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted int, out room int, out wait_ms int)
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
+-- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+create or replace function millrace.room_at(
+  p_stage millrace.stages,
+  p_limiter millrace.limiters,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limits jsonb := p_stage.limits;
   v_max int := (v_limits ->> 'max_in_flight')::int;
-  v_backlog int := (v_limits #>> '{back_pressure,backlog}')::int;
-  v_pressing int;
   v_tokens float8;
 begin
   room := p_wanted;
   if v_max is not null then
-    room := least(room, v_max - (select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
+    room := least(room, v_max - (
+      select count(*)
+      from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
   end if;
   if room > 0 and v_limits ? 'rate' then
     v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
     -- What the clock's rounding took away must not cost another round.
     room := least(room, floor(v_tokens + 1e-6));
     if room = 0 then
-      wait_ms := ceil((1 - v_tokens) * 1000 * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
+      wait_ms := ceil((1 - v_tokens) * 1000
+        * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
     end if;
   end if;
-  if room > 0 and v_backlog is not null then
-    v_pressing := millrace.pressing_stage(p_stage);
-    if (select count(*) from (
-          select from millrace.attempts a where a.stage_id = v_pressing and a.queue_at is not null and a.state = 'queued' limit v_backlog + 1) a) > v_backlog then
-      room := 0;
-      wait_ms := 1000;
-    end if;
+  if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
+    room := 0;
+    wait_ms := 1000;
   end if;
 end
 $$;
 
+-- Says whether a later stage's backlog holds this one back. The limit names that stage as "stage",
+-- of the same pipeline, or as "pipeline.stage"; one that is gone holds nothing back.
+create or replace function millrace.is_pressed_back(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_backlog int := (p_stage.limits #>> '{back_pressure,backlog}')::int;
+  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
+  v_later int;
+begin
+  if cardinality(v_path) = 1 then
+    select s.id
+    into v_later
+    from millrace.stages s
+    where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1];
+  else
+    select s.id
+    into v_later
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = v_path[1] and s.name = v_path[2];
+  end if;
+  return v_backlog < (
+    select count(*)
+    from (
+      select
+      from millrace.attempts a
+      where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
+      limit v_backlog + 1) a);
+end
+$$;
+
+-- Says whether a stage's limits would let a claim take something now, if it is queued.
 create or replace function millrace.may_claim(p_stage millrace.stages) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limiter millrace.limiters;
-  v_room int;
 begin
   select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage.id;
-  v_room := (millrace.room_at(p_stage, v_limiter, 1)).room;
-  return v_room > 0 and (not p_stage.has_groups
-    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null)
-    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at <= millrace.now())
-    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
-    or exists (select from millrace.attempts a where a.stage_id = p_stage.id and a.isolated and a.queue_at <= millrace.now() and a.state = 'queued'
-      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)));
-end
-$$;
-
-create or replace function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
-    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
+  if (millrace.room_at(p_stage, v_limiter, 1)).room <= 0 then
+    return false;
   end if;
+  return not p_stage.has_groups
+    or exists (
+      select
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null)
+    or exists (
+      select
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= millrace.now())
+    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
+    or exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.isolated
+        and a.queue_at <= millrace.now()
+        and a.state = 'queued'
+        and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true));
 end
 $$;
 
--- What a worker took who did not know of the limit, mostly before it was defined.
-create or replace function millrace.uncounted_attempts(p_stage millrace.stages, p_limit int) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select a.id from (
-      (select r.id from millrace.runs r where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union
-      select h.run_id from (
-        select q.run_id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit) h) r(id)
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('started', 'waiting') and a.token is not null
-    where p_stage.limits ?| array['max_in_flight', 'concurrency']
-      and not exists (select from millrace.in_flight f where f.attempt_id = a.id and f.token = a.token));
-end
-$$;
-
-create or replace function millrace.count_attempts(p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-  select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
-  from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i left join millrace.claims c on c.token = a.token
-  where a.state in ('started', 'waiting') and a.token is not null;
-end
-$$;
-
--- Before the table's lock, which a claim that holds a gate may be waiting for.
+-- define() waits for the claims under way at a pipeline's stages with limits, and keeps others out
+-- until its transaction ends. It does so before it locks the table, which a claim that has passed a
+-- limiter may be waiting for.
 create or replace function millrace.lock_limiters(p_pipeline text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_advisory_xact_lock(hashtext('millrace.limiter'), s.id)
-  from (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = p_pipeline and s.limits is not null order by s.id) s;
+  from (
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = p_pipeline and s.limits is not null
+    order by s.id) s;
 end
 $$;
 
--- Deletes from in_flight what this worker has ended, and what has ended among the next few hundred of the stage.
-create or replace function millrace.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_next bigint[] := array(select f.attempt_id from millrace.in_flight f where f.stage_id = p_stage_id and f.attempt_id > p_checked_to order by f.attempt_id limit 200);
-begin
-  perform millrace.free_slots(v_next || array(select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
-  return case when cardinality(v_next) < 200 then 0 else v_next[200] end;
-end
-$$;
-
-create or replace function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int, p_may_wait boolean, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Claims as claim() does, for a stage with limits. When it takes nothing, wait_ms says after how
+-- long to ask again; null: not by waiting.
+create or replace function millrace.claim_limited(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_host uuid,
+  p_limit int,
+  p_may_wait boolean,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out items millrace.claimed[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limiter millrace.limiters;
@@ -8737,7 +8983,7 @@ begin
     perform millrace.check_slots(p_stage.id, p_worker_id, 0);
     return;
   end if;
-  -- First the host's lock, as claim() takes it: the order is the same for all.
+  -- The host's lock comes first, as claim() takes it, so that all have the same order.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
   v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
   if v_limiter.stage_id is null then
@@ -8756,24 +9002,51 @@ begin
   elsif v_room.room > 0 then
     v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
     items := v_claim.items;
-    perform millrace.note_in_flight(p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
+    perform millrace.note_in_flight(
+      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
   end if;
   if v_room.room > 0 then
     token := v_claim.token;
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  update millrace.limiters g set checked_to = v_limiter.checked_to, last_turn = v_limiter.last_turn, arrivals_to = v_limiter.arrivals_to,
-    tokens = case when p_stage.limits ? 'rate' then millrace.tokens_of(p_stage.limits -> 'rate', v_limiter) - coalesce(cardinality(attempt_ids), 0) else g.tokens end,
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
+end
+$$;
+
+-- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+create or replace function millrace.save_limiter(
+  p_stage millrace.stages,
+  p_limiter millrace.limiters,
+  p_taken int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.limiters g
+  set checked_to = p_limiter.checked_to,
+    last_turn = p_limiter.last_turn,
+    arrivals_to = p_limiter.arrivals_to,
+    tokens = case
+      when p_stage.limits ? 'rate'
+        then millrace.tokens_of(p_stage.limits -> 'rate', p_limiter) - p_taken
+      else g.tokens
+    end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
 end
 $$;
 
--- The claim has passed the stage's gate, so that nobody else writes this row or the stage's groups.
-create or replace function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
+-- Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does
+-- not keep. The claim has passed the limiter, so nobody else writes its row or the stage's groups.
+create or replace function millrace.give_back_limits(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
 returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.free_slots(p_back);
@@ -8786,22 +9059,31 @@ begin
 end
 $$;
 
+-- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
+-- and counts what was taken without a limit.
 create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
-  v_uncounted bigint[];
 begin
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline_id and s.limits is not null order by s.id loop
-    perform millrace.free_slots(array(select f.attempt_id from millrace.in_flight f where f.stage_id = v_stage.id order by f.attempt_id limit 5000));
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.limits is not null
+    order by s.id
+  loop
+    perform millrace.free_slots(array(
+      select f.attempt_id
+      from millrace.in_flight f
+      where f.stage_id = v_stage.id
+      order by f.attempt_id
+      limit 5000));
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, 1000);
     end if;
-    v_uncounted := millrace.uncounted_attempts(v_stage, 1000);
-    if cardinality(v_uncounted) > 0 and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), v_stage.id) then
-      perform millrace.count_attempts(v_uncounted);
-    end if;
+    perform millrace.count_attempts(v_stage, 1000);
   end loop;
 end
 $$;
@@ -9675,6 +9957,291 @@ exception
       raise;
     end if;
     perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+end
+$$;
+
+-- Concurrency groups: how the queue of a stage is sorted.
+--
+-- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
+-- key and class of priority. Whoever enqueues writes an attempt's group and inserts an arrival,
+-- which the next claim reads (claim-by-groups.sql), and waits for nobody.
+
+-- Says which key a column's value stands for: the value itself or, for the part host, the host of a
+-- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.
+create or replace function millrace.group_key(p_value text, p_part text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it
+  -- from others.
+  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+  from (
+    select coalesce(
+      case when p_part = 'host' then
+        rtrim(lower((regexp_match(
+          btrim(p_value),
+          '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
+          'i'))[1]), '.')
+      end, p_value, '') as k) v
+$$;
+
+-- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
+-- make a user's own write fail, so then all have the key ''.
+create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ? 'concurrency' then
+    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
+  end if;
+  return array_fill(''::text, array[cardinality(p_entity_ids)]);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'group_key_failed',
+      format('The keys of stage %s cannot be read, so that its rows wait under one key: %s',
+        p_stage.name, sqlerrm),
+      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
+    return array_fill(''::text, array[cardinality(p_entity_ids)]);
+end
+$$;
+
+-- Gives live attempts their group, from their entity as it is now, and announces those that are
+-- queued.
+create or replace function millrace.place_attempts(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
+  v_found record;
+begin
+  select array_agg(a.id) as ids,
+    array_agg(r.entity_id) as entity_ids,
+    array_agg(case when v_by_priority then r.priority else 0 end) as priorities
+  into v_found
+  from unnest(p_attempt_ids) i
+  join millrace.attempts a on a.id = i
+  join millrace.runs r on r.id = a.run_id;
+  if v_found.ids is null then
+    return;
+  end if;
+  with placed as (
+    update millrace.attempts a
+    set concurrency_group = u.priority || u.key
+    from unnest(
+      v_found.ids,
+      v_found.priorities,
+      millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
+    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
+    returning a.concurrency_group, a.queue_at, a.state
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select p_stage.id, p.concurrency_group, min(p.queue_at)
+  from placed p
+  where p.state = 'queued'
+  group by p.concurrency_group;
+end
+$$;
+
+-- Sorts what was just queued at a stage for these runs into its groups. An attempt keeps its group
+-- until it is queued again, whatever becomes of the column.
+create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.has_groups then
+    perform millrace.place_attempts(v_stage, array(
+      select a.id
+      from unnest(p_run_ids) r
+      join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
+  end if;
+end
+$$;
+
+-- Sorts attempts that have no group, since they were queued before the stage had groups, or by a
+-- transaction that did not know of them: the p_limit oldest in the queue, or all that are live
+-- where p_limit is null.
+create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.place_attempts(p_stage, array(
+    select a.id
+    from (
+      select t.id
+      from millrace.runs r
+      join millrace.attempts t on t.run_id = r.id
+        and t.stage_id = p_stage.id
+        and t.state in ('queued', 'started', 'waiting')
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union all
+      (select t.id
+       from millrace.attempts t
+       where p_limit is not null and t.stage_id = p_stage.id and t.queue_at is not null
+       order by t.queue_at, t.id
+       limit p_limit)) q
+    join millrace.attempts a on a.id = q.id
+    where a.concurrency_group is null
+    for update of a skip locked));
+end
+$$;
+
+-- Says what a stage with these limits sorts its queue by.
+create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_array(
+    p_limits #> '{concurrency,column}',
+    case
+      when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value')
+    end,
+    coalesce((p_limits ->> 'priority')::boolean, false))
+$$;
+
+-- Before define() saves the stages, it forgets the groups of those that the definition no longer
+-- sorts, or sorts by something else, and the slots of those that it no longer counts. What somebody
+-- holds at this moment is left out: it is about to end.
+create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select t.id,
+      millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
+        as sorted_anew,
+      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
+    from millrace.stages t
+    join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+    where t.pipeline_id = p_pipeline_id and t.limits is not null
+    order by t.id
+  loop
+    if v_stage.sorted_anew or not v_stage.counted then
+      delete from millrace.in_flight f
+      using (
+        select o.attempt_id, o.token
+        from millrace.in_flight o
+        where o.stage_id = v_stage.id
+        for update skip locked) o
+      where f.attempt_id = o.attempt_id and f.token = o.token;
+    end if;
+    if v_stage.sorted_anew then
+      delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;
+      delete from millrace.arrivals a where a.stage_id = v_stage.id;
+      update millrace.attempts a
+      set concurrency_group = null
+      from (
+        select t.id
+        from millrace.runs r
+        join millrace.attempts t on t.run_id = r.id
+          and t.stage_id = v_stage.id
+          and t.state in ('queued', 'started', 'waiting')
+          and t.concurrency_group is not null
+        where r.pipeline_id = p_pipeline_id and r.status = 'running'
+        for update of t skip locked) t
+      where a.id = t.id;
+    end if;
+  end loop;
+end
+$$;
+
+-- attach() writes a pipeline's __keys function, which reads the keys of its entities at each stage
+-- with concurrency, and keys_of_entities(), which leads to those of all pipelines.
+create or replace function millrace.write_group_keys(
+  p_pipeline millrace.pipelines,
+  p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_function text := p_pipeline.name || '__keys';
+  v_branches text;
+  v_ids int[];
+  v_names text[];
+begin
+  select string_agg(format($b$
+  when %L then
+    return array(
+      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
+      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
+    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key,
+    p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
+  into v_branches
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
+  execute case when v_branches is null then
+    format('drop function if exists millrace.%I(text, text[])', v_function)
+  else format($f$
+create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_stage%2$s
+  end case;
+end $$$f$, v_function, v_branches) end;
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where exists (
+    select
+    from millrace.stages s
+    where s.pipeline_id = p.id and s.limits ? 'concurrency');
+  perform millrace.write_way('keys_of_entities',
+    '(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]',
+    v_ids,
+    array(
+      select format('return millrace.%I(p_stage, p_ids);', n || '__keys') from unnest(v_names) n),
+    'the keys of entities at a stage with concurrency, in their order.');
+end
+$write$;
+
+-- attach() writes the way from a pipeline's entities to their keys, sorts what is queued at its
+-- stages with groups, and counts what is in work at those with limits. Every group is looked at
+-- anew, since a limit may have been raised.
+create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  perform millrace.write_group_keys(p_pipeline, p_key_type);
+  for v_stage in
+    select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id
+  loop
+    if v_stage.has_groups then
+      perform millrace.adopt_attempts(v_stage, null);
+      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+      select v_stage.id, a.concurrency_group, min(a.queue_at)
+      from millrace.attempts a
+      where a.stage_id = v_stage.id
+        and a.concurrency_group is not null
+        and a.queue_at is not null
+        and a.state = 'queued'
+      group by a.concurrency_group;
+    end if;
+    perform millrace.count_attempts(v_stage, null);
+  end loop;
 end
 $$;
 
@@ -11023,41 +11590,6 @@ grant execute on function public.millrace_collect_children(bigint[]) to service_
 
 comment on function millrace.parents_to_collect(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
 
-comment on function millrace.group_key(text, text) is 'The key that a column''s value stands for: itself, or the host of a URL (lower case, without port and user; what is no URL as a whole); '''' for null.';
-
-comment on function millrace.group_keys(millrace.stages, text[]) is 'The keys of entities at a stage, in their order.';
-
-comment on function millrace.place_attempts(millrace.stages, bigint[]) is 'Gives live attempts their group, from their entity as it is now, and announces those that are queued.';
-
-comment on function millrace.assign_groups(int, bigint[]) is 'Sorts what was just queued at a stage for these runs into its groups. The group stays until it is queued again, whatever becomes of the column.';
-
-comment on function millrace.adopt_attempts(millrace.stages, int) is 'Sorts those attempts of a stage that have no group into groups: so many of the oldest in its queue, or all that are live.';
-
-comment on function millrace.groups_sorted_by(jsonb) is 'What a stage with these limits sorts its queue by.';
-
-comment on function millrace.forget_groups(int, jsonb) is 'Forgets the groups of stages that a definition no longer sorts, or sorts by something else, and what it no longer counts.';
-
-comment on function millrace.attach_groups(millrace.pipelines, text) is 'Writes a pipeline''s __keys function, sorts what is queued at its stages with groups, and counts what is in work at those with limits.';
-
-comment on function millrace.groups_with_arrivals(int, text, int) is 'Up to so many groups with arrivals, in order, behind the one named.';
-
-comment on function millrace.admit_arrivals(int, millrace.limiters, int) is 'Reads what has arrived and wakes the groups that are due or freed; returns the gate as it is then.';
-
-comment on function millrace.free_of_key(millrace.stages, text) is 'How many more attempts of a group''s key may be in work; null without a limit.';
-
-comment on function millrace.take_from_groups(millrace.stages, text[], int, uuid, timestamptz) is 'queued → started for up to p_share due attempts of each group, as far as its key has slots; returns them, each with its group.';
-
-comment on function millrace.end_turns(millrace.stages, text[], text[], bigint, timestamptz) is 'Sends groups that had their turn to the end, to sleep, or to be parked.';
-
-comment on function millrace.take_isolated(millrace.stages, boolean, uuid, timestamptz) is 'queued → started for the oldest attempt that must be alone, if the host is idle; is_due tells whether there is one.';
-
-comment on function millrace.claim_groups(millrace.stages, uuid, uuid, int, millrace.limiters) is 'The claim of a stage with groups: by turns, the higher class of priority first.';
-
-comment on function millrace.give_back_turns(millrace.stages, bigint[], bigint[]) is
-  'Puts the groups of attempts that a claim does not keep back in turn.';
-
-comment on function millrace.limit_faults() is 'What millrace.check_invariants() finds in groups: nothing queued is out of reach.';
-
 comment on function millrace.is_done(bigint, int) is 'Whether a stage of a run was completed or skipped.';
 
 comment on function millrace.open_runs(int, bigint[]) is 'Those of the runs in which a stage may begin and has not.';
@@ -11183,37 +11715,6 @@ comment on function millrace.object_fault(jsonb, jsonb, text) is 'How an object 
 comment on function millrace.array_fault(jsonb, jsonb, text) is 'How a list breaks a schema, with the path; null when it fits.';
 
 comment on function millrace.schema_fault(jsonb, jsonb, text) is 'The first fault of a value against a schema that check_json_schema() accepts, as one sentence with the path; null when the value fits.';
-
-comment on function millrace.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
-
-comment on function millrace.wakes_for_freed(bigint[]) is 'Frees the slots of attempts that have just ended; returns (and notes as woken) their own stages that can now go on and have no live worker.';
-
-comment on function millrace.pass_limiter(int, boolean) is 'Makes the caller the only one who claims at this stage until it commits; null when another does.';
-
-comment on function millrace.tokens_of(jsonb, millrace.limiters) is 'What the token bucket holds now.';
-
-comment on function millrace.pressing_stage(millrace.stages) is 'The later stage whose backlog holds this one back; null when there is none of that name any more.';
-
-comment on function millrace.room_at(millrace.stages, millrace.limiters, int) is 'How many attempts max_in_flight, rate and back pressure let a stage take now.';
-
-comment on function millrace.may_claim(millrace.stages) is 'Whether a stage''s limits would let a claim take something now, if it is queued.';
-
-comment on function millrace.note_in_flight(millrace.stages, bigint[], text[], uuid, uuid) is 'Counts attempts just taken against max_in_flight and their keys.';
-
-comment on function millrace.uncounted_attempts(millrace.stages, int) is 'Attempts in work that count against max_in_flight or concurrency and are not counted: of all live runs, or of so many oldest in the queue.';
-
-comment on function millrace.count_attempts(bigint[]) is 'Counts uncounted attempts in work against the limits of their stage. The caller holds its gate.';
-
-comment on function millrace.lock_limiters(text) is 'Waits for the claims under way at a pipeline''s stages with limits, and keeps others out until the transaction ends.';
-
-comment on function millrace.check_slots(int, uuid, bigint) is 'Frees slots before a claim; returns up to which attempt it has looked.';
-
-comment on function millrace.claim_limited(millrace.stages, uuid, uuid, int, boolean) is 'claim() for a stage with limits. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.';
-
-comment on function millrace.give_back_limits(millrace.stages, bigint[], bigint[]) is
-  'Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does not keep.';
-
-comment on function millrace.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, sorts what was queued without a group, and counts what was taken without a limit.';
 
 comment on function millrace.hold_stage(bigint, text, boolean) is 'Locks a run and its entity, waiting for both; MR003 or MR004 when there is no such run or stage, or a later run.';
 
