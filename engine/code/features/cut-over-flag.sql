@@ -157,8 +157,8 @@ end
 $$;
 comment on function millrace.set_cut_over(text, text, numeric, text[]) is
   'Sets the flag of a pipeline that replaces another: off, share (of entities, by a stable hash), '
-  'groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way stays '
-  'where it is.';
+  'groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way '
+  'stays where it is.';
 
 -- Finds the row's own spelling of its key, as start() does, without a lock. Raises MR002 or MR003
 -- where there is no such row.
