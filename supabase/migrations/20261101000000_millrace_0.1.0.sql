@@ -6589,8 +6589,7 @@ begin
       case when v_limit is null then p_share else least(p_share, v_limit - (
         select count(*)
         from (
-          select
-          from millrace.in_flight f
+          select from millrace.in_flight f
           where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
           limit v_limit) f))
       end as share
@@ -6707,8 +6706,7 @@ begin
       when cardinality(v_groups) > 0
         or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
       when exists (
-        select
-        from millrace.concurrency_groups g
+        select from millrace.concurrency_groups g
         where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
     end;
   end if;
@@ -6787,12 +6785,10 @@ as $$
     and a.state = 'queued'
     and a.concurrency_group is not null
     and not exists (
-      select
-      from millrace.concurrency_groups g
+      select from millrace.concurrency_groups g
       where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
     and not exists (
-      select
-      from millrace.arrivals n
+      select from millrace.arrivals n
       where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
   union all
   select 'a parked concurrency group''s key has something in flight, or was freed',
@@ -6801,12 +6797,10 @@ as $$
   join millrace.stages s on s.id = g.stage_id and s.has_groups
   where g.due_at = 'infinity'
     and not exists (
-      select
-      from millrace.in_flight f
+      select from millrace.in_flight f
       where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
     and not exists (
-      select
-      from millrace.arrivals n
+      select from millrace.arrivals n
       where n.stage_id = g.stage_id
         and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
 $$;
@@ -7866,10 +7860,14 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);
-  v_pipeline text := (select p.name from millrace.pipelines p where p.id = p_pipeline_id);
-  v_other text := (select p.name from millrace.pipelines p where p.id = p_other_id);
+  v_stage text;
+  v_pipeline text;
+  v_other text;
 begin
+  select s.name, p.name, o.name
+  into v_stage, v_pipeline, v_other
+  from millrace.stages s, millrace.pipelines p, millrace.pipelines o
+  where s.id = p_stage_id and p.id = p_pipeline_id and o.id = p_other_id;
   raise exception 'stage % of pipeline % cannot start for % entities (%, …): '
     'a run of pipeline % is under way',
     v_stage, v_pipeline, cardinality(p_entity_ids), p_entity_ids[1], v_other
@@ -7889,8 +7887,8 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids,
-    array(select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
+  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids, array(
+    select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
 end
 $$;
 
@@ -8174,7 +8172,10 @@ begin
       using errcode = 'MR001',
         hint = 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.';
   end if;
-  select p.* into v_old from millrace.pipelines p where p.name = v_replaces ->> 'pipeline';
+  select p.*
+  into v_old
+  from millrace.pipelines p
+  where p.name = v_replaces ->> 'pipeline';
   if v_old.id is null or v_old.name = v_name then
     raise exception 'replaces.pipeline is %, which is no other pipeline', v_replaces -> 'pipeline'
       using errcode = 'MR001',
@@ -8209,8 +8210,7 @@ declare
 begin
   select p.* into v_new from millrace.pipelines p where p.name = p_new;
   if p_old.replaces_id is not null or exists (
-      select
-      from millrace.pipelines p
+      select from millrace.pipelines p
       where p.replaces_id = v_new.id
         or (p.replaces_id = p_old.id and p.id is distinct from v_new.id)) then
     raise exception 'pipeline % cannot replace %: one of them is part of another cut-over',
@@ -8288,8 +8288,7 @@ begin
         hint = 'Let them finish, or cancel those of one: select millrace.cancel(id) '
           'from millrace.runs where status = ''running'' and pipeline_id = ….';
   elsif v_key is null and exists (
-      select
-      from millrace.cut_overs c
+      select from millrace.cut_overs c
       where c.pipeline_id = p_pipeline_id and c.mode = 'groups') then
     raise exception 'replaces.group_by is missing, but the flag of pipeline % names groups', v_new
       using errcode = 'MR001',
@@ -8481,8 +8480,7 @@ begin
       v_limit is not null and v_limit <= (
         select count(*)
         from (
-          select
-          from millrace.in_flight f
+          select from millrace.in_flight f
           where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
           limit v_limit) f) as full
     from unnest(p_groups) with ordinality u(concurrency_group, place)
@@ -8709,7 +8707,9 @@ declare
   v_free text[];
   v_context text;
 begin
-  if (select p.projection = 'none' from millrace.pipelines p where p.id = p_stage.pipeline_id) then
+  if exists (
+      select from millrace.pipelines p
+      where p.id = p_stage.pipeline_id and p.projection = 'none') then
     return;
   end if;
   v_free := millrace.lock_entities(p_stage.pipeline_id, array(
@@ -8804,7 +8804,10 @@ declare
 begin
   perform millrace.sum_uses(10000);
   for v_pipeline in
-    select p.* from millrace.pipelines p where p.quota_changed_at is not null order by p.id
+    select p.*
+    from millrace.pipelines p
+    where p.quota_changed_at is not null
+    order by p.id
   loop
     -- For a minute it looks again: a claim that was under way may hold back by the former
     -- numbers.
@@ -8848,8 +8851,7 @@ begin
       from millrace.in_flight o
       where o.attempt_id = any (p_attempt_ids)
         and not exists (
-          select
-          from millrace.attempts a
+          select from millrace.attempts a
           where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
       for update of o skip locked) e
     where f.attempt_id = e.attempt_id and f.token = e.token
@@ -8944,8 +8946,7 @@ begin
       and a.token is not null
     where p_stage.limits ?| array['max_in_flight', 'concurrency']
       and not exists (
-        select
-        from millrace.in_flight f
+        select from millrace.in_flight f
         where f.attempt_id = a.id and f.token = a.token));
   if cardinality(v_ids) > 0
     and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
@@ -8995,8 +8996,7 @@ begin
   return v_limit - (
     select count(*)
     from (
-      select
-      from millrace.in_flight f
+      select from millrace.in_flight f
       where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
       limit v_limit) f);
 end
@@ -9474,7 +9474,10 @@ begin
   if v_max is not null then
     room := least(room, v_max - (
       select count(*)
-      from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
+      from (
+        select from millrace.in_flight f
+        where f.stage_id = p_stage.id
+        limit v_max) f));
   end if;
   if room > 0 and v_limits ? 'rate' then
     v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
@@ -9518,8 +9521,7 @@ begin
   return v_backlog < (
     select count(*)
     from (
-      select
-      from millrace.attempts a
+      select from millrace.attempts a
       where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
       limit v_backlog + 1) a);
 end
@@ -9533,23 +9535,23 @@ as $$
 declare
   v_limiter millrace.limiters;
 begin
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage.id;
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage.id;
   if (millrace.room_at(p_stage, v_limiter, 1)).room <= 0 then
     return false;
   end if;
   return not p_stage.has_groups
     or exists (
-      select
-      from millrace.concurrency_groups g
+      select from millrace.concurrency_groups g
       where g.stage_id = p_stage.id and g.turn is not null)
     or exists (
-      select
-      from millrace.concurrency_groups g
+      select from millrace.concurrency_groups g
       where g.stage_id = p_stage.id and g.due_at <= millrace.now())
     or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
     or exists (
-      select
-      from millrace.attempts a
+      select from millrace.attempts a
       where a.stage_id = p_stage.id
         and a.isolated
         and a.queue_at <= millrace.now()
@@ -9746,7 +9748,10 @@ begin
   end if;
   perform millrace.refuse_orphan(run);
   if p_stage is not null then
-    select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
+    select p.name
+    into v_pipeline
+    from millrace.pipelines p
+    where p.id = run.pipeline_id;
     select vs.*
     into version_stage
     from millrace.version_stages vs
@@ -10011,19 +10016,17 @@ create or replace function millrace.%1$I(p_ids text[]) returns text[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  return array(
-    select millrace.group_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+  return %2$s;
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'quota_key_failed', %6$L || sqlerrm);
+    perform millrace.report('error', 'quota_key_failed', %3$L || sqlerrm);
     return array_fill(''::text, array[cardinality(p_ids)]);
 end $$$f$,
-    v_function, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
-    p_pipeline.quota ->> 'column',
+    v_function,
+    millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
     format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
       p_pipeline.name)) end;
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
@@ -10050,7 +10053,9 @@ declare
 begin
   if cardinality(p_run_ids) = 0 then
     return;
-  elsif (select p.quota is null from millrace.pipelines p where p.id = p_pipeline_id) then
+  elsif exists (
+      select from millrace.pipelines p
+      where p.id = p_pipeline_id and p.quota is null) then
     update millrace.runs r
     set quota_of = f.quota_of, quota_key = f.quota_key
     from unnest(p_run_ids) i
@@ -10083,11 +10088,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.runs c
-  set quota_of = p.quota_of, quota_key = p.quota_key
-  from millrace.fan_outs f, millrace.runs p
+  set quota_of = p.quota_of,
+    quota_key = p.quota_key
+  from millrace.fan_outs f
+  join millrace.runs p on p.id = f.run_id
   where c.id = any (p_run_ids)
     and f.id = c.fan_out_id
-    and p.id = f.run_id
     and p.quota_of is not null;
 end
 $$;
@@ -10204,7 +10210,9 @@ begin
   into v_runs, v_entities
   from millrace.runs r
   where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
-  if (select p.projection <> 'none' from millrace.pipelines p where p.id = v_child) then
+  if exists (
+      select from millrace.pipelines p
+      where p.id = v_child and p.projection <> 'none') then
     v_entities := millrace.lock_entities(v_child, v_entities, false);
   end if;
   return millrace.retry_runs(array(
@@ -10290,6 +10298,23 @@ as $$
           '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
           'i'))[1]), '.')
       end, p_value, '') as k) v
+$$;
+
+-- Builds the expression that reads which keys the entities p_ids have in a column, in their order.
+create or replace function millrace.keys_expression(
+  p_pipeline millrace.pipelines,
+  p_key_type text,
+  p_column text,
+  p_part text)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'array('
+    'select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L) '
+    'from unnest(p_ids) with ordinality i(id, place) order by i.place)',
+    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, p_part)
 $$;
 
 -- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
@@ -10485,13 +10510,9 @@ declare
   v_ids int[];
   v_names text[];
 begin
-  select string_agg(format($b$
-  when %L then
-    return array(
-      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
-      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
-    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key,
-    p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
+  select string_agg(format(E'\n  when %L then return %s;', s.name, millrace.keys_expression(
+    p_pipeline, p_key_type, s.limits #>> '{concurrency,column}',
+    coalesce(s.limits #>> '{concurrency,part}', 'value'))), '' order by s.id)
   into v_branches
   from millrace.stages s
   where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
@@ -10509,8 +10530,7 @@ end $$$f$, v_function, v_branches) end;
   into v_ids, v_names
   from millrace.pipelines p
   where exists (
-    select
-    from millrace.stages s
+    select from millrace.stages s
     where s.pipeline_id = p.id and s.limits ? 'concurrency');
   perform millrace.write_way('keys_of_entities',
     '(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]',
@@ -10534,7 +10554,10 @@ declare
 begin
   perform millrace.write_group_keys(p_pipeline, p_key_type);
   for v_stage in
-    select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+    order by s.id
   loop
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, null);
@@ -11024,9 +11047,8 @@ begin
   if v_state in ('completed', 'skipped') then
     perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state,
       'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
-  elsif v_state = 'pending' and (
-      (v_held.run).status <> 'running'
-      or exists (select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
+  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (
+      select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
     perform millrace.refuse_operation(p_run, p_stage, 'skipped',
       'pending, and its needs are not done', 'Skip or finish its needs first.');
   end if;
@@ -11083,17 +11105,22 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_pipeline_id int;
   v_stage_id int;
 begin
-  if v_pipeline_id is null then
+  select p.id
+  into v_pipeline_id
+  from millrace.pipelines p
+  where p.name = p_pipeline;
+  if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   elsif p_stage is null then
     update millrace.pipelines p
     set enabled = p_enabled
     where p.id = v_pipeline_id and p.enabled <> p_enabled;
-    return array(select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
+    return array(
+      select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
   v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   update millrace.stages s

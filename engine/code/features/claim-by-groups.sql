@@ -21,8 +21,7 @@ begin
       case when v_limit is null then p_share else least(p_share, v_limit - (
         select count(*)
         from (
-          select
-          from millrace.in_flight f
+          select from millrace.in_flight f
           where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
           limit v_limit) f))
       end as share
@@ -139,8 +138,7 @@ begin
       when cardinality(v_groups) > 0
         or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
       when exists (
-        select
-        from millrace.concurrency_groups g
+        select from millrace.concurrency_groups g
         where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
     end;
   end if;
@@ -219,12 +217,10 @@ as $$
     and a.state = 'queued'
     and a.concurrency_group is not null
     and not exists (
-      select
-      from millrace.concurrency_groups g
+      select from millrace.concurrency_groups g
       where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
     and not exists (
-      select
-      from millrace.arrivals n
+      select from millrace.arrivals n
       where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
   union all
   select 'a parked concurrency group''s key has something in flight, or was freed',
@@ -233,12 +229,10 @@ as $$
   join millrace.stages s on s.id = g.stage_id and s.has_groups
   where g.due_at = 'infinity'
     and not exists (
-      select
-      from millrace.in_flight f
+      select from millrace.in_flight f
       where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
     and not exists (
-      select
-      from millrace.arrivals n
+      select from millrace.arrivals n
       where n.stage_id = g.stage_id
         and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
 $$;

@@ -116,10 +116,14 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);
-  v_pipeline text := (select p.name from millrace.pipelines p where p.id = p_pipeline_id);
-  v_other text := (select p.name from millrace.pipelines p where p.id = p_other_id);
+  v_stage text;
+  v_pipeline text;
+  v_other text;
 begin
+  select s.name, p.name, o.name
+  into v_stage, v_pipeline, v_other
+  from millrace.stages s, millrace.pipelines p, millrace.pipelines o
+  where s.id = p_stage_id and p.id = p_pipeline_id and o.id = p_other_id;
   raise exception 'stage % of pipeline % cannot start for % entities (%, …): '
     'a run of pipeline % is under way',
     v_stage, v_pipeline, cardinality(p_entity_ids), p_entity_ids[1], v_other
@@ -139,7 +143,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids,
-    array(select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
+  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids, array(
+    select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
 end
 $$;

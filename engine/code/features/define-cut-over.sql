@@ -20,7 +20,10 @@ begin
       using errcode = 'MR001',
         hint = 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.';
   end if;
-  select p.* into v_old from millrace.pipelines p where p.name = v_replaces ->> 'pipeline';
+  select p.*
+  into v_old
+  from millrace.pipelines p
+  where p.name = v_replaces ->> 'pipeline';
   if v_old.id is null or v_old.name = v_name then
     raise exception 'replaces.pipeline is %, which is no other pipeline', v_replaces -> 'pipeline'
       using errcode = 'MR001',
@@ -55,8 +58,7 @@ declare
 begin
   select p.* into v_new from millrace.pipelines p where p.name = p_new;
   if p_old.replaces_id is not null or exists (
-      select
-      from millrace.pipelines p
+      select from millrace.pipelines p
       where p.replaces_id = v_new.id
         or (p.replaces_id = p_old.id and p.id is distinct from v_new.id)) then
     raise exception 'pipeline % cannot replace %: one of them is part of another cut-over',
@@ -134,8 +136,7 @@ begin
         hint = 'Let them finish, or cancel those of one: select millrace.cancel(id) '
           'from millrace.runs where status = ''running'' and pipeline_id = ….';
   elsif v_key is null and exists (
-      select
-      from millrace.cut_overs c
+      select from millrace.cut_overs c
       where c.pipeline_id = p_pipeline_id and c.mode = 'groups') then
     raise exception 'replaces.group_by is missing, but the flag of pipeline % names groups', v_new
       using errcode = 'MR001',

@@ -178,8 +178,7 @@ begin
       v_limit is not null and v_limit <= (
         select count(*)
         from (
-          select
-          from millrace.in_flight f
+          select from millrace.in_flight f
           where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
           limit v_limit) f) as full
     from unnest(p_groups) with ordinality u(concurrency_group, place)

@@ -144,7 +144,9 @@ declare
   v_free text[];
   v_context text;
 begin
-  if (select p.projection = 'none' from millrace.pipelines p where p.id = p_stage.pipeline_id) then
+  if exists (
+      select from millrace.pipelines p
+      where p.id = p_stage.pipeline_id and p.projection = 'none') then
     return;
   end if;
   v_free := millrace.lock_entities(p_stage.pipeline_id, array(
@@ -239,7 +241,10 @@ declare
 begin
   perform millrace.sum_uses(10000);
   for v_pipeline in
-    select p.* from millrace.pipelines p where p.quota_changed_at is not null order by p.id
+    select p.*
+    from millrace.pipelines p
+    where p.quota_changed_at is not null
+    order by p.id
   loop
     -- For a minute it looks again: a claim that was under way may hold back by the former
     -- numbers.

@@ -18,8 +18,7 @@ begin
       from millrace.in_flight o
       where o.attempt_id = any (p_attempt_ids)
         and not exists (
-          select
-          from millrace.attempts a
+          select from millrace.attempts a
           where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
       for update of o skip locked) e
     where f.attempt_id = e.attempt_id and f.token = e.token
@@ -114,8 +113,7 @@ begin
       and a.token is not null
     where p_stage.limits ?| array['max_in_flight', 'concurrency']
       and not exists (
-        select
-        from millrace.in_flight f
+        select from millrace.in_flight f
         where f.attempt_id = a.id and f.token = a.token));
   if cardinality(v_ids) > 0
     and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
@@ -165,8 +163,7 @@ begin
   return v_limit - (
     select count(*)
     from (
-      select
-      from millrace.in_flight f
+      select from millrace.in_flight f
       where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
       limit v_limit) f);
 end

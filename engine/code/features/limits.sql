@@ -91,7 +91,10 @@ begin
   if v_max is not null then
     room := least(room, v_max - (
       select count(*)
-      from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
+      from (
+        select from millrace.in_flight f
+        where f.stage_id = p_stage.id
+        limit v_max) f));
   end if;
   if room > 0 and v_limits ? 'rate' then
     v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
@@ -135,8 +138,7 @@ begin
   return v_backlog < (
     select count(*)
     from (
-      select
-      from millrace.attempts a
+      select from millrace.attempts a
       where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
       limit v_backlog + 1) a);
 end
@@ -150,23 +152,23 @@ as $$
 declare
   v_limiter millrace.limiters;
 begin
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage.id;
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage.id;
   if (millrace.room_at(p_stage, v_limiter, 1)).room <= 0 then
     return false;
   end if;
   return not p_stage.has_groups
     or exists (
-      select
-      from millrace.concurrency_groups g
+      select from millrace.concurrency_groups g
       where g.stage_id = p_stage.id and g.turn is not null)
     or exists (
-      select
-      from millrace.concurrency_groups g
+      select from millrace.concurrency_groups g
       where g.stage_id = p_stage.id and g.due_at <= millrace.now())
     or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
     or exists (
-      select
-      from millrace.attempts a
+      select from millrace.attempts a
       where a.stage_id = p_stage.id
         and a.isolated
         and a.queue_at <= millrace.now()

@@ -38,7 +38,10 @@ begin
   end if;
   perform millrace.refuse_orphan(run);
   if p_stage is not null then
-    select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
+    select p.name
+    into v_pipeline
+    from millrace.pipelines p
+    where p.id = run.pipeline_id;
     select vs.*
     into version_stage
     from millrace.version_stages vs

@@ -72,19 +72,17 @@ create or replace function millrace.%1$I(p_ids text[]) returns text[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  return array(
-    select millrace.group_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+  return %2$s;
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'quota_key_failed', %6$L || sqlerrm);
+    perform millrace.report('error', 'quota_key_failed', %3$L || sqlerrm);
     return array_fill(''::text, array[cardinality(p_ids)]);
 end $$$f$,
-    v_function, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
-    p_pipeline.quota ->> 'column',
+    v_function,
+    millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
     format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
       p_pipeline.name)) end;
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
@@ -111,7 +109,9 @@ declare
 begin
   if cardinality(p_run_ids) = 0 then
     return;
-  elsif (select p.quota is null from millrace.pipelines p where p.id = p_pipeline_id) then
+  elsif exists (
+      select from millrace.pipelines p
+      where p.id = p_pipeline_id and p.quota is null) then
     update millrace.runs r
     set quota_of = f.quota_of, quota_key = f.quota_key
     from unnest(p_run_ids) i
@@ -144,11 +144,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.runs c
-  set quota_of = p.quota_of, quota_key = p.quota_key
-  from millrace.fan_outs f, millrace.runs p
+  set quota_of = p.quota_of,
+    quota_key = p.quota_key
+  from millrace.fan_outs f
+  join millrace.runs p on p.id = f.run_id
   where c.id = any (p_run_ids)
     and f.id = c.fan_out_id
-    and p.id = f.run_id
     and p.quota_of is not null;
 end
 $$;

@@ -81,7 +81,9 @@ begin
   into v_runs, v_entities
   from millrace.runs r
   where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
-  if (select p.projection <> 'none' from millrace.pipelines p where p.id = v_child) then
+  if exists (
+      select from millrace.pipelines p
+      where p.id = v_child and p.projection <> 'none') then
     v_entities := millrace.lock_entities(v_child, v_entities, false);
   end if;
   return millrace.retry_runs(array(

@@ -23,6 +23,23 @@ as $$
       end, p_value, '') as k) v
 $$;
 
+-- Builds the expression that reads which keys the entities p_ids have in a column, in their order.
+create or replace function millrace.keys_expression(
+  p_pipeline millrace.pipelines,
+  p_key_type text,
+  p_column text,
+  p_part text)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'array('
+    'select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L) '
+    'from unnest(p_ids) with ordinality i(id, place) order by i.place)',
+    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, p_part)
+$$;
+
 -- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
 -- make a user's own write fail, so then all have the key ''.
 create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[])
@@ -216,13 +233,9 @@ declare
   v_ids int[];
   v_names text[];
 begin
-  select string_agg(format($b$
-  when %L then
-    return array(
-      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
-      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
-    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key,
-    p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
+  select string_agg(format(E'\n  when %L then return %s;', s.name, millrace.keys_expression(
+    p_pipeline, p_key_type, s.limits #>> '{concurrency,column}',
+    coalesce(s.limits #>> '{concurrency,part}', 'value'))), '' order by s.id)
   into v_branches
   from millrace.stages s
   where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
@@ -240,8 +253,7 @@ end $$$f$, v_function, v_branches) end;
   into v_ids, v_names
   from millrace.pipelines p
   where exists (
-    select
-    from millrace.stages s
+    select from millrace.stages s
     where s.pipeline_id = p.id and s.limits ? 'concurrency');
   perform millrace.write_way('keys_of_entities',
     '(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]',
@@ -265,7 +277,10 @@ declare
 begin
   perform millrace.write_group_keys(p_pipeline, p_key_type);
   for v_stage in
-    select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+    order by s.id
   loop
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, null);

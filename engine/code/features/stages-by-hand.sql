@@ -142,9 +142,8 @@ begin
   if v_state in ('completed', 'skipped') then
     perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state,
       'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
-  elsif v_state = 'pending' and (
-      (v_held.run).status <> 'running'
-      or exists (select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
+  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (
+      select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
     perform millrace.refuse_operation(p_run, p_stage, 'skipped',
       'pending, and its needs are not done', 'Skip or finish its needs first.');
   end if;

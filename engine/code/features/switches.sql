@@ -46,17 +46,22 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_pipeline_id int;
   v_stage_id int;
 begin
-  if v_pipeline_id is null then
+  select p.id
+  into v_pipeline_id
+  from millrace.pipelines p
+  where p.name = p_pipeline;
+  if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   elsif p_stage is null then
     update millrace.pipelines p
     set enabled = p_enabled
     where p.id = v_pipeline_id and p.enabled <> p_enabled;
-    return array(select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
+    return array(
+      select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
   v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   update millrace.stages s
