@@ -7502,6 +7502,245 @@ begin
 end
 $$;
 
+-- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
+
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- Returns them, each with its group.
+create or replace function millrace.take_from_groups(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_share int,
+  p_token uuid,
+  p_now timestamptz,
+  out attempt_ids bigint[],
+  out groups text[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with visited as materialized (
+    select u.concurrency_group,
+      case when v_limit is null then p_share else least(p_share, v_limit - (
+        select count(*)
+        from (
+          select from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f))
+      end as share
+    from unnest(p_groups) u(concurrency_group)
+  ), picked as materialized (
+    select a.id, v.concurrency_group
+    from visited v
+    cross join lateral (
+      select q.id
+      from millrace.attempts q
+      where q.stage_id = p_stage.id
+        and q.concurrency_group = v.concurrency_group
+        and q.queue_at <= p_now
+        and q.state = 'queued'
+        and not q.isolated
+      order by q.queue_at, q.id
+      limit v.share
+      for update skip locked) a
+  ), taken as (
+    update millrace.attempts a
+    set state = 'started', token = p_token, started_at = p_now
+    from picked p
+    where a.id = p.id
+    returning a.id, p.concurrency_group
+  )
+  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
+  into attempt_ids, groups
+  from taken t;
+end
+$$;
+
+-- queued → started for the oldest isolated attempt, if its host has nothing else in work. is_due
+-- tells whether there is one.
+create or replace function millrace.take_isolated(
+  p_stage millrace.stages,
+  p_busy boolean,
+  p_token uuid,
+  p_now timestamptz,
+  out is_due boolean,
+  out attempt_id bigint,
+  out concurrency_group text)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.id, a.concurrency_group
+  into attempt_id, concurrency_group
+  from millrace.attempts a
+  where a.stage_id = p_stage.id
+    and a.isolated
+    and a.queue_at <= p_now
+    and a.state = 'queued'
+    and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+  order by a.queue_at, a.id
+  limit 1
+  for update skip locked;
+  is_due := attempt_id is not null;
+  if p_busy then
+    attempt_id := null;
+  end if;
+  update millrace.attempts a
+  set state = 'started', token = p_token, started_at = p_now
+  where a.id = attempt_id;
+end
+$$;
+
+-- queued → started for up to p_room attempts, round by round: each round takes a share from every
+-- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
+create or replace function millrace.take_by_turns(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_room int,
+  p_token uuid,
+  p_now timestamptz,
+  inout last_turn bigint,
+  out attempt_ids bigint[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_groups text[];
+  v_got record;
+begin
+  attempt_ids := '{}';
+  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks
+  -- again.
+  for v_round in 1 .. 50 loop
+    v_groups := array(
+      select g.concurrency_group
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id
+        and g.turn is not null
+        and g.priority = (
+          select t.priority
+          from millrace.concurrency_groups t
+          where t.stage_id = p_stage.id and t.turn is not null
+          order by t.priority desc, t.turn
+          limit 1)
+      order by g.turn
+      limit p_room - cardinality(attempt_ids));
+    exit when cardinality(v_groups) = 0;
+    v_got := millrace.take_from_groups(p_stage, v_groups,
+      greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
+    perform millrace.note_in_flight(
+      p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
+    last_turn := last_turn + cardinality(v_groups);
+    attempt_ids := attempt_ids || v_got.attempt_ids;
+    exit when cardinality(attempt_ids) >= p_room;
+  end loop;
+  if cardinality(attempt_ids) = 0 then
+    wait_ms := case
+      when cardinality(v_groups) > 0
+        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (
+        select from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+    end;
+  end if;
+end
+$$;
+
+-- Claims at a stage with groups, by turns; an isolated attempt that is due goes first, and by
+-- itself. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+create or replace function millrace.claim_groups(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_host uuid,
+  p_room int,
+  inout limiter millrace.limiters,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_token uuid := gen_random_uuid();
+  v_host record;
+  v_isolated record;
+  v_turns record;
+  v_taken bigint[] := '{}';
+begin
+  select count(*) > 0 as busy, bool_or(c.isolated) as isolated
+  into v_host
+  from millrace.claims c
+  where c.host = p_host and c.expires_at > v_now;
+  if v_host.isolated then
+    return;
+  end if;
+  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
+  v_isolated := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
+  if v_isolated.attempt_id is not null then
+    v_taken := array[v_isolated.attempt_id];
+    perform millrace.note_in_flight(
+      p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
+  elsif not v_isolated.is_due then
+    v_turns := millrace.take_by_turns(
+      p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
+    limiter.last_turn := v_turns.last_turn;
+    v_taken := v_turns.attempt_ids;
+    wait_ms := v_turns.wait_ms;
+  end if;
+  if cardinality(v_taken) > 0 then
+    token := v_token;
+    attempt_ids := v_taken;
+    entity_ids := array(
+      select r.entity_id
+      from unnest(v_taken) with ordinality i(id, place)
+      join millrace.attempts a on a.id = i.id
+      join millrace.runs r on r.id = a.run_id
+      order by i.place);
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
+  end if;
+end
+$$;
+
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace function millrace.limit_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt''s concurrency group is known to its stage',
+    a.run_id, a.id, a.concurrency_group
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.has_groups
+  where a.queue_at is not null
+    and a.state = 'queued'
+    and a.concurrency_group is not null
+    and not exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+    and not exists (
+      select from millrace.arrivals n
+      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+  union all
+  select 'a parked concurrency group''s key has something in flight, or was freed',
+    null, null, g.concurrency_group
+  from millrace.concurrency_groups g
+  join millrace.stages s on s.id = g.stage_id and s.has_groups
+  where g.due_at = 'infinity'
+    and not exists (
+      select from millrace.in_flight f
+      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+    and not exists (
+      select from millrace.arrivals n
+      where n.stage_id = g.stage_id
+        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+$$;
+
 -- Collecting children: sums, thresholds and joins
 --
 -- collect_children() takes the parent alone, adds up the tallies of its children, and looks at
@@ -7722,426 +7961,6 @@ begin
     ) t
     limit 20);
 end
-$$;
-
--- Chapter 20: groups
---
--- A stage with the limits concurrency or priority has its queue sorted into groups, one for each key and class of priority. A
--- claim takes from the groups by turns: the higher class first, in a class one round after the other. A group with nothing due
--- sleeps, one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a time (they have
--- passed the stage's gate); who enqueues inserts arrivals, which the next claim reads, and waits for nobody.
-
-create or replace function millrace.group_key(p_value text, p_part text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it from others.
-  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
-  from (select coalesce(case when p_part = 'host' then
-    rtrim(lower((regexp_match(btrim(p_value), '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)', 'i'))[1]), '.') end, p_value, '') as k) v
-$$;
-
--- A column that was renamed since must not make a user's own write fail.
-create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ? 'concurrency' then
-    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
-  end if;
-  return array_fill(''::text, array[cardinality(p_entity_ids)]);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
-      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
-    return array_fill(''::text, array[cardinality(p_entity_ids)]);
-end
-$$;
-
-create or replace function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_found record;
-begin
-  select array_agg(a.id) as ids, array_agg(r.entity_id) as entity_ids, array_agg(case when coalesce((p_stage.limits -> 'priority')::boolean, false) then r.priority else 0 end) as priorities
-  into v_found from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i join millrace.runs r on r.id = a.run_id;
-  if v_found.ids is null then
-    return;
-  end if;
-  with placed as (
-    update millrace.attempts a set concurrency_group = u.priority || u.key
-    from unnest(v_found.ids, v_found.priorities, millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
-    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
-    returning a.concurrency_group, a.queue_at, a.state
-  )
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select p_stage.id, p.concurrency_group, min(p.queue_at) from placed p where p.state = 'queued' group by p.concurrency_group;
-end
-$$;
-
-create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.has_groups then
-    perform millrace.place_attempts(v_stage, array(
-      select a.id from unnest(p_run_ids) r join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
-  end if;
-end
-$$;
-
--- Attempts that were queued before the stage had groups, or by a transaction that did not know yet.
-create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select a.id from (
-      (select a.id from millrace.runs r join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('queued', 'started', 'waiting')
-       where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union all
-      (select q.id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit)) q
-    join millrace.attempts a on a.id = q.id
-    where a.concurrency_group is null for update of a skip locked);
-  if cardinality(v_ids) > 0 then
-    perform millrace.place_attempts(p_stage, v_ids);
-  end if;
-end
-$$;
-
-create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_array(p_limits #> '{concurrency,column}', case when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value') end, coalesce((p_limits ->> 'priority')::boolean, false))
-$$;
-
--- Called by define() before it saves the stages. What is left out here, since somebody holds it, is about to end.
-create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-begin
-  for v_stage in
-    select t.id, millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits') as sorted_anew,
-      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
-    from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
-  loop
-    if v_stage.sorted_anew or not v_stage.counted then
-      delete from millrace.in_flight f using (select o.attempt_id, o.token from millrace.in_flight o where o.stage_id = v_stage.id for update skip locked) o
-      where f.attempt_id = o.attempt_id and f.token = o.token;
-    end if;
-    if v_stage.sorted_anew then
-      delete from millrace.concurrency_groups l where l.stage_id = v_stage.id;
-      delete from millrace.arrivals a where a.stage_id = v_stage.id;
-      update millrace.attempts a set concurrency_group = null from (
-        select t.id from millrace.runs r join millrace.attempts t on t.run_id = r.id and t.stage_id = v_stage.id and t.state in ('queued', 'started', 'waiting') and t.concurrency_group is not null
-        where r.pipeline_id = p_pipeline_id and r.status = 'running' for update of t skip locked) t
-      where a.id = t.id;
-    end if;
-  end loop;
-end
-$$;
-
--- Called by attach(): the static way from entities to their keys, and what is queued already.
-create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_branches text;
-  v_stage millrace.stages;
-begin
-  select string_agg(format($b$
-  when %L then
-    return array(
-      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
-      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
-    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
-  into v_branches from millrace.stages s where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  if v_branches is null then
-    execute format('drop function if exists millrace.%I(text, text[])', p_pipeline.name || '__keys');
-  else
-    execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_stage%2$s
-  end case;
-end $$$f$, p_pipeline.name || '__keys', v_branches);
-  end if;
-  execute format($f$
-create or replace function millrace.keys_of_entities(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_pipeline_id
-  when 0 then null;%s
-  end case;
-end $$;
-comment on function millrace.keys_of_entities(int, text, text[]) is 'Written by attach(): the keys of entities at a stage with concurrency, in their order.'$f$,
-    (select string_agg(distinct format(E'\n  when %s then return millrace.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
-     from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
-  revoke all on function millrace.keys_of_entities(int, text, text[]) from public;
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
-    if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, null);
-      -- Every group is looked at anew, since a limit may have been raised.
-      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-      select v_stage.id, a.concurrency_group, min(a.queue_at) from millrace.attempts a
-      where a.stage_id = v_stage.id and a.concurrency_group is not null and a.queue_at is not null and a.state = 'queued' group by a.concurrency_group;
-    end if;
-    perform millrace.count_attempts(millrace.uncounted_attempts(v_stage, null));
-  end loop;
-end
-$write$;
-
--- The groups that have news, each once however many there are, by a loose scan from one group to the next.
-create or replace function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    with recursive seen(concurrency_group) as (
-      (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > p_after order by a.concurrency_group limit 1)
-      union all
-      select (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group order by a.concurrency_group limit 1) from seen s where s.concurrency_group is not null
-    )
-    select s.concurrency_group from seen s where s.concurrency_group is not null limit p_limit);
-end
-$$;
-
--- A claim reads at least as many groups and arrivals as it can take attempts, so that none waits here for longer than a round.
-create or replace function millrace.admit_arrivals(p_stage_id int, p_limiter millrace.limiters, p_room int) returns millrace.limiters
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_many int := 100 + 2 * p_room;
-  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
-  v_freed text[];
-begin
-  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
-    v_groups := array(select distinct l from unnest(v_groups || millrace.groups_with_arrivals(p_stage_id, '', v_many - cardinality(v_groups))) l);
-    p_limiter.arrivals_to := '';
-  else
-    p_limiter.arrivals_to := case when cardinality(v_groups) < v_many then '' else v_groups[v_many] end;
-  end if;
-  if cardinality(v_groups) > 0 then
-    with gone as (
-      delete from millrace.arrivals a using (
-        select b.concurrency_group, b.id from unnest(v_groups) u(concurrency_group) cross join lateral (
-          select n.concurrency_group, n.id from millrace.arrivals n where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group order by n.id limit 1 + 10 * v_many / cardinality(v_groups)) b) d
-      where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
-      returning a.concurrency_group, a.due_at
-    ), news as (
-      select g.concurrency_group, min(g.due_at) as due_at, row_number() over (order by g.concurrency_group) as place from gone g where g.concurrency_group not like '*%' group by g.concurrency_group
-    ), admitted as (
-      insert into millrace.concurrency_groups as t (stage_id, concurrency_group, priority, turn, due_at)
-      select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint, case when n.due_at <= v_now then p_limiter.last_turn + n.place end, case when n.due_at > v_now then n.due_at end from news n
-      on conflict on constraint concurrency_groups_pkey do update set turn = coalesce(t.turn, excluded.turn),
-        due_at = case when coalesce(t.turn, excluded.turn) is null and t.due_at < 'infinity' then least(t.due_at, excluded.due_at) when coalesce(t.turn, excluded.turn) is null then t.due_at end
-    )
-    select array_agg(distinct substr(g.concurrency_group, 2)) into v_freed from gone g where g.concurrency_group like '*%';
-  end if;
-  p_limiter.last_turn := p_limiter.last_turn + v_many;
-  -- Those that are due, and the parked ones of freed keys, queue up behind the others.
-  with woken as (
-    select w.concurrency_group, row_number() over () as place from (
-      (select l.concurrency_group from millrace.concurrency_groups l where l.stage_id = p_stage_id and l.due_at <= v_now order by l.due_at limit v_many)
-      union all
-      select l.concurrency_group from unnest(v_freed) k cross join generate_series(0, 9) c join millrace.concurrency_groups l on l.stage_id = p_stage_id and l.concurrency_group = c || k and l.due_at = 'infinity') w
-  )
-  update millrace.concurrency_groups l set turn = p_limiter.last_turn + w.place, due_at = null from woken w where l.stage_id = p_stage_id and l.concurrency_group = w.concurrency_group;
-  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
-  return p_limiter;
-end
-$$;
-
-create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  return v_limit - (select count(*) from (
-    select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(p_group, 2) limit v_limit) f);
-end
-$$;
-
-create or replace function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out groups text[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with visited as materialized (
-    select u.concurrency_group, case when v_limit is null then p_share else least(p_share, v_limit - (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f)) end as share
-    from unnest(p_groups) u(concurrency_group)
-  ), picked as materialized (
-    select a.id, v.concurrency_group from visited v cross join lateral (
-      select q.id from millrace.attempts q
-      where q.stage_id = p_stage.id and q.concurrency_group = v.concurrency_group and q.queue_at <= p_now and q.state = 'queued' and not q.isolated
-      order by q.queue_at, q.id limit v.share for update skip locked) a
-  ), taken as (
-    update millrace.attempts a set state = 'started', token = p_token, started_at = p_now from picked p where a.id = p.id returning a.id, p.concurrency_group
-  )
-  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}') into attempt_ids, groups from taken t;
-end
-$$;
-
--- Each group goes to the end, to sleep until something of it is due, or into its parking place; one with nothing queued is gone.
-create or replace function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with looked as materialized (
-    select u.concurrency_group, u.place, n.queue_at, u.concurrency_group = any (p_served) as served, v_limit is not null and v_limit <= (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f) as full
-    from unnest(p_groups) with ordinality u(concurrency_group, place)
-    left join lateral (
-      select a.queue_at from millrace.attempts a
-      where a.stage_id = p_stage.id and a.concurrency_group = u.concurrency_group and a.queue_at is not null and a.state = 'queued' order by a.queue_at, a.id limit 1) n on true
-  ), gone as (
-    delete from millrace.concurrency_groups l using looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is null
-  )
-  update millrace.concurrency_groups l set
-    turn = case when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
-    -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
-    due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
-  from looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is not null;
-end
-$$;
-
--- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter claims).
-create or replace function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out concurrency_group text)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select a.id, a.concurrency_group into attempt_id, concurrency_group from millrace.attempts a
-  where a.stage_id = p_stage.id and a.isolated and a.queue_at <= p_now and a.state = 'queued' and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
-  order by a.queue_at, a.id limit 1 for update skip locked;
-  is_due := attempt_id is not null;
-  if p_busy then
-    attempt_id := null;
-  end if;
-  update millrace.attempts a set state = 'started', token = p_token, started_at = p_now where a.id = attempt_id;
-end
-$$;
-
-create or replace function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room int, inout limiter millrace.limiters, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_token uuid := gen_random_uuid();
-  v_host record;
-  v_loner record;
-  v_got record;
-  v_groups text[];
-  v_taken bigint[] := '{}';
-begin
-  select count(*) > 0 as busy, bool_or(c.isolated) as isolated into v_host
-  from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if v_host.isolated then
-    return;
-  end if;
-  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
-  v_loner := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
-  if v_loner.attempt_id is not null then
-    v_taken := array[v_loner.attempt_id];
-    perform millrace.note_in_flight(p_stage, v_taken, array[v_loner.concurrency_group], v_token, p_worker_id);
-  end if;
-  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks again.
-  for v_round in 1 .. case when v_loner.is_due then 0 else 50 end loop
-    v_groups := array(
-      select l.concurrency_group from millrace.concurrency_groups l
-      where l.stage_id = p_stage.id and l.turn is not null and l.priority = (
-        select t.priority from millrace.concurrency_groups t where t.stage_id = p_stage.id and t.turn is not null order by t.priority desc, t.turn limit 1)
-      order by l.turn limit p_room - cardinality(v_taken));
-    exit when cardinality(v_groups) = 0;
-    v_got := millrace.take_from_groups(p_stage, v_groups, greatest((p_room - cardinality(v_taken)) / cardinality(v_groups), 1), v_token, v_now);
-    perform millrace.note_in_flight(p_stage, v_got.attempt_ids, v_got.groups, v_token, p_worker_id);
-    perform millrace.end_turns(p_stage, v_groups, v_got.groups, limiter.last_turn, v_now);
-    limiter.last_turn := limiter.last_turn + cardinality(v_groups);
-    v_taken := v_taken || v_got.attempt_ids;
-    exit when cardinality(v_taken) >= p_room;
-  end loop;
-  if cardinality(v_taken) = 0 then
-    wait_ms := case
-      when v_loner.is_due then null
-      when cardinality(v_groups) > 0 or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at = 'infinity') then 1000 end;
-    return;
-  end if;
-  token := v_token;
-  select array_agg(a.id order by i.place), array_agg(r.entity_id order by i.place) into attempt_ids, entity_ids
-  from unnest(v_taken) with ordinality i(id, place)
-  join millrace.attempts a on a.id = i.id
-  join millrace.runs r on r.id = a.run_id;
-  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-  values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
-end
-$$;
-
--- A group that got nothing after all goes to the front, so that one with large rows cannot be served before it for ever. One
--- that got less than it might have has had its turn, and is announced like any group in which something arrives.
-create or replace function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first bigint := coalesce((
-    select min(l.turn) from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null), 0);
-begin
-  with back as materialized (
-    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
-      a.concurrency_group in (select k.concurrency_group from millrace.attempts k where k.id = any (p_kept)) as served
-    from unnest(p_back) with ordinality u(id, place)
-    join millrace.attempts a on a.id = u.id
-    where a.concurrency_group is not null
-    group by a.concurrency_group
-  ), announced as (
-    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-    select p_stage.id, b.concurrency_group, b.due_at
-    from back b
-    where b.served
-  )
-  insert into millrace.concurrency_groups as l (stage_id, concurrency_group, priority, turn)
-  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint, v_first - row_number() over (order by b.place desc)
-  from back b
-  where not b.served
-  on conflict on constraint concurrency_groups_pkey do update
-  set turn = excluded.turn, due_at = null;
-end
-$$;
-
-create or replace function millrace.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency_group is known to its stage', a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null and a.state = 'queued' and a.concurrency_group is not null
-    and not exists (select from millrace.concurrency_groups l where l.stage_id = a.stage_id and l.concurrency_group = a.concurrency_group)
-    and not exists (select from millrace.arrivals n where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency_group''s key has something in flight, or was freed', null, null, l.concurrency_group
-  from millrace.concurrency_groups l join millrace.stages s on s.id = l.stage_id and s.has_groups
-  where l.due_at = 'infinity'
-    and not exists (select from millrace.in_flight f where f.stage_id = l.stage_id and f.key = substr(l.concurrency_group, 2))
-    and not exists (select from millrace.arrivals n where n.stage_id = l.stage_id and n.concurrency_group = '*' || substr(l.concurrency_group, 2))
 $$;
 
 -- Conditions: in which runs a stage may begin
@@ -8485,19 +8304,13 @@ as $$
       and r.entity_id = any (p_entity_ids))) c
 $$;
 
--- Chapter 22: from an old pipeline to a new one
---
--- A pipeline may replace another over the same table. Both go on, and a flag says which way an entity goes when it is
--- queued at the new one's first stage: always the same column, whatever the flag. It acts in one place, queue_stage(), which
--- intake and start() call with the entities held. So nobody starts an entity one way while somebody starts it the other, and
--- what is under way stays where it is: an entity with a live run starts over in that, wherever the flag points by now.
---
--- The flag is a row of millrace.cut_overs, set by millrace.set_cut_over(). Until somebody sets it, the setting
--- use_new_pipeline counts.
+-- Cut-over: the flag, and which way it sends a row.
 
--- The engine's own configuration never makes a user's write fail.
+-- Reads the setting use_new_pipeline. One that is neither true nor false counts as false and is
+-- reported, since the engine's own configuration never makes a user's write fail.
 create or replace function millrace.use_new_pipeline() returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text;
@@ -8512,153 +8325,237 @@ begin
       v_value := sqlerrm;
   end;
   if v_value not in ('true', 'false') then
-    perform millrace.report('error', 'use_new_pipeline_malformed', format('use_new_pipeline is %L, but must be true or false: it counts as false', v_value),
-      jsonb_build_object('hint', 'select vault.update_secret(id, ''true'') from vault.secrets where name = ''millrace_use_new_pipeline'';'));
+    perform millrace.report('error', 'use_new_pipeline_malformed',
+      format('use_new_pipeline is %L, but must be true or false: it counts as false', v_value),
+      jsonb_build_object('hint', 'select vault.update_secret(id, ''true'') from vault.secrets '
+        'where name = ''millrace_use_new_pipeline'';'));
   end if;
   return v_value = 'true';
 end
 $$;
 
-create or replace function millrace.check_replaces(p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_replaces jsonb := p_definition -> 'replaces';
-  v_old millrace.pipelines;
-  v_new millrace.pipelines;
-begin
-  if coalesce(jsonb_typeof(v_replaces), 'null') = 'null' then
-    return;
-  elsif jsonb_typeof(v_replaces) <> 'object' or coalesce(jsonb_typeof(v_replaces -> 'pipeline'), '') <> 'string' or v_replaces - array['pipeline', 'group_by'] <> '{}' then
-    raise exception 'replaces is %, but must be an object of pipeline and group_by', v_replaces using errcode = 'MR001', hint = 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.';
-  end if;
-  select p.* into v_old from millrace.pipelines p where p.name = v_replaces ->> 'pipeline';
-  select p.* into v_new from millrace.pipelines p where p.name = p_definition ->> 'pipeline';
-  if v_old.id is null or v_old.name = p_definition ->> 'pipeline' then
-    raise exception 'replaces.pipeline is %, which is no other pipeline', v_replaces -> 'pipeline' using errcode = 'MR001', hint = 'Define the old pipeline before the one that replaces it.';
-  elsif v_old.entity_table <> to_regclass(p_definition #>> '{entity,table}') or v_old.entity_key <> coalesce(p_definition #>> '{entity,key}', 'id') then
-    raise exception 'replaces.pipeline is %, which is over %.%', v_replaces -> 'pipeline', v_old.entity_table, v_old.entity_key using errcode = 'MR001', hint = 'Both must be over the same table and key.';
-  elsif v_old.replaces_id is not null or exists (select from millrace.pipelines p where p.replaces_id = v_new.id or (p.replaces_id = v_old.id and p.id is distinct from v_new.id)) then
-    raise exception 'pipeline % cannot replace %: one of them is part of another cut-over', p_definition ->> 'pipeline', v_old.name
-      using errcode = 'MR001', hint = 'End that first: define the pipeline of it that replaces the other without "replaces".';
-  elsif v_old.is_child or v_new.is_child then
-    raise exception 'pipeline % cannot replace %: a stage of another pipeline starts runs of %', p_definition ->> 'pipeline', v_old.name, case when v_old.is_child then v_old.name else v_new.name end
-      using errcode = 'MR001', hint = 'Replace the pipeline that has this stage; only what is started by itself can go either way.';
-  elsif v_replaces ? 'group_by' and (coalesce(jsonb_typeof(v_replaces -> 'group_by'), '') <> 'string' or p_definition #>> '{entity,metadata}' is null) then
-    raise exception 'replaces.group_by is %, but must be a key of the metadata, whose column entity.metadata names', v_replaces -> 'group_by'
-      using errcode = 'MR001', hint = 'Name the column in entity.metadata and the key in replaces.group_by, or leave group_by out.';
-  end if;
-end
-$$;
-
-create or replace function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_new text := (
-    select n.name from millrace.pipelines p join millrace.pipelines n on n.replaces_id = p.id
-    where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key));
-begin
-  if v_new is not null then
-    raise exception 'pipeline % cannot move to %.%: pipeline % replaces it, over the same rows', p_pipeline, p_table, p_key, v_new
-      using errcode = 'MR001', hint = format('Define %s without "replaces" first.', v_new);
-  end if;
-end
-$$;
-
-create or replace function millrace.save_cut_over(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_old_id int := (select p.id from millrace.pipelines p where p.name = p_definition #>> '{replaces,pipeline}');
-  v_key text := p_definition #>> '{replaces,group_by}';
-  v_both int;
-begin
-  update millrace.pipelines p set replaces_id = v_old_id, group_key = v_key
-  where p.id = p_pipeline_id and (p.replaces_id is distinct from v_old_id or p.group_key is distinct from v_key);
-  if v_old_id is null then
-    delete from millrace.cut_overs c where c.pipeline_id = p_pipeline_id;
-    return;
-  end if;
-  v_both := (
-    select count(*) from millrace.runs n join millrace.runs o on o.pipeline_id = v_old_id and o.entity_id = n.entity_id and o.status = 'running'
-    where n.pipeline_id = p_pipeline_id and n.status = 'running');
-  if v_both > 0 then
-    raise exception 'pipeline % cannot replace % yet: % entities have live runs of both', p_definition ->> 'pipeline', p_definition #>> '{replaces,pipeline}', v_both
-      using errcode = 'MR001', hint = 'Let them finish, or cancel those of one: select millrace.cancel(id) from millrace.runs where status = ''running'' and pipeline_id = ….';
-  elsif v_key is null and exists (select from millrace.cut_overs c where c.pipeline_id = p_pipeline_id and c.mode = 'groups') then
-    raise exception 'replaces.group_by is missing, but the flag of pipeline % names groups', p_definition ->> 'pipeline'
-      using errcode = 'MR001', hint = format('Set the flag first: select millrace.set_cut_over(%L, ''off'').', p_definition ->> 'pipeline');
-  end if;
-  insert into millrace.cut_overs (pipeline_id, changed_at) values (p_pipeline_id, millrace.now()) on conflict on constraint cut_overs_pkey do nothing;
-end
-$$;
-
+-- Says where an entity lies between 0 and 1, for ever: a share that grows only adds entities.
 create or replace function millrace.share_of(p_entity_id text) returns numeric
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select ('x' || left(md5(p_entity_id), 8))::bit(32)::bigint / 4294967296.0 $$;
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select ('x' || left(md5(p_entity_id), 8))::bit(32)::bigint / 4294967296.0
+$$;
 
--- The flag alone, for entities with nothing under way.
-create or replace function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Picks those of the entities, none of which has anything under way, that the flag of a pipeline
+-- sends its way.
+create or replace function millrace.new_way_ids(
+  p_new millrace.pipelines,
+  p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_flag millrace.cut_overs;
 begin
   select c.* into v_flag from millrace.cut_overs c where c.pipeline_id = p_new.id;
   case v_flag.mode
-    when 'on' then return p_entity_ids;
-    when 'off' then return '{}';
-    when 'share' then return array(select e from unnest(p_entity_ids) e where millrace.share_of(e) < v_flag.share);
-    when 'groups' then return array(
-      select e.id from unnest(p_entity_ids, millrace.metadata_of_entities(p_new.id, p_entity_ids)) e(id, metadata) where e.metadata ->> p_new.group_key = any (v_flag.groups));
-    else return case when millrace.use_new_pipeline() then p_entity_ids else '{}' end;
+    when 'on' then
+      return p_entity_ids;
+    when 'off' then
+      return '{}';
+    when 'share' then
+      return array(
+        select e from unnest(p_entity_ids) e where millrace.share_of(e) < v_flag.share);
+    when 'groups' then
+      return array(
+        select e.id
+        from unnest(p_entity_ids, millrace.metadata_of_entities(p_new.id, p_entity_ids))
+          e(id, metadata)
+        where e.metadata ->> p_new.group_key = any (v_flag.groups));
+    else
+      return case when millrace.use_new_pipeline() then p_entity_ids else '{}' end;
   end case;
 end
 $$;
 
-create or replace function millrace.clear_entities(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Finds the pipeline of this name; raises MR003 unless it replaces another.
+create or replace function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_new millrace.pipelines;
 begin
-  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids, array(select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
+  select p.*
+  into v_new
+  from millrace.pipelines p
+  where p.name = p_pipeline and p.replaces_id is not null;
+  if not found then
+    raise exception 'there is no pipeline % that replaces another', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003',
+        hint = coalesce(
+          'These do: ' || (
+            select string_agg(p.name, ', ' order by p.name)
+            from millrace.pipelines p
+            where p.replaces_id is not null) || '.',
+          'Say "replaces" in the definition of the new one.');
+  end if;
+  return v_new;
 end
 $$;
 
-create or replace function millrace.refuse_other_way(p_pipeline_id int, p_stage_id int, p_other_id int, p_entity_ids text[]) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR002 unless these are a mode of the flag and what belongs to it.
+create or replace function millrace.check_flag(
+  p_new millrace.pipelines,
+  p_mode text,
+  p_share numeric,
+  p_groups text[])
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_other text := (select p.name from millrace.pipelines p where p.id = p_other_id);
 begin
-  raise exception 'stage % of pipeline % cannot start for % entities (%, …): a run of pipeline % is under way', (select s.name from millrace.stages s where s.id = p_stage_id),
-    (select p.name from millrace.pipelines p where p.id = p_pipeline_id), cardinality(p_entity_ids), p_entity_ids[1], v_other
-    using errcode = 'MR005', hint = format('Let it finish, or cancel it first: select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id '
-      'where p.name = %L and r.entity_id = %L and r.status = ''running'';', v_other, p_entity_ids[1]);
-end
-$$;
-
--- Without a projection the entities are only locked, not written, so that an older snapshot says nothing of a run that began since.
-create or replace function millrace.must_see_both_ways(p_ways int[]) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_name text;
-begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    select p.name into v_name from millrace.pipelines p where p.id = any (p_ways) and p.projection = 'none' order by p.id limit 1;
-    if found then
-      raise exception 'no run of pipeline % can be started or taken up in a transaction that is %', v_name, current_setting('transaction_isolation')
-        using errcode = 'MR005', hint = 'It is part of a cut-over and has the projection none: do so in a transaction that is read committed.';
-    end if;
+  if p_mode is null or p_mode not in ('default', 'off', 'share', 'groups', 'on') then
+    raise exception 'p_mode is %, but must be default, off, share, groups or on',
+      coalesce(p_mode, 'null')
+      using errcode = 'MR002', hint = 'default follows the setting use_new_pipeline.';
+  elsif (p_mode = 'share') <> (p_share is not null) or p_share not between 0 and 1 then
+    raise exception 'p_share is % in the mode %, but must be a number from 0 to 1 '
+      'in the mode share, and null in the others', coalesce(p_share::text, 'null'), p_mode
+      using errcode = 'MR002',
+        hint = format(
+          'select millrace.set_cut_over(%L, ''share'', p_share => 0.1);', p_new.name);
+  elsif (p_mode = 'groups') <> (p_groups is not null)
+    or cardinality(p_groups) = 0
+    or array_ndims(p_groups) > 1
+    or array_position(p_groups, null) is not null then
+    raise exception 'p_groups is % in the mode %, but must be a list of groups '
+      'in the mode groups, and null in the others', coalesce(p_groups::text, 'null'), p_mode
+      using errcode = 'MR002',
+        hint = format(
+          'select millrace.set_cut_over(%L, ''groups'', p_groups => array[''…'']);', p_new.name);
+  elsif p_mode = 'groups' and p_new.group_key is null then
+    raise exception 'p_mode is groups, but pipeline % does not say what its groups are',
+      p_new.name
+      using errcode = 'MR002',
+        hint = 'Name a key of the metadata in replaces.groupBy of its definition.';
   end if;
 end
 $$;
 
--- Entities without a live run are parted by the flag at the new pipeline's first stage alone. Who names a later stage of it,
--- or the old one, has said which way it is.
-create or replace function millrace.queue_one_way(p_pipeline_id int, p_other_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+create or replace function millrace.set_cut_over(
+  p_pipeline text,
+  p_mode text,
+  p_share numeric default null,
+  p_groups text[] default null)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new millrace.pipelines;
+begin
+  -- define() must not end the cut-over, or its groups, between the check and the commit.
+  perform from millrace.pipelines p where p.name = p_pipeline for share;
+  v_new := millrace.replacing_pipeline(p_pipeline);
+  perform millrace.check_flag(v_new, p_mode, p_share, p_groups);
+  update millrace.cut_overs c
+  set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now()
+  where c.pipeline_id = v_new.id;
+end
+$$;
+
+-- Finds the row's own spelling of its key, as start() does, without a lock. Raises MR002 or MR003
+-- where there is no such row.
+create or replace function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass := p_pipeline.entity_table;
+  v_key text := p_pipeline.entity_key;
+  v_type text := (
+    select format_type(a.atttypid, a.atttypmod)
+    from pg_attribute a
+    where a.attrelid = v_table and a.attname = v_key);
+  v_id text;
+begin
+  execute format(
+    'select e.%1$I::text from %2$s e where e.%1$I = $1::%3$s', v_key, v_table, v_type)
+  into v_id
+  using p_entity_id;
+  if v_id is null then
+    raise exception 'table % has no row with % %', v_table, v_key, coalesce(p_entity_id, 'null')
+      using errcode = 'MR003', hint = 'Insert the row first.';
+  end if;
+  return v_id;
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', v_table, sqlerrm
+      using errcode = 'MR002', hint = format('Give values of the column %s.', v_key);
+end
+$$;
+
+create or replace function millrace.cut_over_way(
+  p_pipeline text,
+  p_entity_id text,
+  out way text,
+  out why text)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new millrace.pipelines := millrace.replacing_pipeline(p_pipeline);
+  v_id text := millrace.key_of_row(v_new, p_entity_id);
+  v_flag millrace.cut_overs;
+begin
+  select case when r.pipeline_id = v_new.id then 'new' else 'old' end,
+    format('run %s is under way', r.id)
+  into way, why
+  from millrace.runs r
+  where r.pipeline_id in (v_new.id, v_new.replaces_id)
+    and r.entity_id = v_id
+    and r.status = 'running';
+  if found then
+    return;
+  end if;
+  select c.* into v_flag from millrace.cut_overs c where c.pipeline_id = v_new.id;
+  way := case when millrace.new_way_ids(v_new, array[v_id]) = '{}' then 'old' else 'new' end;
+  why := case v_flag.mode
+    when 'share' then format('the share is %s, and the row lies at %s',
+      v_flag.share, round(millrace.share_of(v_id), 4))
+    when 'groups' then format('its %s is %s', v_new.group_key, coalesce(
+      (millrace.metadata_of_entities(v_new.id, array[v_id]))[1] ->> v_new.group_key, 'null'))
+    when 'default' then
+      'the flag is default, and use_new_pipeline is ' || millrace.use_new_pipeline()
+    else 'the flag is ' || v_flag.mode
+  end;
+end
+$$;
+
+-- Cut-over: from an old pipeline to a new one.
+--
+-- A pipeline may replace another over the same table. Both go on, and a flag says which way an
+-- entity goes when it is queued at the new one's first stage: always the same column, whatever the
+-- flag. It acts in one place, queue_stage(), which intake and start() call with the entities held.
+-- So nobody starts an entity one way while somebody starts it the other, and what is under way
+-- stays where it is: an entity with a live run starts over in that, wherever the flag points by
+-- now.
+--
+-- The flag is a row of millrace.cut_overs, set by millrace.set_cut_over() (cut-over-flag.sql).
+-- Until somebody sets it, the setting use_new_pipeline counts.
+
+-- Queues entities at a stage of a pipeline that replaces another or is replaced: each goes one way,
+-- and shows nothing of the other. Raises MR005 where one cannot. The flag parts entities without a
+-- live run, and only at the new pipeline's first stage: whoever names a later stage of it, or the
+-- old one, has said which way it is. Returns the stages with work.
+create or replace function millrace.queue_one_way(
+  p_pipeline_id int,
+  p_other_id int,
+  p_stage_id int,
+  p_entity_ids text[],
+  p_dirty_ids text[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -8669,117 +8566,118 @@ declare
 begin
   perform millrace.must_see_both_ways(array[p_pipeline_id, p_other_id]);
   v_there := array(
-    select r.entity_id from millrace.runs r where r.pipeline_id = p_other_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id);
+    select r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_other_id and r.entity_id = any (p_entity_ids) and r.status = 'running'
+    order by r.id);
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
   if v_pipeline.replaces_id is not null and exists (
-      select from millrace.version_stages vs where vs.version_id = v_pipeline.current_version_id and vs.stage_id = p_stage_id and vs.needs = '{}' and vs.after = '[]') then
+      select from millrace.version_stages vs
+      where vs.version_id = v_pipeline.current_version_id
+        and vs.stage_id = p_stage_id
+        and vs.needs = '{}' and vs.after = '[]') then
     v_free := array(
-      select e from unnest(p_entity_ids) e
-      where e not in (select r.entity_id from millrace.runs r where r.pipeline_id in (p_pipeline_id, p_other_id) and r.entity_id = any (p_entity_ids) and r.status = 'running'));
-    v_there := v_there || array(select e from unnest(v_free) e where e not in (select n from unnest(millrace.new_way_ids(v_pipeline, v_free)) n));
+      select e
+      from unnest(p_entity_ids) e
+      where e not in (
+        select r.entity_id
+        from millrace.runs r
+        where r.pipeline_id in (p_pipeline_id, p_other_id)
+          and r.entity_id = any (p_entity_ids)
+          and r.status = 'running'));
+    v_there := v_there || array(
+      select e
+      from unnest(v_free) e
+      where e not in (select unnest(millrace.new_way_ids(v_pipeline, v_free))));
   elsif cardinality(v_there) > 0 then
     perform millrace.refuse_other_way(p_pipeline_id, p_stage_id, p_other_id, v_there);
   end if;
-  v_here := array(select e from unnest(p_entity_ids) e where e not in (select t from unnest(v_there) t));
+  v_here := array(
+    select e from unnest(p_entity_ids) e where e not in (select unnest(v_there)));
   if cardinality(v_here) > 0 then
     perform millrace.clear_entities(p_other_id, v_here);
-    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(select d from unnest(p_dirty_ids) d where d not in (select t from unnest(v_there) t)));
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_there))));
   end if;
   if cardinality(v_there) > 0 then
     perform millrace.clear_entities(p_pipeline_id, v_there);
-    v_wake := v_wake || millrace.queue_here(p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
+    v_wake := v_wake || millrace.queue_here(
+      p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
   end if;
   return v_wake;
 end
 $$;
 
-create or replace function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Raises MR005 where the transaction might not see a run that has begun the other way of a
+-- cut-over. Without a projection the entities are only locked, not written, so that an older
+-- snapshot says nothing of a run that began since.
+create or replace function millrace.must_see_both_ways(p_ways int[]) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_isolation text := current_setting('transaction_isolation');
+  v_name text;
 begin
-  if p_mode is null or p_mode not in ('default', 'off', 'share', 'groups', 'on') then
-    raise exception 'p_mode is %, but must be default, off, share, groups or on', coalesce(p_mode, 'null') using errcode = 'MR002', hint = 'default follows the setting use_new_pipeline.';
-  elsif (p_mode = 'share') <> (p_share is not null) or p_share not between 0 and 1 then
-    raise exception 'p_share is % in the mode %, but must be a number from 0 to 1 in the mode share, and null in the others', coalesce(p_share::text, 'null'), p_mode
-      using errcode = 'MR002', hint = format('select millrace.set_cut_over(%L, ''share'', p_share => 0.1);', p_new.name);
-  elsif (p_mode = 'groups') <> (p_groups is not null) or cardinality(p_groups) = 0 or array_ndims(p_groups) > 1 or array_position(p_groups, null) is not null then
-    raise exception 'p_groups is % in the mode %, but must be a list of groups in the mode groups, and null in the others', coalesce(p_groups::text, 'null'), p_mode
-      using errcode = 'MR002', hint = format('select millrace.set_cut_over(%L, ''groups'', p_groups => array[''…'']);', p_new.name);
-  elsif p_mode = 'groups' and p_new.group_key is null then
-    raise exception 'p_mode is groups, but pipeline % does not say what its groups are', p_new.name using errcode = 'MR002', hint = 'Name a key of the metadata in replaces.groupBy of its definition.';
+  if v_isolation <> 'read committed' then
+    select p.name
+    into v_name
+    from millrace.pipelines p
+    where p.id = any (p_ways) and p.projection = 'none'
+    order by p.id
+    limit 1;
+    if found then
+      raise exception
+        'no run of pipeline % can be started or taken up in a transaction that is %',
+        v_name, v_isolation
+        using errcode = 'MR005',
+          hint = 'It is part of a cut-over and has the projection none: '
+            'do so in a transaction that is read committed.';
+    end if;
   end if;
 end
 $$;
 
-create or replace function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR005 about entities that are under way in the other pipeline of a cut-over.
+create or replace function millrace.refuse_other_way(
+  p_pipeline_id int,
+  p_stage_id int,
+  p_other_id int,
+  p_entity_ids text[])
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_new millrace.pipelines;
+  v_stage text;
+  v_pipeline text;
+  v_other text;
 begin
-  select p.* into v_new from millrace.pipelines p where p.name = p_pipeline and p.replaces_id is not null;
-  if not found then
-    raise exception 'there is no pipeline % that replaces another', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = coalesce(
-      'These do: ' || (select string_agg(p.name, ', ' order by p.name) from millrace.pipelines p where p.replaces_id is not null) || '.', 'Say "replaces" in the definition of the new one.');
-  end if;
-  return v_new;
+  select s.name, p.name, o.name
+  into v_stage, v_pipeline, v_other
+  from millrace.stages s, millrace.pipelines p, millrace.pipelines o
+  where s.id = p_stage_id and p.id = p_pipeline_id and o.id = p_other_id;
+  raise exception 'stage % of pipeline % cannot start for % entities (%, …): '
+    'a run of pipeline % is under way',
+    v_stage, v_pipeline, cardinality(p_entity_ids), p_entity_ids[1], v_other
+    using errcode = 'MR005',
+      hint = format('Let it finish, or cancel it first: select millrace.cancel(r.id) '
+        'from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id '
+        'where p.name = %L and r.entity_id = %L and r.status = ''running'';',
+        v_other, p_entity_ids[1]);
 end
 $$;
 
-create or replace function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric default null, p_groups text[] default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Shows all stages of a pipeline as pending on these entities. Rows that show nothing else are not
+-- touched.
+create or replace function millrace.clear_entities(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_new millrace.pipelines;
 begin
-  -- define() must not end the cut-over, or its groups, between the check and the commit.
-  perform from millrace.pipelines p where p.name = p_pipeline for share;
-  v_new := millrace.replacing_pipeline(p_pipeline);
-  perform millrace.check_flag(v_new, p_mode, p_share, p_groups);
-  update millrace.cut_overs c set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now() where c.pipeline_id = v_new.id;
-end
-$$;
-
--- As start() finds a row: whatever its key is written like.
-create or replace function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_id text;
-begin
-  execute format('select e.%1$I::text from %2$s e where e.%1$I = $1::%3$s', p_pipeline.entity_key, p_pipeline.entity_table, (
-    select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key)) into v_id using p_entity_id;
-  if v_id is null then
-    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
-  end if;
-  return v_id;
-exception
-  when data_exception then
-    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-      using errcode = 'MR002', hint = format('Give values of the column %s.', p_pipeline.entity_key);
-end
-$$;
-
-create or replace function millrace.cut_over_way(p_pipeline text, p_entity_id text, out way text, out why text)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_new millrace.pipelines := millrace.replacing_pipeline(p_pipeline);
-  v_id text := millrace.key_of_row(v_new, p_entity_id);
-  v_flag millrace.cut_overs;
-begin
-  select case when r.pipeline_id = v_new.id then 'new' else 'old' end, format('run %s is under way', r.id) into way, why
-  from millrace.runs r where r.pipeline_id in (v_new.id, v_new.replaces_id) and r.entity_id = v_id and r.status = 'running';
-  if found then
-    return;
-  end if;
-  select c.* into v_flag from millrace.cut_overs c where c.pipeline_id = v_new.id;
-  way := case when millrace.new_way_ids(v_new, array[v_id]) = '{}' then 'old' else 'new' end;
-  why := case v_flag.mode
-    when 'share' then format('the share is %s, and the row lies at %s', v_flag.share, round(millrace.share_of(v_id), 4))
-    when 'groups' then format('its %s is %s', v_new.group_key, coalesce((millrace.metadata_of_entities(v_new.id, array[v_id]))[1] ->> v_new.group_key, 'null'))
-    when 'default' then 'the flag is default, and use_new_pipeline is ' || millrace.use_new_pipeline()
-    else 'the flag is ' || v_flag.mode end;
+  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids, array(
+    select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
 end
 $$;
 
@@ -8984,6 +8882,156 @@ begin
 end
 $$;
 
+-- Cut-over: what a definition says of the pipeline that it replaces.
+
+-- Raises MR001 unless a definition replaces no pipeline, or one over the same rows that nothing
+-- else is tied to.
+create or replace function millrace.check_replaces(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_replaces jsonb := p_definition -> 'replaces';
+  v_name text := p_definition ->> 'pipeline';
+  v_old millrace.pipelines;
+begin
+  if coalesce(jsonb_typeof(v_replaces), 'null') = 'null' then
+    return;
+  elsif jsonb_typeof(v_replaces) <> 'object'
+    or coalesce(jsonb_typeof(v_replaces -> 'pipeline'), '') <> 'string'
+    or v_replaces - array['pipeline', 'group_by'] <> '{}' then
+    raise exception 'replaces is %, but must be an object of pipeline and group_by', v_replaces
+      using errcode = 'MR001',
+        hint = 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.';
+  end if;
+  select p.*
+  into v_old
+  from millrace.pipelines p
+  where p.name = v_replaces ->> 'pipeline';
+  if v_old.id is null or v_old.name = v_name then
+    raise exception 'replaces.pipeline is %, which is no other pipeline', v_replaces -> 'pipeline'
+      using errcode = 'MR001',
+        hint = 'Define the old pipeline before the one that replaces it.';
+  elsif v_old.entity_table <> to_regclass(p_definition #>> '{entity,table}')
+    or v_old.entity_key <> coalesce(p_definition #>> '{entity,key}', 'id') then
+    raise exception 'replaces.pipeline is %, which is over %.%',
+      v_replaces -> 'pipeline', v_old.entity_table, v_old.entity_key
+      using errcode = 'MR001', hint = 'Both must be over the same table and key.';
+  end if;
+  perform millrace.check_untied(v_old, v_name);
+  if v_replaces ? 'group_by' and (
+      coalesce(jsonb_typeof(v_replaces -> 'group_by'), '') <> 'string'
+      or p_definition #>> '{entity,metadata}' is null) then
+    raise exception 'replaces.group_by is %, but must be a key of the metadata, '
+      'whose column entity.metadata names', v_replaces -> 'group_by'
+      using errcode = 'MR001',
+        hint = 'Name the column in entity.metadata and the key in replaces.group_by, '
+          'or leave group_by out.';
+  end if;
+end
+$$;
+
+-- Raises MR001 where one of two pipelines is part of another cut-over, or is started by a stage.
+create or replace function millrace.check_untied(p_old millrace.pipelines, p_new text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new millrace.pipelines;
+begin
+  select p.* into v_new from millrace.pipelines p where p.name = p_new;
+  if p_old.replaces_id is not null or exists (
+      select from millrace.pipelines p
+      where p.replaces_id = v_new.id
+        or (p.replaces_id = p_old.id and p.id is distinct from v_new.id)) then
+    raise exception 'pipeline % cannot replace %: one of them is part of another cut-over',
+      p_new, p_old.name
+      using errcode = 'MR001',
+        hint = 'End that first: define the pipeline of it that replaces the other '
+          'without "replaces".';
+  elsif p_old.is_child or v_new.is_child then
+    raise exception 'pipeline % cannot replace %: a stage of another pipeline starts runs of %',
+      p_new, p_old.name, case when p_old.is_child then p_old.name else p_new end
+      using errcode = 'MR001',
+        hint = 'Replace the pipeline that has this stage; only what is started by itself '
+          'can go either way.';
+  end if;
+end
+$$;
+
+-- Raises MR001 when a pipeline that another replaces is to change its table or key.
+create or replace function millrace.check_replaced(
+  p_pipeline text,
+  p_table regclass,
+  p_key text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new text := (
+    select n.name
+    from millrace.pipelines p
+    join millrace.pipelines n on n.replaces_id = p.id
+    where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key));
+begin
+  if v_new is not null then
+    raise exception 'pipeline % cannot move to %.%: pipeline % replaces it, over the same rows',
+      p_pipeline, p_table, p_key, v_new
+      using errcode = 'MR001', hint = format('Define %s without "replaces" first.', v_new);
+  end if;
+end
+$$;
+
+-- Writes which pipeline a definition replaces, with its flag at the default. A flag that is there
+-- stays as somebody set it.
+create or replace function millrace.save_cut_over(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new text := p_definition ->> 'pipeline';
+  v_old text := p_definition #>> '{replaces,pipeline}';
+  v_old_id int := (select p.id from millrace.pipelines p where p.name = v_old);
+  v_key text := p_definition #>> '{replaces,group_by}';
+  v_both int;
+begin
+  update millrace.pipelines p
+  set replaces_id = v_old_id, group_key = v_key
+  where p.id = p_pipeline_id
+    and (p.replaces_id is distinct from v_old_id or p.group_key is distinct from v_key);
+  if v_old_id is null then
+    delete from millrace.cut_overs c where c.pipeline_id = p_pipeline_id;
+    return;
+  end if;
+  v_both := (
+    select count(*)
+    from millrace.runs n
+    join millrace.runs o on o.pipeline_id = v_old_id
+      and o.entity_id = n.entity_id
+      and o.status = 'running'
+    where n.pipeline_id = p_pipeline_id and n.status = 'running');
+  if v_both > 0 then
+    raise exception 'pipeline % cannot replace % yet: % entities have live runs of both',
+      v_new, v_old, v_both
+      using errcode = 'MR001',
+        hint = 'Let them finish, or cancel those of one: select millrace.cancel(id) '
+          'from millrace.runs where status = ''running'' and pipeline_id = ….';
+  elsif v_key is null and exists (
+      select from millrace.cut_overs c
+      where c.pipeline_id = p_pipeline_id and c.mode = 'groups') then
+    raise exception 'replaces.group_by is missing, but the flag of pipeline % names groups', v_new
+      using errcode = 'MR001',
+        hint = format('Set the flag first: select millrace.set_cut_over(%L, ''off'').', v_new);
+  end if;
+  insert into millrace.cut_overs (pipeline_id, changed_at)
+  values (p_pipeline_id, millrace.now())
+  on conflict on constraint cut_overs_pkey do nothing;
+end
+$$;
+
 -- Fan-in: what the children's ends come to for the stage that waits for them
 
 -- Builds the error of a stage whose children failed, with the first of them.
@@ -9139,6 +9187,708 @@ begin
   ready := v_done.ready;
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
   perform millrace.leave_children(v_stage, array[v_attempt.id]);
+end
+$$;
+
+-- Concurrency groups: whose turn it is.
+--
+-- The groups of a stage come by turns: the higher class of priority first, in a class one round
+-- after the other. A group with nothing due sleeps; one whose key is at its limit is parked until a
+-- slot is freed. Only claims write groups, one at a time, since they have passed the stage's
+-- limiter.
+
+-- Lists the groups with arrivals behind the one named, up to so many: each once, however many
+-- arrivals it has, by a loose scan from one group to the next.
+create or replace function millrace.groups_with_arrivals(
+  p_stage_id int,
+  p_after text,
+  p_limit int)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive seen(concurrency_group) as (
+      (select a.concurrency_group
+       from millrace.arrivals a
+       where a.stage_id = p_stage_id and a.concurrency_group > p_after
+       order by a.concurrency_group
+       limit 1)
+      union all
+      select (
+        select a.concurrency_group
+        from millrace.arrivals a
+        where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group
+        order by a.concurrency_group
+        limit 1)
+      from seen s
+      where s.concurrency_group is not null
+    )
+    select s.concurrency_group
+    from seen s
+    where s.concurrency_group is not null
+    limit p_limit);
+end
+$$;
+
+-- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
+-- they are due. Returns the keys of which slots were freed.
+create or replace function millrace.read_arrivals(
+  p_stage_id int,
+  p_groups text[],
+  p_each int,
+  p_last_turn bigint,
+  p_now timestamptz)
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_freed text[];
+begin
+  with gone as (
+    delete from millrace.arrivals a
+    using (
+      select b.concurrency_group, b.id
+      from unnest(p_groups) u(concurrency_group)
+      cross join lateral (
+        select n.concurrency_group, n.id
+        from millrace.arrivals n
+        where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
+        order by n.id
+        limit p_each) b) d
+    where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+    returning a.concurrency_group, a.due_at
+  ), news as (
+    select g.concurrency_group, min(g.due_at) as due_at,
+      row_number() over (order by g.concurrency_group) as place
+    from gone g
+    where g.concurrency_group not like '*%'
+    group by g.concurrency_group
+  ), admitted as (
+    insert into millrace.concurrency_groups as t
+      (stage_id, concurrency_group, priority, turn, due_at)
+    select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
+      case when n.due_at <= p_now then p_last_turn + n.place end,
+      case when n.due_at > p_now then n.due_at end
+    from news n
+    on conflict on constraint concurrency_groups_pkey do update
+    set turn = coalesce(t.turn, excluded.turn),
+      due_at = case
+        when coalesce(t.turn, excluded.turn) is not null then null
+        when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
+        else t.due_at
+      end
+  )
+  select array_agg(distinct substr(g.concurrency_group, 2))
+  into v_freed
+  from gone g
+  where g.concurrency_group like '*%';
+  return v_freed;
+end
+$$;
+
+-- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
+-- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
+-- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
+-- Returns the limiter as it is then.
+create or replace function millrace.admit_arrivals(
+  p_stage_id int,
+  p_limiter millrace.limiters,
+  p_room int)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_many int := 100 + 2 * p_room;
+  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
+  v_freed text[];
+begin
+  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
+    v_groups := array(
+      select distinct g
+      from unnest(v_groups || millrace.groups_with_arrivals(
+        p_stage_id, '', v_many - cardinality(v_groups))) g);
+    p_limiter.arrivals_to := '';
+  else
+    p_limiter.arrivals_to := case
+      when cardinality(v_groups) < v_many then ''
+      else v_groups[v_many]
+    end;
+  end if;
+  if cardinality(v_groups) > 0 then
+    v_freed := millrace.read_arrivals(p_stage_id, v_groups,
+      1 + 10 * v_many / cardinality(v_groups), p_limiter.last_turn, v_now);
+  end if;
+  p_limiter.last_turn := p_limiter.last_turn + v_many;
+  with woken as (
+    select w.concurrency_group, row_number() over () as place
+    from (
+      (select g.concurrency_group
+       from millrace.concurrency_groups g
+       where g.stage_id = p_stage_id and g.due_at <= v_now
+       order by g.due_at
+       limit v_many)
+      union all
+      select g.concurrency_group
+      from unnest(v_freed) k
+      cross join generate_series(0, 9) c
+      join millrace.concurrency_groups g on g.stage_id = p_stage_id
+        and g.concurrency_group = c || k
+        and g.due_at = 'infinity') w
+  )
+  update millrace.concurrency_groups g
+  set turn = p_limiter.last_turn + w.place, due_at = null
+  from woken w
+  where g.stage_id = p_stage_id and g.concurrency_group = w.concurrency_group;
+  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
+  return p_limiter;
+end
+$$;
+
+-- Sends groups that had their turn to the end, to sleep until something of them is due, or to be
+-- parked while their key is at its limit. A group with nothing queued is deleted.
+create or replace function millrace.end_turns(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_served text[],
+  p_last_turn bigint,
+  p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with looked as materialized (
+    select u.concurrency_group, u.place, n.queue_at,
+      u.concurrency_group = any (p_served) as served,
+      v_limit is not null and v_limit <= (
+        select count(*)
+        from (
+          select from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f) as full
+    from unnest(p_groups) with ordinality u(concurrency_group, place)
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.concurrency_group = u.concurrency_group
+        and a.queue_at is not null
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) n on true
+  ), gone as (
+    delete from millrace.concurrency_groups g
+    using looked k
+    where g.stage_id = p_stage.id
+      and g.concurrency_group = k.concurrency_group
+      and k.queue_at is null
+  )
+  update millrace.concurrency_groups g
+  set turn = case
+      when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place
+    end,
+    due_at = case
+      when k.full then 'infinity'
+      when k.queue_at > p_now then k.queue_at
+      -- What is due and was not taken is locked, or isolated: it is left for a moment.
+      when not k.served then p_now + interval '1 second'
+    end
+  from looked k
+  where g.stage_id = p_stage.id
+    and g.concurrency_group = k.concurrency_group
+    and k.queue_at is not null;
+end
+$$;
+
+-- Puts the groups of attempts that a claim does not keep back in turn. A group that got nothing
+-- after all goes to the front, so that one with large rows cannot be served before it for ever. One
+-- that got less than it might have has had its turn, and is announced like any group in which
+-- something arrives.
+create or replace function millrace.give_back_turns(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first bigint := coalesce((
+    select min(g.turn)
+    from millrace.concurrency_groups g
+    where g.stage_id = p_stage.id and g.turn is not null), 0);
+begin
+  with back as materialized (
+    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
+      a.concurrency_group in (
+        select k.concurrency_group
+        from millrace.attempts k
+        where k.id = any (p_kept)) as served
+    from unnest(p_back) with ordinality u(id, place)
+    join millrace.attempts a on a.id = u.id
+    where a.concurrency_group is not null
+    group by a.concurrency_group
+  ), announced as (
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select p_stage.id, b.concurrency_group, b.due_at
+    from back b
+    where b.served
+  )
+  insert into millrace.concurrency_groups as g (stage_id, concurrency_group, priority, turn)
+  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint,
+    v_first - row_number() over (order by b.place desc)
+  from back b
+  where not b.served
+  on conflict on constraint concurrency_groups_pkey do update
+  set turn = excluded.turn, due_at = null;
+end
+$$;
+
+-- Quotas: holding back what a tenant has no room for, until there is room again.
+
+-- Puts attempts back into the queue until their tenant has room, and says so on their rows. With
+-- them goes what the next claims would come upon, so that a few claims put back a tenant's
+-- thousands. Starts are spread over the windows to come, so that each is put back about once,
+-- however many there are.
+create or replace function millrace.hold_back(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_kind text,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_closes_at timestamptz := millrace.window_end(p_payer.quota, p_kind);
+  v_window interval := make_interval(
+    secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
+  v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
+  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
+  v_turn record;
+begin
+  if p_kind = 'spending' then
+    v_count := cardinality(v_ids);
+  end if;
+  for v_turn in
+    select v_closes_at + (u.place - 1) / v_count * v_window as due_at,
+      array_agg(u.id order by u.place) as attempt_ids
+    from unnest(v_ids) with ordinality u(id, place)
+    group by 1
+    order by 1
+  loop
+    perform millrace.put_back(p_stage, v_turn.attempt_ids, v_turn.due_at,
+      jsonb_build_object(
+        'code', 'quota_' || p_kind,
+        'message', millrace.hold_message(p_payer.quota, p_kind, v_turn.due_at),
+        'quota', p_payer.quota));
+  end loop;
+  perform millrace.show_held(p_stage, v_ids);
+end
+$$;
+
+-- Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only
+-- starts.
+create or replace function millrace.due_of_payer(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_uncounted boolean)
+returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select q.id
+    from (
+      select a.id, a.run_id, a.uncounted
+      from millrace.attempts a
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 500) q
+    join millrace.runs r on r.id = q.run_id
+    where r.quota_of = p_payer.pipeline_id
+      and r.quota_key = p_payer.key
+      and (q.uncounted or not p_uncounted));
+  return array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
+    order by a.queue_at, a.id
+    for update skip locked);
+end
+$$;
+
+-- started | queued → queued for attempts that the caller holds, due at a later time. What is held
+-- back is not late: its bound moves with it.
+create or replace function millrace.put_back(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_due_at timestamptz,
+  p_why jsonb default null)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set state = 'queued',
+    token = null,
+    started_at = null,
+    queue_at = p_due_at,
+    late_at = a.late_at + (p_due_at - millrace.now()),
+    held = p_why is not null or a.held,
+    error = coalesce(p_why, a.error)
+  where a.id = any (p_attempt_ids);
+  if p_stage.limits is not null then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  if p_stage.has_groups then
+    perform millrace.assign_groups(p_stage.id, array(
+      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
+  end if;
+end
+$$;
+
+-- Says what a tenant reads on a row that is held back.
+create or replace function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
+  v_unit text := case
+    when v_seconds % 3600 = 0 then 'hour'
+    when v_seconds % 60 = 0 then 'minute'
+    else 'second'
+  end;
+  v_units int := v_seconds / case v_unit when 'hour' then 3600 when 'minute' then 60 else 1 end;
+begin
+  return format('held back until %s UTC: the quota of %s in %s %s%s is used up',
+    to_char(p_due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
+    case p_kind
+      when 'starts' then (p_quota #>> '{starts,count}') || ' starts'
+      else (p_quota #>> '{spending,usd}') || ' US dollars'
+    end,
+    v_units, v_unit, case when v_units = 1 then '' else 's' end);
+end
+$$;
+
+-- Shows attempts as queued, with their error, on those of their entities that nobody holds. Whoever
+-- holds a row does not wait for this, nor this for him.
+create or replace function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_free text[];
+  v_context text;
+begin
+  if exists (
+      select from millrace.pipelines p
+      where p.id = p_stage.pipeline_id and p.projection = 'none') then
+    return;
+  end if;
+  v_free := millrace.lock_entities(p_stage.pipeline_id, array(
+    select r.entity_id
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids)), false);
+  perform millrace.project(p_stage.id, array(
+    select jsonb_populate_record(null::millrace.change, jsonb_build_object(
+      'entity_id', r.entity_id,
+      'status', 'queued',
+      'error', a.error ->> 'message',
+      'retry_count', a.retry_count))
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    perform millrace.report('error', 'projection_failed',
+      'What is held back could not be shown on its entities: ' || sqlerrm,
+      jsonb_build_object('stage', p_stage.name));
+end
+$$;
+
+-- Takes the word that they are held back from attempts that go on, and from their entities.
+create or replace function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_attempt_ids) > 0 then
+    update millrace.attempts a
+    set held = false, error = null
+    where a.id = any (p_attempt_ids);
+    perform millrace.show_held(p_stage, p_attempt_ids);
+  end if;
+end
+$$;
+
+-- Makes due what is held back by a quota that was changed or dropped, so many at a time; the next
+-- claims ask the new numbers. Returns how many it found.
+create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_found bigint[];
+  v_group record;
+begin
+  v_found := array(
+    select a.id
+    from millrace.stages s
+    cross join lateral (
+      select o.id, o.run_id, o.error
+      from millrace.attempts o
+      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
+      order by o.queue_at, o.id) a
+    join millrace.runs r on r.id = a.run_id
+    where s.counted
+      and r.quota_of = p_pipeline.id
+      and a.error -> 'quota' is distinct from p_pipeline.quota
+    limit p_limit);
+  for v_group in
+    select s as stage, array_agg(a.id) as attempt_ids
+    from unnest(millrace.lock_attempts(v_found)) i
+    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
+    join millrace.stages s on s.id = a.stage_id
+    group by s
+  loop
+    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
+    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+  end loop;
+  return cardinality(v_found);
+end
+$$;
+
+-- The sweep adds up what tenants have used, and lets go what a changed definition no longer holds
+-- back.
+create or replace function millrace.sweep_quotas() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.sum_uses(10000);
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    where p.quota_changed_at is not null
+    order by p.id
+  loop
+    -- For a minute it looks again: a claim that was under way may hold back by the former
+    -- numbers.
+    if millrace.let_go(v_pipeline, 5000) = 0
+      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
+      update millrace.pipelines p
+      set quota_changed_at = null
+      where p.id in (
+        select o.id
+        from millrace.pipelines o
+        where o.id = v_pipeline.id and o.quota_changed_at = v_pipeline.quota_changed_at
+        for update skip locked);
+    end if;
+  end loop;
+exception
+  when others then
+    if millrace.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
+    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+end
+$$;
+
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
+-- concurrency.
+--
+-- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
+-- alone: the next claims and the sweep delete the rows of attempts that have ended.
+
+-- Deletes those of these attempts from in_flight that are no longer started or waiting, and
+-- announces each freed key, since only a claim can tell whether groups of that key are parked.
+create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.attempt_id = any (p_attempt_ids)
+        and not exists (
+          select from millrace.attempts a
+          where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
+      for update of o skip locked) e
+    where f.attempt_id = e.attempt_id and f.token = e.token
+    returning f.stage_id, f.key
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select distinct e.stage_id, '*' || e.key, millrace.now()
+  from ended e
+  join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
+end
+$$;
+
+-- Frees the slots of attempts that have just ended. It notes a wake for those of their stages that
+-- can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
+-- safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have found
+-- the stage full, the stage is woken in any case. Nobody waits while holding this lock.
+create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages int[] := array(
+    select distinct f.stage_id
+    from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    order by 1);
+  v_wakes int[] := '{}';
+  v_stage_id int;
+begin
+  if cardinality(v_stages) > 0 then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  foreach v_stage_id in array v_stages loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
+      or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
+      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      v_wakes := v_wakes || v_stage_id;
+    end if;
+  end loop;
+  return v_wakes;
+end
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+create or replace function millrace.note_in_flight(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_groups text[],
+  p_token uuid,
+  p_worker_id uuid)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
+    from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
+  end if;
+end
+$$;
+
+-- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
+-- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim is passing
+-- the stage's limiter at this moment, the next sweep counts instead.
+create or replace function millrace.count_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select a.id
+    from (
+      select r.id
+      from millrace.runs r
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union
+      select q.run_id
+      from (
+        select o.run_id
+        from millrace.attempts o
+        where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
+        order by o.queue_at, o.id
+        limit p_limit) q) r(id)
+    join millrace.attempts a on a.run_id = r.id
+      and a.stage_id = p_stage.id
+      and a.state in ('started', 'waiting')
+      and a.token is not null
+    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+      and not exists (
+        select from millrace.in_flight f
+        where f.attempt_id = a.id and f.token = a.token));
+  if cardinality(v_ids) > 0
+    and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
+    from unnest(v_ids) i
+    join millrace.attempts a on a.id = i
+    left join millrace.claims c on c.token = a.token
+    where a.state in ('started', 'waiting') and a.token is not null;
+  end if;
+end
+$$;
+
+-- Before a claim counts, it frees the slots of what its worker has ended, and of what has ended
+-- among the next 200 of the stage. Returns up to which attempt it has looked.
+create or replace function millrace.check_slots(
+  p_stage_id int,
+  p_worker_id uuid,
+  p_checked_to bigint)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_many constant int := 200;
+  v_next bigint[] := array(
+    select f.attempt_id
+    from millrace.in_flight f
+    where f.stage_id = p_stage_id and f.attempt_id > p_checked_to
+    order by f.attempt_id
+    limit c_many);
+begin
+  perform millrace.free_slots(v_next || array(
+    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
+  return case when cardinality(v_next) < c_many then 0 else v_next[c_many] end;
+end
+$$;
+
+-- Says how many more attempts of a group's key may be in work; null without a limit.
+create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  return v_limit - (
+    select count(*)
+    from (
+      select from millrace.in_flight f
+      where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
+      limit v_limit) f);
 end
 $$;
 
@@ -9392,68 +10142,161 @@ begin
 end
 $$;
 
--- Chapter 19: limits
---
--- How much of a stage may be in work, how fast, for which keys at once, and in which order. All limits of a stage hold
--- across all workers, since each is decided here, in the claim. A stage that declares none never comes to this chapter.
---
--- A limited claim passes the stage's gate: one at a time, so that what it counts stays true until it commits. A worker that
--- records results in the same call holds entities, and therefore never waits at the gate; it is told to come again.
---
---   max_in_flight, concurrency   in_flight has a row for each attempt taken. Who ends an attempt leaves its row alone: the
---                                next claims and the sweep delete rows of attempts that are no longer started or waiting.
---   rate                         a token bucket in the gate's row
---   concurrency, priority        the queue is sorted into groups (the next chapter), from which a claim takes by turns
---   back_pressure                nothing is taken while a later stage has more queued than its threshold
---
--- No step looks at the whole queue: a claim reads the groups whose turn it is, the rows it takes, and counts up to a limit.
--- Who enqueues only inserts arrivals, which the next claim reads, and waits for nobody.
+-- Quotas: how claims keep to them.
 
-create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with ended as (
-    delete from millrace.in_flight f using (
-      select o.attempt_id, o.token from millrace.in_flight o
-      where o.attempt_id = any (p_attempt_ids)
-        and not exists (select from millrace.attempts a where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
-      for update of o skip locked) e
-    where f.attempt_id = e.attempt_id and f.token = e.token
-    returning f.stage_id, f.key
-  )
-  -- Whether its groups are parked nobody but a claim can tell, so each freed key is announced.
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select distinct e.stage_id, '*' || e.key, millrace.now() from ended e join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
-end
-$$;
-
--- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter claims): if somebody enqueues at this
--- moment, who may have found the stage full, it is woken to be on the safe side. Nothing is waited for while it is held.
-create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- claim_next() puts back those of the attempts just claimed whose tenants have no room, with the
+-- tokens that they took, where the stage is counted. Returns the others.
+create or replace function millrace.keep_to_quotas(
+  p_stage millrace.stages,
+  p_token uuid,
+  p_attempt_ids bigint[])
+returns millrace.claimed[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stages int[] := array(select distinct f.stage_id from millrace.in_flight f where f.attempt_id = any (p_attempt_ids) order by 1);
-  v_wakes int[] := '{}';
-  v_stage_id int;
+  v_group record;
+  v_kept millrace.claimed[];
 begin
-  if cardinality(v_stages) > 0 then
-    perform millrace.free_slots(p_attempt_ids);
-  end if;
-  foreach v_stage_id in array v_stages loop
-    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
-       or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
-      v_wakes := v_wakes || v_stage_id;
-    end if;
+  for v_group in
+    select row(p.id, r.quota_key, p.quota)::millrace.payer as payer,
+      array_agg(a.id order by a.queue_at, a.id) as attempt_ids
+    from unnest(p_attempt_ids) i
+    join millrace.attempts a on a.id = i
+    join millrace.runs r on r.id = a.run_id
+    join millrace.pipelines p on p.id = r.quota_of
+    group by p.id, r.quota_key
+    order by p.id, r.quota_key
+  loop
+    perform millrace.keep_to_quota(p_stage, v_group.payer, v_group.attempt_ids);
   end loop;
-  return v_wakes;
+  v_kept := millrace.held_items(p_token, p_attempt_ids);
+  -- The claim has passed the stage's gate, so that nobody else writes this row.
+  update millrace.limiters g
+  set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
+  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if cardinality(v_kept) = 0 then
+    delete from millrace.claims c where c.token = p_token;
+  end if;
+  return v_kept;
 end
 $$;
 
-create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean) returns millrace.limiters
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Charges a tenant with what was claimed of it, and puts back what it has no room for.
+create or replace function millrace.keep_to_quota(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over bigint[] := '{}';
+begin
+  if p_payer.quota ? 'spending'
+    and millrace.used_by(p_payer, 'spending') >= (p_payer.quota #>> '{spending,usd}')::numeric then
+    perform millrace.hold_back(p_stage, p_payer, 'spending', p_attempt_ids);
+    return;
+  elsif p_payer.quota ? 'starts' then
+    v_over := millrace.charge_starts(p_stage, p_payer, p_attempt_ids);
+  end if;
+  perform millrace.show_going(p_stage, array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (p_attempt_ids) and a.id <> all (v_over) and a.held));
+end
+$$;
+
+-- Charges a tenant with the starts among these attempts, as far as it has room, and puts back and
+-- returns the others. A claim that finds another charging the same tenant does not wait for it, and
+-- cannot know what it leaves.
+create or replace function millrace.charge_starts(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_attempt_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_marked bigint[] := array(
+    select a.id
+    from unnest(p_attempt_ids) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    where a.uncounted
+    order by i.place);
+  v_runs bigint[];
+  v_over bigint[];
+begin
+  if cardinality(v_marked) = 0 then
+    return '{}';
+  elsif not pg_try_advisory_xact_lock(hashtext('millrace.quota'),
+      hashtext(p_payer.pipeline_id || ':' || p_payer.key)) then
+    perform millrace.put_back(p_stage, v_marked, millrace.now() + interval '1 second');
+    return v_marked;
+  end if;
+  v_runs := array(
+    select a.run_id
+    from unnest(v_marked) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    group by a.run_id
+    order by min(i.place)
+    limit greatest(
+      (p_payer.quota #>> '{starts,count}')::numeric - millrace.used_by(p_payer, 'starts'), 0)::int);
+  if cardinality(v_runs) > 0 then
+    insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
+    values (p_payer.pipeline_id, p_payer.key, 'starts',
+      millrace.window_end(p_payer.quota, 'starts'), cardinality(v_runs));
+    -- One start, one charge, however many stages it begins with. What another claim is just taking
+    -- is its own to charge.
+    update millrace.attempts a
+    set uncounted = false
+    where a.id in (
+      select o.id
+      from millrace.attempts o
+      where o.run_id = any (v_runs) and o.uncounted
+      for update skip locked);
+  end if;
+  v_over := array(
+    select a.id
+    from unnest(v_marked) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    where a.run_id <> all (v_runs)
+    order by i.place);
+  if cardinality(v_over) > 0 then
+    perform millrace.hold_back(p_stage, p_payer, 'starts', v_over);
+  end if;
+  return v_over;
+end
+$$;
+
+-- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
+--
+-- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
+-- that declares none never comes here.
+--
+-- A limited claim passes the stage's limiter, one claim at a time, so that what it counts stays
+-- true until it commits. A worker that records results in the same call holds entities, and
+-- therefore never waits for the limiter; it is told to come again.
+--
+--   max_in_flight, concurrency   counted in in_flight (in-flight.sql)
+--   rate                         a token bucket in the limiter's row
+--   concurrency, priority        the queue is sorted into groups (sort-into-groups.sql), which have
+--                                turns (group-turns.sql), by which a claim takes from them
+--                                (claim-by-groups.sql)
+--   back_pressure                nothing is taken while a later stage has more queued than its
+--                                threshold
+--
+-- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
+-- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
+-- reads, and waits for nobody.
+
+-- Makes the caller the only one who claims at this stage until it commits; null when another does.
+create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limiter millrace.limiters;
@@ -9467,11 +10310,16 @@ begin
       perform set_config('lock_timeout', '2s', true);
       perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
       perform set_config('lock_timeout', v_timeout, true);
-    exception when lock_not_available then
-      return null;
+    exception
+      when lock_not_available then
+        return null;
     end;
   end if;
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage_id for update;
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage_id
+  for update;
   if not found then
     insert into millrace.limiters (stage_id) values (p_stage_id) returning * into v_limiter;
   end if;
@@ -9479,144 +10327,162 @@ begin
 end
 $$;
 
-create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns float8
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return least(coalesce((p_rate ->> 'burst')::float8, (p_rate ->> 'count')::float8), coalesce(p_limiter.tokens, 'infinity')
-    + greatest(extract(epoch from millrace.now() - p_limiter.refilled_at)::float8, 0) * (p_rate ->> 'count')::float8 / (p_rate ->> 'per_seconds')::float8);
-end
-$$;
-
--- The stage that back pressure looks at: "stage" of the same pipeline or "millrace.stage".
-create or replace function millrace.pressing_stage(p_stage millrace.stages) returns int
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Says what the token bucket holds now.
+create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters)
+returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
+  v_count float8 := (p_rate ->> 'count')::float8;
+  v_seconds float8 := extract(epoch from millrace.now() - p_limiter.refilled_at);
 begin
-  if cardinality(v_path) = 1 then
-    return (select s.id from millrace.stages s where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1]);
-  end if;
-  return (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = v_path[1] and s.name = v_path[2]);
+  return least(
+    coalesce((p_rate ->> 'burst')::float8, v_count),
+    coalesce(p_limiter.tokens, 'infinity')
+      + greatest(v_seconds, 0) * v_count / (p_rate ->> 'per_seconds')::float8);
 end
 $$;
 
--- How many of p_wanted attempts the stage may take now; when none, after how many milliseconds to ask again (null: not by waiting).
-create or replace function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted int, out room int, out wait_ms int)
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
+-- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+create or replace function millrace.room_at(
+  p_stage millrace.stages,
+  p_limiter millrace.limiters,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limits jsonb := p_stage.limits;
   v_max int := (v_limits ->> 'max_in_flight')::int;
-  v_backlog int := (v_limits #>> '{back_pressure,backlog}')::int;
-  v_pressing int;
   v_tokens float8;
 begin
   room := p_wanted;
   if v_max is not null then
-    room := least(room, v_max - (select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
+    room := least(room, v_max - (
+      select count(*)
+      from (
+        select from millrace.in_flight f
+        where f.stage_id = p_stage.id
+        limit v_max) f));
   end if;
   if room > 0 and v_limits ? 'rate' then
     v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
     -- What the clock's rounding took away must not cost another round.
     room := least(room, floor(v_tokens + 1e-6));
     if room = 0 then
-      wait_ms := ceil((1 - v_tokens) * 1000 * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
+      wait_ms := ceil((1 - v_tokens) * 1000
+        * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
     end if;
   end if;
-  if room > 0 and v_backlog is not null then
-    v_pressing := millrace.pressing_stage(p_stage);
-    if (select count(*) from (
-          select from millrace.attempts a where a.stage_id = v_pressing and a.queue_at is not null and a.state = 'queued' limit v_backlog + 1) a) > v_backlog then
-      room := 0;
-      wait_ms := 1000;
-    end if;
+  if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
+    room := 0;
+    wait_ms := 1000;
   end if;
 end
 $$;
 
+-- Says whether a later stage's backlog holds this one back. The limit names that stage as "stage",
+-- of the same pipeline, or as "pipeline.stage"; one that is gone holds nothing back.
+create or replace function millrace.is_pressed_back(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_backlog int := (p_stage.limits #>> '{back_pressure,backlog}')::int;
+  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
+  v_later int;
+begin
+  if cardinality(v_path) = 1 then
+    select s.id
+    into v_later
+    from millrace.stages s
+    where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1];
+  else
+    select s.id
+    into v_later
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = v_path[1] and s.name = v_path[2];
+  end if;
+  return v_backlog < (
+    select count(*)
+    from (
+      select from millrace.attempts a
+      where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
+      limit v_backlog + 1) a);
+end
+$$;
+
+-- Says whether a stage's limits would let a claim take something now, if it is queued.
 create or replace function millrace.may_claim(p_stage millrace.stages) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limiter millrace.limiters;
-  v_room int;
 begin
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage.id;
-  v_room := (millrace.room_at(p_stage, v_limiter, 1)).room;
-  return v_room > 0 and (not p_stage.has_groups
-    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null)
-    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at <= millrace.now())
-    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
-    or exists (select from millrace.attempts a where a.stage_id = p_stage.id and a.isolated and a.queue_at <= millrace.now() and a.state = 'queued'
-      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)));
-end
-$$;
-
-create or replace function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
-    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage.id;
+  if (millrace.room_at(p_stage, v_limiter, 1)).room <= 0 then
+    return false;
   end if;
+  return not p_stage.has_groups
+    or exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null)
+    or exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= millrace.now())
+    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
+    or exists (
+      select from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.isolated
+        and a.queue_at <= millrace.now()
+        and a.state = 'queued'
+        and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true));
 end
 $$;
 
--- What a worker took who did not know of the limit, mostly before it was defined.
-create or replace function millrace.uncounted_attempts(p_stage millrace.stages, p_limit int) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select a.id from (
-      (select r.id from millrace.runs r where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union
-      select h.run_id from (
-        select q.run_id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit) h) r(id)
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('started', 'waiting') and a.token is not null
-    where p_stage.limits ?| array['max_in_flight', 'concurrency']
-      and not exists (select from millrace.in_flight f where f.attempt_id = a.id and f.token = a.token));
-end
-$$;
-
-create or replace function millrace.count_attempts(p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-  select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
-  from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i left join millrace.claims c on c.token = a.token
-  where a.state in ('started', 'waiting') and a.token is not null;
-end
-$$;
-
--- Before the table's lock, which a claim that holds a gate may be waiting for.
+-- define() waits for the claims under way at a pipeline's stages with limits, and keeps others out
+-- until its transaction ends. It does so before it locks the table, which a claim that has passed a
+-- limiter may be waiting for.
 create or replace function millrace.lock_limiters(p_pipeline text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_advisory_xact_lock(hashtext('millrace.limiter'), s.id)
-  from (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = p_pipeline and s.limits is not null order by s.id) s;
+  from (
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = p_pipeline and s.limits is not null
+    order by s.id) s;
 end
 $$;
 
--- Deletes from in_flight what this worker has ended, and what has ended among the next few hundred of the stage.
-create or replace function millrace.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_next bigint[] := array(select f.attempt_id from millrace.in_flight f where f.stage_id = p_stage_id and f.attempt_id > p_checked_to order by f.attempt_id limit 200);
-begin
-  perform millrace.free_slots(v_next || array(select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
-  return case when cardinality(v_next) < 200 then 0 else v_next[200] end;
-end
-$$;
-
-create or replace function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int, p_may_wait boolean, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Claims as claim() does, for a stage with limits. When it takes nothing, wait_ms says after how
+-- long to ask again; null: not by waiting.
+create or replace function millrace.claim_limited(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_host uuid,
+  p_limit int,
+  p_may_wait boolean,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out items millrace.claimed[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limiter millrace.limiters;
@@ -9627,7 +10493,7 @@ begin
     perform millrace.check_slots(p_stage.id, p_worker_id, 0);
     return;
   end if;
-  -- First the host's lock, as claim() takes it: the order is the same for all.
+  -- The host's lock comes first, as claim() takes it, so that all have the same order.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
   v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
   if v_limiter.stage_id is null then
@@ -9646,24 +10512,51 @@ begin
   elsif v_room.room > 0 then
     v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
     items := v_claim.items;
-    perform millrace.note_in_flight(p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
+    perform millrace.note_in_flight(
+      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
   end if;
   if v_room.room > 0 then
     token := v_claim.token;
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  update millrace.limiters g set checked_to = v_limiter.checked_to, last_turn = v_limiter.last_turn, arrivals_to = v_limiter.arrivals_to,
-    tokens = case when p_stage.limits ? 'rate' then millrace.tokens_of(p_stage.limits -> 'rate', v_limiter) - coalesce(cardinality(attempt_ids), 0) else g.tokens end,
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
+end
+$$;
+
+-- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+create or replace function millrace.save_limiter(
+  p_stage millrace.stages,
+  p_limiter millrace.limiters,
+  p_taken int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.limiters g
+  set checked_to = p_limiter.checked_to,
+    last_turn = p_limiter.last_turn,
+    arrivals_to = p_limiter.arrivals_to,
+    tokens = case
+      when p_stage.limits ? 'rate'
+        then millrace.tokens_of(p_stage.limits -> 'rate', p_limiter) - p_taken
+      else g.tokens
+    end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
 end
 $$;
 
--- The claim has passed the stage's gate, so that nobody else writes this row or the stage's groups.
-create or replace function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
+-- Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does
+-- not keep. The claim has passed the limiter, so nobody else writes its row or the stage's groups.
+create or replace function millrace.give_back_limits(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
 returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.free_slots(p_back);
@@ -9676,277 +10569,171 @@ begin
 end
 $$;
 
+-- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
+-- and counts what was taken without a limit.
 create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
-  v_uncounted bigint[];
 begin
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline_id and s.limits is not null order by s.id loop
-    perform millrace.free_slots(array(select f.attempt_id from millrace.in_flight f where f.stage_id = v_stage.id order by f.attempt_id limit 5000));
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.limits is not null
+    order by s.id
+  loop
+    perform millrace.free_slots(array(
+      select f.attempt_id
+      from millrace.in_flight f
+      where f.stage_id = v_stage.id
+      order by f.attempt_id
+      limit 5000));
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, 1000);
     end if;
-    v_uncounted := millrace.uncounted_attempts(v_stage, 1000);
-    if cardinality(v_uncounted) > 0 and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), v_stage.id) then
-      perform millrace.count_attempts(v_uncounted);
-    end if;
+    perform millrace.count_attempts(v_stage, 1000);
   end loop;
 end
 $$;
 
--- Chapter 24: a stage as an operation
+-- Operations: what a person does to one stage of one run.
 --
--- What a person does to one stage of one run, a function a verb: start_stage, complete_stage, fail_stage, skip, reset; and
--- retry (chapter retrying), reset_children. The view millrace.operations tells of each stage whether it can start, is started, is
--- done. All of them wait for the row and the run, in the lock order, and raise MR003 or MR004 with the remedy.
+-- Each verb is a function: start_stage, complete_stage, fail_stage and skip (stages-by-hand.sql),
+-- reset and reset_children (reset.sql), and retry (core/retry.sql). The view millrace.operations
+-- tells of each stage whether it can start, is started, is done. All of them wait for the row and
+-- the run, in the lock order, and raise MR003 or MR004 with the remedy.
 
--- The run, held with its entity, and the stage of its version.
-create or replace function millrace.hold_stage(p_run bigint, p_stage text, out run millrace.runs, out version_stage millrace.version_stages, p_whole boolean default false)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Locks a run and its entity, waiting for both, and looks up the stage in the run's version. Raises
+-- MR003 or MR004 when there is no such run or stage, or a later run. p_whole: the stage may be
+-- null.
+create or replace function millrace.hold_stage(
+  p_run bigint,
+  p_stage text,
+  out run millrace.runs,
+  out version_stage millrace.version_stages,
+  p_whole boolean default false)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline text;
 begin
   if p_stage is null and not p_whole then
-    raise exception 'p_stage is null, but must be the name of a stage' using errcode = 'MR002', hint = 'Name one: select stage, state from millrace.operations where run_id = …';
+    raise exception 'p_stage is null, but must be the name of a stage'
+      using errcode = 'MR002',
+        hint = 'Name one: select stage, state from millrace.operations where run_id = …';
   end if;
   perform millrace.hold_runs(array[p_run]);
   select r.* into run from millrace.runs r where r.id = p_run;
   if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null') using errcode = 'MR003', hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
-  end if;
-  if not millrace.is_latest_run(p_run) then
-    raise exception 'run % is not the latest of its entity %', p_run, run.entity_id using errcode = 'MR004', hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  elsif not millrace.is_latest_run(p_run) then
+    raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
+      using errcode = 'MR004',
+        hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
   end if;
   perform millrace.refuse_orphan(run);
-  select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
   if p_stage is not null then
-    select vs.* into version_stage from millrace.version_stages vs where vs.version_id = run.version_id and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
+    select p.name
+    into v_pipeline
+    from millrace.pipelines p
+    where p.id = run.pipeline_id;
+    select vs.*
+    into version_stage
+    from millrace.version_stages vs
+    where vs.version_id = run.version_id
+      and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
     if not found then
-      raise exception 'stage % is not part of the version that run % began with', p_stage, p_run using errcode = 'MR004', hint = 'Name a stage of its version: select stage from millrace.operations where run_id = ' || p_run || '.';
+      raise exception 'stage % is not part of the version that run % began with', p_stage, p_run
+        using errcode = 'MR004',
+          hint = 'Name a stage of its version: select stage from millrace.operations '
+            'where run_id = ' || p_run || '.';
     end if;
   end if;
 end
 $$;
 
+-- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
 create or replace function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return coalesce((select a.state::text from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded order by a.number desc limit 1), 'pending');
+  return coalesce((
+    select a.state::text
+    from millrace.attempts a
+    where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
+    order by a.number desc
+    limit 1), 'pending');
 end
 $$;
 
-create or replace function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Raises MR004 about a verb that the state of a stage does not allow.
+create or replace function millrace.refuse_operation(
+  p_run bigint,
+  p_stage text,
+  p_verb text,
+  p_state text,
+  p_hint text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state using errcode = 'MR004', hint = p_hint;
+  raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state
+    using errcode = 'MR004', hint = p_hint;
 end
 $$;
 
-create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- Cancels the live attempts of stages of a held run, and keeps what they had as history.
+create or replace function millrace.supersede(p_run_id bigint, p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage millrace.version_stages := v_held.version_stage;
-  v_state text := millrace.state_of(p_run, v_stage.stage_id);
 begin
-  if (v_held.run).status <> 'running' or v_state <> 'pending' then
-    perform millrace.refuse_operation(p_run, p_stage, 'started', format('%s, and the run is %s', v_state, (v_held.run).status), 'Only a pending stage of a running run can be started; use millrace.retry(run) or millrace.reset(run, stage).');
-  end if;
-  -- enqueue_stage() refuses a stage whose needs are not done; its thresholds are what the person overrules.
-  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage.stage_id));
+  perform millrace.cancel_attempts(array[p_run_id], p_stage_ids);
+  update millrace.attempts a
+  set superseded = true
+  where a.run_id = p_run_id and a.stage_id = any (p_stage_ids) and not a.superseded;
 end
 $$;
 
--- A live attempt's end as a person says it. Its token, job or children are void.
-create or replace function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_attempt millrace.attempts;
-  v_done record;
-begin
-  select a.* into v_attempt from millrace.attempts a
-  where a.run_id = p_run and a.stage_id = (v_held.version_stage).stage_id and a.state in ('queued', 'started', 'waiting') for update;
-  if not found then
-    perform millrace.refuse_operation(p_run, p_stage, p_verb, millrace.state_of(p_run, (v_held.version_stage).stage_id), 'Only a stage that is queued, started or waiting can be ended by hand.');
-  end if;
-  perform millrace.abandon_fan_outs(array[p_run], array[v_attempt.stage_id]);
-  -- Whoever has it in work, a worker or a job, hears that it comes too late, also where it would have said the same.
-  update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
-  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
-    'by_hand', v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::millrace.work]);
-  if (v_done.items)[1].verdict = 'busy' then
-    raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, (v_done.items)[1].reason
-      using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
-  end if;
-  if p_outcome = 'completed' and (v_done.items)[1].outcome = 'failed' then
-    raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, (v_done.items)[1].reason using errcode = 'MR004', hint = 'Correct what its apply function or a trigger of yours refuses.';
-  end if;
-  perform millrace.wake(v_done.ready);
-end
-$$;
-
-create or replace function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  if p_result is null then
-    raise exception 'p_result is null, but must be the result of stage %', p_stage using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
-  end if;
-  perform millrace.end_stage(p_run, p_stage, 'completed', 'completed', p_result, null);
-end
-$$;
-
-create or replace function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean default false) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', 'failed', null, jsonb_build_object('code', 'failed_by_hand', 'message', coalesce(p_message, 'failed by hand'), 'permanent', coalesce(p_permanent, false)));
-end
-$$;
-
--- A run that is over goes on: whatever else had failed or was cancelled is retried with it, or it could never end.
+-- completed | failed | cancelled → running for a held run. Whatever else had failed or was
+-- cancelled is retried with it, except these stages, or the run could never end. Its parent counts
+-- it anew. Returns the stages with work.
 create or replace function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
   v_wake int[] := '{}';
 begin
-  insert into millrace.child_tallies (fan_out_id, recount) select p_run.fan_out_id, true where p_run.fan_out_id is not null;
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select p_run.fan_out_id, true
+  where p_run.fan_out_id is not null;
   if p_run.status = 'running' then
     return '{}';
   end if;
   update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
   for v_stage in
-    select a.stage_id, s.kind from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    where a.run_id = p_run.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a) and a.stage_id <> all (p_except) order by a.stage_id
+    select a.stage_id, s.kind
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = p_run.id
+      and a.state in ('failed', 'cancelled')
+      and millrace.is_last_word(a)
+      and a.stage_id <> all (p_except)
+    order by a.stage_id
   loop
-    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
+    v_wake := v_wake || millrace.retry_stage(
+      v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
   end loop;
   return v_wake;
-end
-$$;
-
--- Back to pending: live attempts are cancelled, finished ones kept as history, columns cleared.
-create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.cancel_attempts(array[p_run.id], p_stage_ids);
-  update millrace.attempts a set superseded = true where a.run_id = p_run.id and a.stage_id = any (p_stage_ids) and not a.superseded;
-  -- Children that were late for a stage which was over: those that start anew must not meet them.
-  update millrace.fan_outs f set state = 'abandoned' where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
-  perform millrace.write_entities(p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id], array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
-end
-$$;
-
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
-  v_run millrace.runs := v_held.run;
-  v_stages int[] := (v_held.version_stage).dependents || (v_held.version_stage).stage_id;
-  v_wake int[];
-begin
-  if p_stage is null then
-    v_stages := array(select vs.stage_id from millrace.version_stages vs where vs.version_id = v_run.version_id);
-  end if;
-  perform millrace.clear_stages(v_run, v_stages);
-  v_wake := millrace.reopen_run(v_run, v_stages);
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
-end
-$$;
-
--- The stages that need a stage, however far down. One that only awaits a threshold has had it.
-create or replace function millrace.needing(p_version_id int, p_stage_id int) returns int[]
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  with recursive needing as (
-    select vs.stage_id from millrace.version_stages vs where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
-    union
-    select vs.stage_id from needing n join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
-  )
-  select array(select n.stage_id from needing n)
-$$;
-
--- Children of a stage that still waits, as far as their rows are free.
-create or replace function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_runs bigint[];
-  v_entities text[];
-begin
-  select coalesce(array_agg(r.id), '{}'), coalesce(array_agg(r.entity_id), '{}') into v_runs, v_entities from millrace.runs r where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
-  if (select p.projection <> 'none' from millrace.pipelines p where p.id = p_fan_out.child_pipeline_id) then
-    v_entities := millrace.lock_entities(p_fan_out.child_pipeline_id, v_entities, false);
-  end if;
-  v_runs := array(select r.id from millrace.runs r where r.id = any (v_runs) and r.entity_id = any (v_entities) and r.status in ('failed', 'cancelled') order by r.id for no key update skip locked);
-  return millrace.retry_runs(v_runs);
-end
-$$;
-
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage_id int := (v_held.version_stage).stage_id;
-  v_kind text := (select s.kind from millrace.stages s where s.id = v_stage_id);
-  v_fan_out millrace.fan_outs;
-  v_stages int[];
-  v_failed int;
-  v_wake int[];
-begin
-  select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run and f.stage_id = v_stage_id order by f.id desc limit 1;
-  if not found then
-    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'without any', 'Only a map or pipeline stage that has spawned has children; use millrace.reset(run, stage).');
-  elsif v_fan_out.state = 'open' then
-    return millrace.retry_failed_children(v_fan_out);
-  elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
-    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending', 'Its needs run again; it spawns anew when they are done.');
-  end if;
-  v_failed := (select count(*) from millrace.runs r where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
-  if v_failed = 0 then
-    return 0;
-  end if;
-  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
-  perform millrace.clear_stages(v_held.run, v_stages);
-  v_wake := millrace.reopen_run(v_held.run, v_stages);
-  v_wake := v_wake || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
-  return v_failed;
-end
-$$;
-
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage millrace.version_stages := v_held.version_stage;
-  v_state text := millrace.state_of(p_run, v_stage.stage_id);
-  v_wake int[];
-begin
-  if v_state in ('completed', 'skipped') then
-    perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state, 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
-  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
-    perform millrace.refuse_operation(p_run, p_stage, 'skipped', 'pending, and its needs are not done', 'Skip or finish its needs first.');
-  end if;
-  perform millrace.cancel_attempts(array[p_run], array[v_stage.stage_id]);
-  update millrace.attempts a set superseded = true where a.run_id = p_run and a.stage_id = v_stage.stage_id and not a.superseded;
-  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
-  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
 
@@ -10120,182 +10907,41 @@ begin
 end
 $$;
 
--- Chapter 34: quotas: what one tenant may start and spend in a while
---
--- A definition may name a column that tells tenants apart, and how many starts and how many US
--- dollars each of them has in a window of time. What exceeds that is not refused, since a
--- user's write must not fail for it: it stays queued until the next window, and its error says
--- so. A pipeline without a quota pays nothing but the look at a flag.
---
---   who      a run keeps whose quota it counts against: read when a person starts it, and a child
---            has its parent's
---   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So
---            two numbers a tenant are all that is kept, and it can be said when there is room
---            again. At worst a tenant has twice the amount around the turn of a window.
---   where    in the claim, after it has taken attempts by whatever limits: it puts back those
---            whose tenant has no room. So what is queued and never begins is charged to nobody,
---            and what may be overspent is what is in work.
---   starts   charged when the first attempt of a start is claimed. A start is what a person
---            queues, by a status or by start(). Claims charge one tenant's starts by turns: one
---            that finds another doing so puts them back for a second, and waits for nobody. What
---            operators do (retry, replay, reset) is no start.
---   spending noted when attempts end, failed ones too, by what they say they cost. Once it is
---            used up, nothing of the tenant is claimed, whoever started it.
---
--- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and deletes those
--- of windows that are over.
+-- Quotas: what tenants have used.
 
--- Called by define(). A flag is never taken back: what is held back must still be let go.
-create or replace function millrace.save_quota(p_pipeline_id int, p_definition jsonb) returns void
-language sql set search_path = pg_catalog, pg_temp
-as $$
-  update millrace.pipelines p
-  set quota = nullif(p_definition -> 'quota', 'null'),
-    quota_changed_at = case when p.quota is not null then millrace.now() end
-  where p.id = p_pipeline_id
-    and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
-  with recursive family(id) as (
-    select p.id
-    from millrace.pipelines p
-    where p.quota is not null
-    union
-    select vs.child_pipeline_id
-    from family f
-    join millrace.versions v on v.pipeline_id = f.id
-    join millrace.version_stages vs on vs.version_id = v.id
-    where vs.child_pipeline_id is not null
-  )
-  update millrace.stages s
-  set counted = true
-  from family f
-  where s.pipeline_id = f.id and not s.counted;
-$$;
-
--- Called by attach(). A column that was renamed since must not make a user's own write fail.
-create or replace function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_function text := p_pipeline.name || '__quota_keys';
-  v_ids int[];
-  v_names text[];
-begin
-  execute case when p_pipeline.quota is null then
-    format('drop function if exists millrace.%I(text[])', v_function)
-  else format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  return array(
-    select millrace.group_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'quota_key_failed', %6$L || sqlerrm);
-    return array_fill(''::text, array[cardinality(p_ids)]);
-end $$$f$,
-    v_function, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
-    p_pipeline.quota ->> 'column',
-    format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
-      p_pipeline.name)) end;
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
-  into v_ids, v_names
-  from millrace.pipelines p
-  where p.quota is not null;
-  perform millrace.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]',
-    v_ids,
-    array(select format('return millrace.%I(p_ids);', n || '__quota_keys') from unnest(v_names) n),
-    'the tenants that a pipeline''s entities belong to, in the order of their keys.');
-end
-$write$;
-
--- A row that was a child once counts against the quota of its former parent when a person
--- starts it by itself, unless its own pipeline has a quota.
-create or replace function millrace.name_payers(p_pipeline_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Says when the present window of an amount of a quota is over.
+create or replace function millrace.window_end(p_quota jsonb, p_kind text) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_runs bigint[];
-  v_entities text[];
+  v_seconds numeric := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
 begin
-  if cardinality(p_run_ids) = 0 then
-    return;
-  elsif (select p.quota is null from millrace.pipelines p where p.id = p_pipeline_id) then
-    update millrace.runs r
-    set quota_of = f.quota_of, quota_key = f.quota_key
-    from unnest(p_run_ids) i
-    join millrace.runs n on n.id = i
-    cross join lateral (
-      select o.quota_of, o.quota_key
-      from millrace.runs o
-      where o.entity_id = n.entity_id and o.pipeline_id = n.pipeline_id and o.id < n.id
-      order by o.id desc
-      limit 1) f
-    where r.id = i and r.quota_of is null and f.quota_of is not null;
-    return;
-  end if;
-  select array_agg(r.id), array_agg(r.entity_id)
-  into v_runs, v_entities
-  from millrace.runs r
-  where r.id = any (p_run_ids);
-  update millrace.runs r
-  set quota_of = p_pipeline_id, quota_key = k.key
-  from unnest(v_runs, millrace.quota_keys(p_pipeline_id, v_entities)) k(id, key)
-  where r.id = k.id
-    and (r.quota_of is distinct from p_pipeline_id or r.quota_key is distinct from k.key);
+  return to_timestamp((floor(extract(epoch from millrace.now()) / v_seconds) + 1) * v_seconds);
 end
 $$;
 
-create or replace function millrace.inherit_quotas(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Says what a tenant has used of an amount of its quota in the present window.
+create or replace function millrace.used_by(p_payer millrace.payer, p_kind text)
+returns numeric
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.runs c
-  set quota_of = p.quota_of, quota_key = p.quota_key
-  from millrace.fan_outs f, millrace.runs p
-  where c.id = any (p_run_ids)
-    and f.id = c.fan_out_id
-    and p.id = f.run_id
-    and p.quota_of is not null;
+  return (
+    select coalesce(sum(u.used), 0)
+    from millrace.quota_uses u
+    where u.pipeline_id = p_payer.pipeline_id
+      and u.key = p_payer.key
+      and u.kind = p_kind
+      and u.closes_at = millrace.window_end(p_payer.quota, p_kind));
 end
 $$;
 
--- All that was queued since p_since, in the runs and in child runs that began with it:
--- whichever is claimed first pays.
-create or replace function millrace.note_starts(p_run_ids bigint[], p_since timestamptz) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids bigint[];
-begin
-  with recursive family as (
-    select r.id
-    from unnest(p_run_ids) r(id)
-    union all
-    select c.id
-    from family m
-    join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
-    join millrace.runs c on c.fan_out_id = f.id
-  )
-  select array_agg(q.id)
-  into v_ids
-  from family m
-  cross join lateral (
-    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
-    select a.id
-    from millrace.attempts a
-    where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since
-    offset 0) q;
-  update millrace.attempts a set uncounted = true where a.id = any (v_ids);
-end
-$$;
-
+-- Charges tenants with what attempts that have just ended say they cost.
 create or replace function millrace.note_spending(p_items millrace.work[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
@@ -10311,362 +10957,12 @@ begin
 end
 $$;
 
-create or replace function millrace.window_end(p_quota jsonb, p_kind text) returns timestamptz
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_seconds numeric := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
-begin
-  return to_timestamp((floor(extract(epoch from millrace.now()) / v_seconds) + 1) * v_seconds);
-end
-$$;
-
-create or replace function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select coalesce(sum(u.used), 0)
-    from millrace.quota_uses u
-    where u.pipeline_id = p_payer.pipeline_id
-      and u.key = p_payer.key
-      and u.kind = p_kind
-      and u.closes_at = millrace.window_end(p_payer.quota, p_kind));
-end
-$$;
-
--- Called by claim_next() for what a claim has just taken, where the stage is counted.
-create or replace function millrace.keep_to_quotas(
-  p_stage millrace.stages,
-  p_token uuid,
-  p_attempt_ids bigint[])
-returns millrace.claimed[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_group record;
-  v_kept millrace.claimed[];
-begin
-  for v_group in
-    select row(p.id, r.quota_key, p.quota)::millrace.payer as payer,
-      array_agg(a.id order by a.queue_at, a.id) as attempt_ids
-    from unnest(p_attempt_ids) i
-    join millrace.attempts a on a.id = i
-    join millrace.runs r on r.id = a.run_id
-    join millrace.pipelines p on p.id = r.quota_of
-    group by p.id, r.quota_key
-    order by p.id, r.quota_key
-  loop
-    perform millrace.keep_to_quota(p_stage, v_group.payer, v_group.attempt_ids);
-  end loop;
-  v_kept := millrace.held_items(p_token, p_attempt_ids);
-  -- The claim has passed the stage's gate, so that nobody else writes this row.
-  update millrace.limiters g
-  set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
-  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
-  if cardinality(v_kept) = 0 then
-    delete from millrace.claims c where c.token = p_token;
-  end if;
-  return v_kept;
-end
-$$;
-
-create or replace function millrace.keep_to_quota(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_attempt_ids bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_over bigint[] := '{}';
-begin
-  if p_payer.quota ? 'spending'
-    and millrace.used_by(p_payer, 'spending') >= (p_payer.quota #>> '{spending,usd}')::numeric then
-    perform millrace.hold_back(p_stage, p_payer, 'spending', p_attempt_ids);
-    return;
-  elsif p_payer.quota ? 'starts' then
-    v_over := millrace.charge_starts(p_stage, p_payer, p_attempt_ids);
-  end if;
-  perform millrace.show_going(p_stage, array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (p_attempt_ids) and a.id <> all (v_over) and a.held));
-end
-$$;
-
--- Whoever finds another claim charging the same tenant does not wait for it, and cannot know
--- what it leaves.
-create or replace function millrace.charge_starts(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_attempt_ids bigint[])
-returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_marked bigint[] := array(
-    select a.id
-    from unnest(p_attempt_ids) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    where a.uncounted
-    order by i.place);
-  v_runs bigint[];
-  v_room int;
-  v_over bigint[];
-begin
-  if cardinality(v_marked) = 0 then
-    return '{}';
-  elsif not pg_try_advisory_xact_lock(hashtext('millrace.quota'),
-      hashtext(p_payer.pipeline_id || ':' || p_payer.key)) then
-    perform millrace.put_back(p_stage, v_marked, millrace.now() + interval '1 second');
-    return v_marked;
-  end if;
-  v_room := greatest(
-    (p_payer.quota #>> '{starts,count}')::numeric - millrace.used_by(p_payer, 'starts'), 0);
-  v_runs := array(
-    select a.run_id
-    from unnest(v_marked) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    group by a.run_id
-    order by min(i.place)
-    limit v_room);
-  if cardinality(v_runs) > 0 then
-    insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
-    values (p_payer.pipeline_id, p_payer.key, 'starts',
-      millrace.window_end(p_payer.quota, 'starts'), cardinality(v_runs));
-    -- One start, one charge, however many stages it begins with. What another claim is
-    -- just taking is its own to charge.
-    update millrace.attempts a
-    set uncounted = false
-    where a.id in (
-      select o.id
-      from millrace.attempts o
-      where o.run_id = any (v_runs) and o.uncounted
-      for update skip locked);
-  end if;
-  v_over := array(
-    select a.id
-    from unnest(v_marked) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    where a.run_id <> all (v_runs)
-    order by i.place);
-  if cardinality(v_over) > 0 then
-    perform millrace.hold_back(p_stage, p_payer, 'starts', v_over);
-  end if;
-  return v_over;
-end
-$$;
-
--- With them goes what the next claims would come upon, so that a tenant's thousands are put
--- back by a few claims. Starts are spread over the windows to come, so that each is put back
--- about once, however many there are.
-create or replace function millrace.hold_back(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_kind text,
-  p_attempt_ids bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_closes_at timestamptz := millrace.window_end(p_payer.quota, p_kind);
-  v_window interval := make_interval(
-    secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
-  v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
-  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
-  v_turn record;
-begin
-  if p_kind = 'spending' then
-    v_count := cardinality(v_ids);
-  end if;
-  for v_turn in
-    select v_closes_at + (u.place - 1) / v_count * v_window as due_at,
-      array_agg(u.id order by u.place) as attempt_ids
-    from unnest(v_ids) with ordinality u(id, place)
-    group by 1
-    order by 1
-  loop
-    perform millrace.put_back(p_stage, v_turn.attempt_ids, v_turn.due_at,
-      jsonb_build_object(
-        'code', 'quota_' || p_kind,
-        'message', millrace.hold_message(p_payer.quota, p_kind, v_turn.due_at),
-        'quota', p_payer.quota));
-  end loop;
-  perform millrace.show_held(p_stage, v_ids);
-end
-$$;
-
-create or replace function millrace.due_of_payer(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_uncounted boolean)
-returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select q.id
-    from (
-      select a.id, a.run_id, a.uncounted
-      from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit 500) q
-    join millrace.runs r on r.id = q.run_id
-    where r.quota_of = p_payer.pipeline_id
-      and r.quota_key = p_payer.key
-      and (q.uncounted or not p_uncounted));
-  return array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
-    order by a.queue_at, a.id
-    for update skip locked);
-end
-$$;
-
--- What is held back is not late: its bound moves with it.
-create or replace function millrace.put_back(
-  p_stage millrace.stages,
-  p_attempt_ids bigint[],
-  p_due_at timestamptz,
-  p_why jsonb default null)
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update millrace.attempts a
-  set state = 'queued',
-    token = null,
-    started_at = null,
-    queue_at = p_due_at,
-    late_at = a.late_at + (p_due_at - millrace.now()),
-    held = p_why is not null or a.held,
-    error = coalesce(p_why, a.error)
-  where a.id = any (p_attempt_ids);
-  if p_stage.limits is not null then
-    perform millrace.free_slots(p_attempt_ids);
-  end if;
-  if p_stage.has_groups then
-    perform millrace.assign_groups(p_stage.id, array(
-      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
-  end if;
-end
-$$;
-
-create or replace function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
-  v_unit text := case
-    when v_seconds % 3600 = 0 then 'hour'
-    when v_seconds % 60 = 0 then 'minute'
-    else 'second'
-  end;
-  v_units int := v_seconds / case v_unit when 'hour' then 3600 when 'minute' then 60 else 1 end;
-begin
-  return format('held back until %s UTC: the quota of %s in %s %s%s is used up',
-    to_char(p_due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
-    case p_kind
-      when 'starts' then (p_quota #>> '{starts,count}') || ' starts'
-      else (p_quota #>> '{spending,usd}') || ' US dollars'
-    end,
-    v_units, v_unit, case when v_units = 1 then '' else 's' end);
-end
-$$;
-
-create or replace function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_free text[];
-  v_context text;
-begin
-  if (select p.projection = 'none' from millrace.pipelines p where p.id = p_stage.pipeline_id) then
-    return;
-  end if;
-  -- Who holds a row does not wait for this, nor this for him.
-  v_free := millrace.lock_entities(p_stage.pipeline_id, array(
-    select r.entity_id
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids)), false);
-  perform millrace.project(p_stage.id, array(
-    select row(r.entity_id, 'queued', null, null, a.error ->> 'message', a.retry_count,
-      null, null, null)::millrace.change
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'projection_failed',
-      'What is held back could not be shown on its entities: ' || sqlerrm,
-      jsonb_build_object('stage', p_stage.name));
-end
-$$;
-
-create or replace function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if cardinality(p_attempt_ids) > 0 then
-    update millrace.attempts a
-    set held = false, error = null
-    where a.id = any (p_attempt_ids);
-    perform millrace.show_held(p_stage, p_attempt_ids);
-  end if;
-end
-$$;
-
--- What was held back under numbers that are no longer those of the definition; the next claims
--- ask the new ones.
-create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_found bigint[];
-  v_group record;
-begin
-  v_found := array(
-    select a.id
-    from millrace.stages s
-    cross join lateral (
-      select o.id, o.run_id, o.error
-      from millrace.attempts o
-      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
-      order by o.queue_at, o.id) a
-    join millrace.runs r on r.id = a.run_id
-    where s.counted
-      and r.quota_of = p_pipeline.id
-      and a.error -> 'quota' is distinct from p_pipeline.quota
-    limit p_limit);
-  for v_group in
-    select s as stage, array_agg(a.id) as attempt_ids
-    from unnest(millrace.lock_attempts(v_found)) i
-    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
-    join millrace.stages s on s.id = a.stage_id
-    group by s
-  loop
-    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
-    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
-  end loop;
-  return cardinality(v_found);
-end
-$$;
-
--- Deleted and added in one statement, hence one snapshot: nothing is lost or counted twice.
+-- Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows
+-- that are over. It deletes and adds in one statement, hence one snapshot: nothing is lost or
+-- counted twice.
 create or replace function millrace.sum_uses(p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   with fresh as materialized (
@@ -10706,35 +11002,336 @@ begin
 end
 $$;
 
-create or replace function millrace.sweep_quotas() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Quotas: what one tenant may start and spend in a while.
+--
+-- A definition may name a column that tells tenants apart, and how many starts and how many US
+-- dollars each of them has in a window of time. What exceeds that is not refused, since a
+-- user's write must not fail for it: it stays queued until the next window, and its error says
+-- so. A pipeline without a quota pays nothing but the look at a flag.
+--
+--   who      a run keeps whose quota it counts against: read when a person starts it, and a child
+--            has its parent's
+--   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So
+--            two numbers a tenant are all that is kept, and it can be said when there is room
+--            again. At worst a tenant has twice the amount around the turn of a window.
+--   where    in the claim, after it has taken attempts by whatever limits: it puts back those
+--            whose tenant has no room (keep-to-quotas.sql, hold-back.sql). So what is queued and
+--            never begins is charged to nobody, and what may be overspent is what is in work.
+--   starts   charged when the first attempt of a start is claimed. A start is what a person
+--            queues, by a status or by start(). Claims charge one tenant's starts by turns: one
+--            that finds another doing so puts them back for a second, and waits for nobody. What
+--            operators do (retry, replay, reset) is no start.
+--   spending noted when attempts end, failed ones too, by what they say they cost. Once it is
+--            used up, nothing of the tenant is claimed, whoever started it.
+--
+-- Uses are insert-only, one row a batch and tenant (quota-uses.sql); the sweep adds them up, and
+-- deletes those of windows that are over.
+
+-- define() keeps the quota of a definition, and marks the stages whose claims are to look at
+-- quotas. A mark is never taken back: what is held back must still be let go.
+create or replace function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
 as $$
+  update millrace.pipelines p
+  set quota = nullif(p_definition -> 'quota', 'null'),
+    quota_changed_at = case when p.quota is not null then millrace.now() end
+  where p.id = p_pipeline_id
+    and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
+  with recursive family(id) as (
+    select p.id
+    from millrace.pipelines p
+    where p.quota is not null
+    union
+    select vs.child_pipeline_id
+    from family f
+    join millrace.versions v on v.pipeline_id = f.id
+    join millrace.version_stages vs on vs.version_id = v.id
+    where vs.child_pipeline_id is not null
+  )
+  update millrace.stages s
+  set counted = true
+  from family f
+  where s.pipeline_id = f.id and not s.counted;
+$$;
+
+-- attach() writes a pipeline's __quota_keys function, which reads the tenants of its entities, and
+-- quota_keys(), which leads to those of all pipelines. A column that was renamed since must not
+-- make a user's own write fail, so then all have one tenant.
+create or replace function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
 declare
-  v_pipeline millrace.pipelines;
+  v_function text := p_pipeline.name || '__quota_keys';
+  v_ids int[];
+  v_names text[];
 begin
-  perform millrace.sum_uses(10000);
-  for v_pipeline in
-    select p.* from millrace.pipelines p where p.quota_changed_at is not null order by p.id
-  loop
-    -- For a minute it looks again: a claim that was under way may hold back by the former
-    -- numbers.
-    if millrace.let_go(v_pipeline, 5000) = 0
-      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
-      update millrace.pipelines p
-      set quota_changed_at = null
-      where p.id in (
-        select o.id
-        from millrace.pipelines o
-        where o.id = v_pipeline.id and o.quota_changed_at = v_pipeline.quota_changed_at
-        for update skip locked);
-    end if;
-  end loop;
+  execute case when p_pipeline.quota is null then
+    format('drop function if exists millrace.%I(text[])', v_function)
+  else format($f$
+create or replace function millrace.%1$I(p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return %2$s;
 exception
   when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+    perform millrace.report('error', 'quota_key_failed', %3$L || sqlerrm);
+    return array_fill(''::text, array[cardinality(p_ids)]);
+end $$$f$,
+    v_function,
+    millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
+    format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
+      p_pipeline.name)) end;
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where p.quota is not null;
+  perform millrace.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]',
+    v_ids,
+    array(select format('return millrace.%I(p_ids);', n || '__quota_keys') from unnest(v_names) n),
+    'the tenants that a pipeline''s entities belong to, in the order of their keys.');
+end
+$write$;
+
+-- Writes on runs that a person starts whose quota they count against. A row that was a child once
+-- counts against the quota of its former parent, unless its own pipeline has a quota.
+create or replace function millrace.name_payers(p_pipeline_id int, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[];
+  v_entities text[];
+begin
+  if cardinality(p_run_ids) = 0 then
+    return;
+  elsif exists (
+      select from millrace.pipelines p
+      where p.id = p_pipeline_id and p.quota is null) then
+    update millrace.runs r
+    set quota_of = f.quota_of, quota_key = f.quota_key
+    from unnest(p_run_ids) i
+    join millrace.runs n on n.id = i
+    cross join lateral (
+      select o.quota_of, o.quota_key
+      from millrace.runs o
+      where o.entity_id = n.entity_id and o.pipeline_id = n.pipeline_id and o.id < n.id
+      order by o.id desc
+      limit 1) f
+    where r.id = i and r.quota_of is null and f.quota_of is not null;
+    return;
+  end if;
+  select array_agg(r.id), array_agg(r.entity_id)
+  into v_runs, v_entities
+  from millrace.runs r
+  where r.id = any (p_run_ids);
+  update millrace.runs r
+  set quota_of = p_pipeline_id, quota_key = k.key
+  from unnest(v_runs, millrace.quota_keys(p_pipeline_id, v_entities)) k(id, key)
+  where r.id = k.id
+    and (r.quota_of is distinct from p_pipeline_id or r.quota_key is distinct from k.key);
+end
+$$;
+
+-- Lets new children count against the quota of their parents.
+create or replace function millrace.inherit_quotas(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.runs c
+  set quota_of = p.quota_of,
+    quota_key = p.quota_key
+  from millrace.fan_outs f
+  join millrace.runs p on p.id = f.run_id
+  where c.id = any (p_run_ids)
+    and f.id = c.fan_out_id
+    and p.quota_of is not null;
+end
+$$;
+
+-- Marks what a person has just started, so that the claim of it is charged to its tenant: all that
+-- was queued since p_since, in the runs and in child runs that began with it. Whichever is claimed
+-- first pays.
+create or replace function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  with recursive family as (
+    select r.id
+    from unnest(p_run_ids) r(id)
+    union all
+    select c.id
+    from family m
+    join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
+    join millrace.runs c on c.fan_out_id = f.id
+  )
+  select array_agg(q.id)
+  into v_ids
+  from family m
+  cross join lateral (
+    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+    select a.id
+    from millrace.attempts a
+    where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since
+    offset 0) q;
+  update millrace.attempts a set uncounted = true where a.id = any (v_ids);
+end
+$$;
+
+-- Operations: starting stages of a run, or its failed children, over.
+
+-- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
+-- history and clears the columns. Children that came late for a stage which was over are abandoned,
+-- since those that start anew must not meet them.
+create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.supersede(p_run.id, p_stage_ids);
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
+  perform millrace.write_entities(
+    p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
+    array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_stage millrace.version_stages := v_held.version_stage;
+  v_stages int[] := v_stage.dependents || v_stage.stage_id;
+  v_wake int[];
+begin
+  if p_stage is null then
+    v_stages := array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = (v_held.run).version_id);
+  end if;
+  perform millrace.clear_stages(v_held.run, v_stages);
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+-- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
+-- it.
+create or replace function millrace.needing(p_version_id int, p_stage_id int) returns int[]
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive needing as (
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
+    union
+    select vs.stage_id
+    from needing n
+    join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
+  )
+  select array(select n.stage_id from needing n)
+$$;
+
+-- Retries the children of a stage that still waits which failed or were cancelled, but for those
+-- whose row somebody holds. Returns how many.
+create or replace function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_child int := p_fan_out.child_pipeline_id;
+  v_runs bigint[];
+  v_entities text[];
+begin
+  select coalesce(array_agg(r.id), '{}'), coalesce(array_agg(r.entity_id), '{}')
+  into v_runs, v_entities
+  from millrace.runs r
+  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
+  if exists (
+      select from millrace.pipelines p
+      where p.id = v_child and p.projection <> 'none') then
+    v_entities := millrace.lock_entities(v_child, v_entities, false);
+  end if;
+  return millrace.retry_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_runs)
+      and r.entity_id = any (v_entities)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update skip locked));
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_kind text := (select s.kind from millrace.stages s where s.id = v_stage_id);
+  v_fan_out millrace.fan_outs;
+  v_stages int[];
+  v_failed int;
+  v_wake int[];
+begin
+  select f.*
+  into v_fan_out
+  from millrace.fan_outs f
+  where f.run_id = p_run and f.stage_id = v_stage_id
+  order by f.id desc
+  limit 1;
+  if not found then
+    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'without any',
+      'Only a map or pipeline stage that has spawned has children; '
+      'use millrace.reset(run, stage).');
+  elsif v_fan_out.state = 'open' then
+    return millrace.retry_failed_children(v_fan_out);
+  elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
+    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending',
+      'Its needs run again; it spawns anew when they are done.');
+  end if;
+  v_failed := (
+    select count(*)
+    from millrace.runs r
+    where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
+  if v_failed = 0 then
+    return 0;
+  end if;
+  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
+  perform millrace.clear_stages(v_held.run, v_stages);
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  v_wake := v_wake
+    || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+  return v_failed;
 end
 $$;
 
@@ -10886,6 +11483,306 @@ begin
   v_wake := millrace.start_child_runs(p_stage_id, v_without);
   perform millrace.name_parents(p_stage_id, v_without);
   return v_wake;
+end
+$$;
+
+-- Concurrency groups: how the queue of a stage is sorted.
+--
+-- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
+-- key and class of priority. Whoever enqueues writes an attempt's group and inserts an arrival,
+-- which the next claim reads (claim-by-groups.sql), and waits for nobody.
+
+-- Says which key a column's value stands for: the value itself or, for the part host, the host of a
+-- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.
+create or replace function millrace.group_key(p_value text, p_part text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it
+  -- from others.
+  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+  from (
+    select coalesce(
+      case when p_part = 'host' then
+        rtrim(lower((regexp_match(
+          btrim(p_value),
+          '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
+          'i'))[1]), '.')
+      end, p_value, '') as k) v
+$$;
+
+-- Builds the expression that reads which keys the entities p_ids have in a column, in their order.
+create or replace function millrace.keys_expression(
+  p_pipeline millrace.pipelines,
+  p_key_type text,
+  p_column text,
+  p_part text)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'array('
+    'select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L) '
+    'from unnest(p_ids) with ordinality i(id, place) order by i.place)',
+    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, p_part)
+$$;
+
+-- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
+-- make a user's own write fail, so then all have the key ''.
+create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ? 'concurrency' then
+    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
+  end if;
+  return array_fill(''::text, array[cardinality(p_entity_ids)]);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'group_key_failed',
+      format('The keys of stage %s cannot be read, so that its rows wait under one key: %s',
+        p_stage.name, sqlerrm),
+      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
+    return array_fill(''::text, array[cardinality(p_entity_ids)]);
+end
+$$;
+
+-- Gives live attempts their group, from their entity as it is now, and announces those that are
+-- queued.
+create or replace function millrace.place_attempts(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
+  v_found record;
+begin
+  select array_agg(a.id) as ids,
+    array_agg(r.entity_id) as entity_ids,
+    array_agg(case when v_by_priority then r.priority else 0 end) as priorities
+  into v_found
+  from unnest(p_attempt_ids) i
+  join millrace.attempts a on a.id = i
+  join millrace.runs r on r.id = a.run_id;
+  if v_found.ids is null then
+    return;
+  end if;
+  with placed as (
+    update millrace.attempts a
+    set concurrency_group = u.priority || u.key
+    from unnest(
+      v_found.ids,
+      v_found.priorities,
+      millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
+    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
+    returning a.concurrency_group, a.queue_at, a.state
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select p_stage.id, p.concurrency_group, min(p.queue_at)
+  from placed p
+  where p.state = 'queued'
+  group by p.concurrency_group;
+end
+$$;
+
+-- Sorts what was just queued at a stage for these runs into its groups. An attempt keeps its group
+-- until it is queued again, whatever becomes of the column.
+create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.has_groups then
+    perform millrace.place_attempts(v_stage, array(
+      select a.id
+      from unnest(p_run_ids) r
+      join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
+  end if;
+end
+$$;
+
+-- Sorts attempts that have no group, since they were queued before the stage had groups, or by a
+-- transaction that did not know of them: the p_limit oldest in the queue, or all that are live
+-- where p_limit is null.
+create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.place_attempts(p_stage, array(
+    select a.id
+    from (
+      select t.id
+      from millrace.runs r
+      join millrace.attempts t on t.run_id = r.id
+        and t.stage_id = p_stage.id
+        and t.state in ('queued', 'started', 'waiting')
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union all
+      (select t.id
+       from millrace.attempts t
+       where p_limit is not null and t.stage_id = p_stage.id and t.queue_at is not null
+       order by t.queue_at, t.id
+       limit p_limit)) q
+    join millrace.attempts a on a.id = q.id
+    where a.concurrency_group is null
+    for update of a skip locked));
+end
+$$;
+
+-- Says what a stage with these limits sorts its queue by.
+create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_array(
+    p_limits #> '{concurrency,column}',
+    case
+      when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value')
+    end,
+    coalesce((p_limits ->> 'priority')::boolean, false))
+$$;
+
+-- Before define() saves the stages, it forgets the groups of those that the definition no longer
+-- sorts, or sorts by something else, and the slots of those that it no longer counts. What somebody
+-- holds at this moment is left out: it is about to end.
+create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select t.id,
+      millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
+        as sorted_anew,
+      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
+    from millrace.stages t
+    join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+    where t.pipeline_id = p_pipeline_id and t.limits is not null
+    order by t.id
+  loop
+    if v_stage.sorted_anew or not v_stage.counted then
+      delete from millrace.in_flight f
+      using (
+        select o.attempt_id, o.token
+        from millrace.in_flight o
+        where o.stage_id = v_stage.id
+        for update skip locked) o
+      where f.attempt_id = o.attempt_id and f.token = o.token;
+    end if;
+    if v_stage.sorted_anew then
+      delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;
+      delete from millrace.arrivals a where a.stage_id = v_stage.id;
+      update millrace.attempts a
+      set concurrency_group = null
+      from (
+        select t.id
+        from millrace.runs r
+        join millrace.attempts t on t.run_id = r.id
+          and t.stage_id = v_stage.id
+          and t.state in ('queued', 'started', 'waiting')
+          and t.concurrency_group is not null
+        where r.pipeline_id = p_pipeline_id and r.status = 'running'
+        for update of t skip locked) t
+      where a.id = t.id;
+    end if;
+  end loop;
+end
+$$;
+
+-- attach() writes a pipeline's __keys function, which reads the keys of its entities at each stage
+-- with concurrency, and keys_of_entities(), which leads to those of all pipelines.
+create or replace function millrace.write_group_keys(
+  p_pipeline millrace.pipelines,
+  p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_function text := p_pipeline.name || '__keys';
+  v_branches text;
+  v_ids int[];
+  v_names text[];
+begin
+  select string_agg(format(E'\n  when %L then return %s;', s.name, millrace.keys_expression(
+    p_pipeline, p_key_type, s.limits #>> '{concurrency,column}',
+    coalesce(s.limits #>> '{concurrency,part}', 'value'))), '' order by s.id)
+  into v_branches
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
+  execute case when v_branches is null then
+    format('drop function if exists millrace.%I(text, text[])', v_function)
+  else format($f$
+create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_stage%2$s
+  end case;
+end $$$f$, v_function, v_branches) end;
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where exists (
+    select from millrace.stages s
+    where s.pipeline_id = p.id and s.limits ? 'concurrency');
+  perform millrace.write_way('keys_of_entities',
+    '(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]',
+    v_ids,
+    array(
+      select format('return millrace.%I(p_stage, p_ids);', n || '__keys') from unnest(v_names) n),
+    'the keys of entities at a stage with concurrency, in their order.');
+end
+$write$;
+
+-- attach() writes the way from a pipeline's entities to their keys, sorts what is queued at its
+-- stages with groups, and counts what is in work at those with limits. Every group is looked at
+-- anew, since a limit may have been raised.
+create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  perform millrace.write_group_keys(p_pipeline, p_key_type);
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+    order by s.id
+  loop
+    if v_stage.has_groups then
+      perform millrace.adopt_attempts(v_stage, null);
+      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+      select v_stage.id, a.concurrency_group, min(a.queue_at)
+      from millrace.attempts a
+      where a.stage_id = v_stage.id
+        and a.concurrency_group is not null
+        and a.queue_at is not null
+        and a.state = 'queued'
+      group by a.concurrency_group;
+    end if;
+    perform millrace.count_attempts(v_stage, null);
+  end loop;
 end
 $$;
 
@@ -11078,6 +11975,156 @@ begin
     'total', (v_done.fan_out).total,
     'busy', coalesce(v_done.busy, '{}'),
     'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
+end
+$$;
+
+-- Operations: starting, completing, failing and skipping a stage by hand.
+
+-- Starts a pending stage of a running run. enqueue_stage() refuses one whose needs are not done;
+-- its thresholds are what the person overrules.
+create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_state text := millrace.state_of(p_run, v_stage_id);
+begin
+  if (v_held.run).status <> 'running' or v_state <> 'pending' then
+    perform millrace.refuse_operation(p_run, p_stage, 'started',
+      format('%s, and the run is %s', v_state, (v_held.run).status),
+      'Only a pending stage of a running run can be started; '
+      'use millrace.retry(run) or millrace.reset(run, stage).');
+  end if;
+  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id));
+end
+$$;
+
+-- Ends the live attempt of a stage as a person says. Its token, job or children are void: whoever
+-- has it in work hears that it comes too late, also where it would have said the same.
+create or replace function millrace.end_stage(
+  p_run bigint,
+  p_stage text,
+  p_outcome text,
+  p_result jsonb,
+  p_error jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_attempt millrace.attempts;
+  v_item millrace.work;
+  v_done record;
+begin
+  select a.*
+  into v_attempt
+  from millrace.attempts a
+  where a.run_id = p_run
+    and a.stage_id = v_stage_id
+    and a.state in ('queued', 'started', 'waiting')
+  for update;
+  if not found then
+    perform millrace.refuse_operation(
+      p_run, p_stage, p_outcome, millrace.state_of(p_run, v_stage_id),
+      'Only a stage that is queued, started or waiting can be ended by hand.');
+  end if;
+  perform millrace.abandon_fan_outs(array[p_run], array[v_stage_id]);
+  update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
+  v_item.ord := 1;
+  v_item.attempt_id := v_attempt.id;
+  v_item.outcome := p_outcome;
+  v_item.result := p_result;
+  v_item.error := p_error;
+  v_item.service := 'by_hand';
+  v_item.job_id := v_attempt.job_id;
+  v_item.run_id := p_run;
+  v_item.stage_id := v_stage_id;
+  v_item.entity_id := (v_held.run).entity_id;
+  v_item.was := v_attempt.state;
+  v_done := millrace.apply_outcomes_guarded(array[v_item]);
+  v_item := v_done.items[1];
+  if v_item.verdict = 'busy' then
+    raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, v_item.reason
+      using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
+  elsif p_outcome = 'completed' and v_item.outcome = 'failed' then
+    raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, v_item.reason
+      using errcode = 'MR004',
+        hint = 'Correct what its apply function or a trigger of yours refuses.';
+  end if;
+  perform millrace.wake(v_done.ready);
+end
+$$;
+
+create or replace function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  if p_result is null then
+    raise exception 'p_result is null, but must be the result of stage %', p_stage
+      using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
+  end if;
+  perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
+end
+$$;
+
+create or replace function millrace.fail_stage(
+  p_run bigint,
+  p_stage text,
+  p_message text,
+  p_permanent boolean default false)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+    'code', 'failed_by_hand',
+    'message', coalesce(p_message, 'failed by hand'),
+    'permanent', coalesce(p_permanent, false)));
+end
+$$;
+
+create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage millrace.version_stages := v_held.version_stage;
+  v_state text := millrace.state_of(p_run, v_stage.stage_id);
+  v_wake int[];
+begin
+  if v_state in ('completed', 'skipped') then
+    perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state,
+      'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
+  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (
+      select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
+    perform millrace.refuse_operation(p_run, p_stage, 'skipped',
+      'pending, and its needs are not done', 'Skip or finish its needs first.');
+  end if;
+  perform millrace.supersede(p_run, array[v_stage.stage_id]);
+  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
+  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
+    '{"code": "skipped", "message": "skipped by hand"}');
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
 
@@ -11277,67 +12324,96 @@ begin
 end
 $$;
 
--- Chapter 25: switches
---
--- What a person turns while work goes on: pause and unpause a pipeline or a stage, and give a run a priority.
+-- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
+-- run is given a priority.
 
 create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_status millrace.run_status;
 begin
   if p_priority is null or p_priority not between 0 and 9 then
-    raise exception 'p_priority is %, but must be from 0 to 9', coalesce(p_priority::text, 'null') using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+    raise exception 'p_priority is %, but must be from 0 to 9', coalesce(p_priority::text, 'null')
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
   end if;
   perform millrace.hold_runs(array[p_run]);
   select r.status into v_status from millrace.runs r where r.id = p_run;
   if v_status is distinct from 'running' then
-    raise exception 'run % cannot be given a priority: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
-      using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run waits for its turn: select * from millrace.runs where status = ''running''.';
+    raise exception 'run % cannot be given a priority: %',
+      coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
+      using errcode = case when v_status is null then 'MR003' else 'MR004' end,
+        hint = 'Only a running run waits for its turn: '
+          'select * from millrace.runs where status = ''running''.';
   end if;
   update millrace.runs r set priority = p_priority where r.id = p_run;
   -- A claim that is taking one of them this moment goes first.
-  perform from millrace.attempts a where a.run_id = p_run and a.state = 'queued' order by a.id for update;
+  perform
+  from millrace.attempts a
+  where a.run_id = p_run and a.state = 'queued'
+  order by a.id
+  for update;
   perform millrace.assign_groups(a.stage_id, array[p_run])
-  from (select distinct a.stage_id from millrace.attempts a where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
+  from (
+    select distinct a.stage_id
+    from millrace.attempts a
+    where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
 end
 $$;
 
-create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Switches a pipeline, or one stage of it, on or off. Returns the stages concerned.
+create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_pipeline_id int;
+  v_stage_id int;
 begin
-  if v_pipeline_id is null then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  select p.id
+  into v_pipeline_id
+  from millrace.pipelines p
+  where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  elsif p_stage is null then
+    update millrace.pipelines p
+    set enabled = p_enabled
+    where p.id = v_pipeline_id and p.enabled <> p_enabled;
+    return array(
+      select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
-  if p_stage is null then
-    update millrace.pipelines p set enabled = p_enabled where p.id = v_pipeline_id and p.enabled <> p_enabled;
-    return array(select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
-  end if;
-  update millrace.stages s set enabled = p_enabled where s.id = (millrace.stage_named(p_pipeline, p_stage)).id and s.enabled <> p_enabled;
-  return array[(millrace.stage_named(p_pipeline, p_stage)).id];
+  v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
+  update millrace.stages s
+  set enabled = p_enabled
+  where s.id = v_stage_id and s.enabled <> p_enabled;
+  return array[v_stage_id];
 end
 $$;
 
 create or replace function millrace.pause(p_pipeline text, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.switch(p_pipeline, p_stage, false);
 end
 $$;
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null) returns text
-language plpgsql set search_path = pg_catalog, pg_temp
+create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
   v_still record;
 begin
-  perform millrace.wake(array(select s from unnest(v_stages) s where millrace.has_ready_work(s)));
+  perform millrace.wake(array(
+    select s from unnest(v_stages) s where millrace.has_ready_work(s)));
   -- What still holds it back: the pipeline of a stage, or stages of a pipeline.
   select count(*) as count,
     string_agg(coalesce('stage ' || p.stage, 'the pipeline'), ', ') as names,
@@ -11614,23 +12690,41 @@ from counted
 order by pipeline, place;
 
 create or replace view millrace.operations as
-select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind, coalesce(a.state::text, 'pending') as state,
-  case when a.state in ('completed', 'skipped') then 'complete' when a.state in ('queued', 'started', 'waiting') then 'in progress'
-    when a.state in ('failed', 'cancelled') then 'failed' else 'not started' end as operation,
-  r.status = 'running' and a.id is null and cardinality(vs.needs) = (
-      select count(*) from millrace.attempts n where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded)
+select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
+  coalesce(a.state::text, 'pending') as state,
+  case
+    when a.state in ('completed', 'skipped') then 'complete'
+    when a.state in ('queued', 'started', 'waiting') then 'in progress'
+    when a.state in ('failed', 'cancelled') then 'failed'
+    else 'not started'
+  end as operation,
+  r.status = 'running'
+    and a.id is null
+    and cardinality(vs.needs) = (
+      select count(*)
+      from millrace.attempts n
+      where n.run_id = r.id
+        and n.stage_id = any (vs.needs)
+        and n.state in ('completed', 'skipped')
+        and not n.superseded)
     and millrace.thresholds_hold(r.id, vs.after) as can_start,
-  coalesce(a.state in ('queued', 'started', 'waiting', 'completed', 'skipped'), false) as is_started,
+  coalesce(a.state in ('queued', 'started', 'waiting', 'completed', 'skipped'), false)
+    as is_started,
   coalesce(a.state in ('completed', 'skipped', 'failed', 'cancelled'), false) as is_done,
   coalesce(a.retry_count, 0) + coalesce((a.state = 'failed')::int, 0) as failures,
   coalesce((s.retry ->> 'max_attempts')::int, 3) as fails_after,
-  a.id as attempt_id, coalesce(a.error ->> 'detail', a.error ->> 'message') as error
+  a.id as attempt_id,
+  coalesce(a.error ->> 'detail', a.error ->> 'message') as error
 from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.version_stages vs on vs.version_id = r.version_id
 join millrace.stages s on s.id = vs.stage_id
 left join lateral (
-  select o.* from millrace.attempts o where o.run_id = r.id and o.stage_id = s.id and not o.superseded order by o.number desc limit 1) a on true;
+  select o.*
+  from millrace.attempts o
+  where o.run_id = r.id and o.stage_id = s.id and not o.superseded
+  order by o.number desc
+  limit 1) a on true;
 
 create or replace view millrace.quotas as
 with used as (
@@ -11660,8 +12754,8 @@ create or replace view millrace.paused as
 select
   p.name as pipeline,
   s.name as stage,
-  format('select millrace.unpause(%s);', concat_ws(', ', quote_literal(p.name), quote_literal(s.name)))
-    as remedy
+  format('select millrace.unpause(%s);',
+    concat_ws(', ', quote_literal(p.name), quote_literal(s.name))) as remedy
 from millrace.pipelines p
 cross join lateral (
   select null::text as name, 0 as position
@@ -12290,41 +13384,6 @@ revoke all on function public.millrace_collect_children(bigint[])
 
 grant execute on function public.millrace_collect_children(bigint[]) to service_role;
 
-comment on function millrace.group_key(text, text) is 'The key that a column''s value stands for: itself, or the host of a URL (lower case, without port and user; what is no URL as a whole); '''' for null.';
-
-comment on function millrace.group_keys(millrace.stages, text[]) is 'The keys of entities at a stage, in their order.';
-
-comment on function millrace.place_attempts(millrace.stages, bigint[]) is 'Gives live attempts their group, from their entity as it is now, and announces those that are queued.';
-
-comment on function millrace.assign_groups(int, bigint[]) is 'Sorts what was just queued at a stage for these runs into its groups. The group stays until it is queued again, whatever becomes of the column.';
-
-comment on function millrace.adopt_attempts(millrace.stages, int) is 'Sorts those attempts of a stage that have no group into groups: so many of the oldest in its queue, or all that are live.';
-
-comment on function millrace.groups_sorted_by(jsonb) is 'What a stage with these limits sorts its queue by.';
-
-comment on function millrace.forget_groups(int, jsonb) is 'Forgets the groups of stages that a definition no longer sorts, or sorts by something else, and what it no longer counts.';
-
-comment on function millrace.attach_groups(millrace.pipelines, text) is 'Writes a pipeline''s __keys function, sorts what is queued at its stages with groups, and counts what is in work at those with limits.';
-
-comment on function millrace.groups_with_arrivals(int, text, int) is 'Up to so many groups with arrivals, in order, behind the one named.';
-
-comment on function millrace.admit_arrivals(int, millrace.limiters, int) is 'Reads what has arrived and wakes the groups that are due or freed; returns the gate as it is then.';
-
-comment on function millrace.free_of_key(millrace.stages, text) is 'How many more attempts of a group''s key may be in work; null without a limit.';
-
-comment on function millrace.take_from_groups(millrace.stages, text[], int, uuid, timestamptz) is 'queued → started for up to p_share due attempts of each group, as far as its key has slots; returns them, each with its group.';
-
-comment on function millrace.end_turns(millrace.stages, text[], text[], bigint, timestamptz) is 'Sends groups that had their turn to the end, to sleep, or to be parked.';
-
-comment on function millrace.take_isolated(millrace.stages, boolean, uuid, timestamptz) is 'queued → started for the oldest attempt that must be alone, if the host is idle; is_due tells whether there is one.';
-
-comment on function millrace.claim_groups(millrace.stages, uuid, uuid, int, millrace.limiters) is 'The claim of a stage with groups: by turns, the higher class of priority first.';
-
-comment on function millrace.give_back_turns(millrace.stages, bigint[], bigint[]) is
-  'Puts the groups of attempts that a claim does not keep back in turn.';
-
-comment on function millrace.limit_faults() is 'What millrace.check_invariants() finds in groups: nothing queued is out of reach.';
-
 comment on function millrace.cost_of(bigint) is
   'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of '
   'its descendants. Null where none named a price.';
@@ -12346,35 +13405,13 @@ comment on view millrace.cut_over_report is
   'stage: how many, how they ended, how long the completed ones took from start to end, what they '
   'cost with all their descendants.';
 
-comment on function millrace.use_new_pipeline() is 'The setting use_new_pipeline; one that is neither true nor false counts as false and is reported.';
+comment on function millrace.set_cut_over(text, text, numeric, text[]) is
+  'Sets the flag of a pipeline that replaces another: off, share (of entities, by a stable hash), '
+  'groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way '
+  'stays where it is.';
 
-comment on function millrace.check_replaces(jsonb) is 'Raises MR001 unless a definition replaces none, or a pipeline over the same rows that nothing else is tied to.';
-
-comment on function millrace.check_replaced(text, regclass, text) is 'Raises MR001 when a pipeline that another replaces is to change its table or key.';
-
-comment on function millrace.save_cut_over(int, jsonb) is 'Writes which pipeline a definition replaces, with its flag at the default; one that is there stays as somebody set it.';
-
-comment on function millrace.share_of(text) is 'Where an entity lies between 0 and 1, for ever: a share that grows only adds entities.';
-
-comment on function millrace.new_way_ids(millrace.pipelines, text[]) is 'Those of the entities that the flag of a pipeline sends its way.';
-
-comment on function millrace.clear_entities(int, text[]) is 'Shows all stages of a pipeline as pending on these entities; rows that show nothing else are not touched.';
-
-comment on function millrace.refuse_other_way(int, int, int, text[]) is 'Raises MR005 about entities that are under way in the other pipeline of a cut-over.';
-
-comment on function millrace.must_see_both_ways(int[]) is 'Raises MR005 where the transaction might not see a run that has begun the other way of a cut-over.';
-
-comment on function millrace.queue_one_way(int, int, int, text[], text[]) is 'queue_here() for a pipeline that replaces another or is replaced: each entity goes one way, and shows nothing of the other. MR005 where it cannot. Returns the stages with work.';
-
-comment on function millrace.check_flag(millrace.pipelines, text, numeric, text[]) is 'Raises MR002 unless these are a mode and what belongs to it.';
-
-comment on function millrace.replacing_pipeline(text) is 'The pipeline of this name; MR003 unless it replaces another.';
-
-comment on function millrace.set_cut_over(text, text, numeric, text[]) is 'Sets the flag of a pipeline that replaces another: off, share (of entities, by a stable hash), groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way stays where it is.';
-
-comment on function millrace.key_of_row(millrace.pipelines, text) is 'The row''s own spelling of its key, without a lock; MR002 or MR003 where there is no such row.';
-
-comment on function millrace.cut_over_way(text, text) is 'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
+comment on function millrace.cut_over_way(text, text) is
+  'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
 comment on function millrace.json_path(text, text) is 'The path of an object''s field, as messages show it.';
 
@@ -12402,135 +13439,23 @@ comment on function millrace.array_fault(jsonb, jsonb, text) is 'How a list brea
 
 comment on function millrace.schema_fault(jsonb, jsonb, text) is 'The first fault of a value against a schema that check_json_schema() accepts, as one sentence with the path; null when the value fits.';
 
-comment on function millrace.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
-
-comment on function millrace.wakes_for_freed(bigint[]) is 'Frees the slots of attempts that have just ended; returns (and notes as woken) their own stages that can now go on and have no live worker.';
-
-comment on function millrace.pass_limiter(int, boolean) is 'Makes the caller the only one who claims at this stage until it commits; null when another does.';
-
-comment on function millrace.tokens_of(jsonb, millrace.limiters) is 'What the token bucket holds now.';
-
-comment on function millrace.pressing_stage(millrace.stages) is 'The later stage whose backlog holds this one back; null when there is none of that name any more.';
-
-comment on function millrace.room_at(millrace.stages, millrace.limiters, int) is 'How many attempts max_in_flight, rate and back pressure let a stage take now.';
-
-comment on function millrace.may_claim(millrace.stages) is 'Whether a stage''s limits would let a claim take something now, if it is queued.';
-
-comment on function millrace.note_in_flight(millrace.stages, bigint[], text[], uuid, uuid) is 'Counts attempts just taken against max_in_flight and their keys.';
-
-comment on function millrace.uncounted_attempts(millrace.stages, int) is 'Attempts in work that count against max_in_flight or concurrency and are not counted: of all live runs, or of so many oldest in the queue.';
-
-comment on function millrace.count_attempts(bigint[]) is 'Counts uncounted attempts in work against the limits of their stage. The caller holds its gate.';
-
-comment on function millrace.lock_limiters(text) is 'Waits for the claims under way at a pipeline''s stages with limits, and keeps others out until the transaction ends.';
-
-comment on function millrace.check_slots(int, uuid, bigint) is 'Frees slots before a claim; returns up to which attempt it has looked.';
-
-comment on function millrace.claim_limited(millrace.stages, uuid, uuid, int, boolean) is 'claim() for a stage with limits. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.';
-
-comment on function millrace.give_back_limits(millrace.stages, bigint[], bigint[]) is
-  'Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does not keep.';
-
-comment on function millrace.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, sorts what was queued without a group, and counts what was taken without a limit.';
-
-comment on function millrace.hold_stage(bigint, text, boolean) is 'Locks a run and its entity, waiting for both; MR003 or MR004 when there is no such run or stage, or a later run.';
-
-comment on function millrace.state_of(bigint, int) is 'State of a stage in a run: that of its newest attempt that counts, else pending.';
-
-comment on function millrace.refuse_operation(bigint, text, text, text, text) is 'Raises MR004 about a verb that the state of a stage does not allow.';
-
-comment on function millrace.start_stage(bigint, text) is 'Starts a pending stage whose needs are done, without waiting for its thresholds.';
-
-comment on function millrace.end_stage(bigint, text, text, text, jsonb, jsonb) is 'Ends the live attempt of a stage by hand.';
-
-comment on function millrace.complete_stage(bigint, text, jsonb) is 'Completes a queued, started or waiting stage with a result given by hand.';
-
-comment on function millrace.fail_stage(bigint, text, text, boolean) is 'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless permanent.';
-
-comment on function millrace.reopen_run(millrace.runs, int[]) is 'completed | failed | cancelled → running for a held run, with retries of what had failed, except of these stages; returns the stages with work.';
-
-comment on function millrace.clear_stages(millrace.runs, int[]) is 'Puts stages of a held run back to pending; what they had is kept as history.';
-
-comment on function millrace.reset(bigint, text) is 'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from there: also in a run that is over. What they had is kept as history; children of a map that is reset are cancelled and spawned anew.';
-
-comment on function millrace.needing(int, int) is 'All stages that need a stage, directly or through others.';
-
-comment on function millrace.retry_failed_children(millrace.fan_outs) is 'Retries the children that failed or were cancelled, but for those whose row somebody holds; returns how many.';
-
-comment on function millrace.reset_children(bigint, text) is 'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it failed. A stage that was over waits for them again, and the stages that need it start over; one that had begun by a threshold stays. Returns how many children.';
-
-comment on function millrace.skip(bigint, text) is 'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by a threshold. Its result is null to those that need it.';
-
-comment on view millrace.operations is 'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), how often has it failed. Ask for one run: where run_id = …';
-
-comment on function millrace.save_quota(int, jsonb) is
-  'Keeps the quota of a definition, and marks the stages whose claims are to look at quotas.';
-
-comment on function millrace.attach_quota(millrace.pipelines, text) is
-  'Writes a pipeline''s __quota_keys function, and quota_keys(), which leads to those of all.';
-
-comment on function millrace.name_payers(int, bigint[]) is
-  'Writes on runs that a person starts whose quota they count against.';
-
-comment on function millrace.inherit_quotas(bigint[]) is
-  'Lets new children count against the quota of their parents.';
-
-comment on function millrace.note_starts(bigint[], timestamptz) is
-  'Marks what a person has just started, so that the claim of it is charged to its tenant.';
-
-comment on function millrace.note_spending(millrace.work[]) is
-  'Charges tenants with what attempts that have just ended say they cost.';
-
-comment on function millrace.window_end(jsonb, text) is
-  'When the present window of an amount of a quota is over.';
-
-comment on function millrace.used_by(millrace.payer, text) is
-  'What a tenant has used of an amount of its quota in the present window.';
-
-comment on function millrace.keep_to_quotas(millrace.stages, uuid, bigint[]) is
-  'Puts back those of the attempts just claimed whose tenants have no room, with the tokens they '
-  'took; returns the others.';
-
-comment on function millrace.keep_to_quota(millrace.stages, millrace.payer, bigint[]) is
-  'Charges a tenant with what was claimed of it, and puts back what it has no room for.';
-
-comment on function millrace.charge_starts(millrace.stages, millrace.payer, bigint[]) is
-  'Charges a tenant with the starts among these attempts, as far as it has room, and puts back '
-  'and returns the others.';
-
-comment on function millrace.hold_back(millrace.stages, millrace.payer, text, bigint[]) is
-  'Puts attempts back into the queue until their tenant has room, and says so on their rows.';
-
-comment on function millrace.due_of_payer(millrace.stages, millrace.payer, boolean) is
-  'Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only '
-  'starts.';
-
-comment on function millrace.put_back(millrace.stages, bigint[], timestamptz, jsonb) is
-  'started | queued → queued for attempts that the caller holds, due at a later time.';
-
-comment on function millrace.hold_message(jsonb, text, timestamptz) is
-  'What a tenant reads on a row that is held back.';
-
-comment on function millrace.show_held(millrace.stages, bigint[]) is
-  'Shows attempts as queued, with their error, on those of their entities that nobody holds.';
-
-comment on function millrace.show_going(millrace.stages, bigint[]) is
-  'Takes the word that they are held back from attempts that go on, and from their entities.';
-
-comment on function millrace.let_go(millrace.pipelines, int) is
-  'Makes due what is held back by a quota that was changed or dropped, so many at a time; returns '
-  'how many it found.';
-
-comment on function millrace.sum_uses(int) is
-  'Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows '
-  'that are over.';
-
-comment on function millrace.sweep_quotas() is
-  'Adds up what tenants have used, and lets go what a changed definition no longer holds back.';
+comment on view millrace.operations is
+  'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
+  'how often has it failed. Ask for one run: where run_id = …';
 
 comment on view millrace.quotas is
   'What each tenant has used of its quota in the present window, of what is allowed, and how many '
   'attempts are held back for it.';
+
+comment on function millrace.reset(bigint, text) is
+  'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from '
+  'there: also in a run that is over. What they had is kept as history; children of a map that is '
+  'reset are cancelled and spawned anew.';
+
+comment on function millrace.reset_children(bigint, text) is
+  'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
+  'failed. A stage that was over waits for them again, and the stages that need it start over; one '
+  'that had begun by a threshold stays. Returns how many children.';
 
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
@@ -12541,18 +13466,36 @@ revoke all on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean)
 
 grant execute on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) to service_role;
 
-comment on function millrace.prioritise(bigint, int) is 'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare priority; what is queued moves too.';
+comment on function millrace.start_stage(bigint, text) is
+  'Starts a pending stage whose needs are done, without waiting for its thresholds.';
 
-comment on function millrace.switch(text, text, boolean) is 'Switches a pipeline or one stage of it on or off; returns the stages concerned.';
+comment on function millrace.complete_stage(bigint, text, jsonb) is
+  'Completes a queued, started or waiting stage with a result given by hand.';
 
-comment on function millrace.pause(text, text) is 'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in waits.';
+comment on function millrace.fail_stage(bigint, text, text, boolean) is
+  'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless '
+  'permanent.';
+
+comment on function millrace.skip(bigint, text) is
+  'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
+  'by a threshold. Its result is null to those that need it.';
+
+comment on function millrace.prioritise(bigint, int) is
+  'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare '
+  'priority; what is queued moves too.';
+
+comment on function millrace.pause(text, text) is
+  'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes '
+  'in waits.';
 
 comment on view millrace.paused is
-  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its stages by itself.';
+  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of '
+  'its stages by itself.';
 
 comment on function millrace.unpause(text, text) is
-  'Lets a paused pipeline, or one stage, hand out work again, and wake-ups where some is ready. A stage '
-  'paused by itself stays so when its pipeline goes on: the answer names what is still paused.';
+  'Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready. A '
+  'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
+  'paused.';
 
 reset check_function_bodies;
 
