@@ -19,17 +19,8 @@ const notYetClean: string[] = [
   'engine/code/core/complete.sql',
   'engine/code/core/define.sql',
   'engine/code/core/intake.sql',
-  'engine/code/core/job-owners.sql',
-  'engine/code/core/log.sql',
-  'engine/code/core/observe.sql',
   'engine/code/core/outcomes.sql',
-  'engine/code/core/retry.sql',
-  'engine/code/core/schedules.sql',
-  'engine/code/core/settings.sql',
-  'engine/code/core/start.sql',
-  'engine/code/core/sweep.sql',
   'engine/code/core/transitions.sql',
-  'engine/code/core/wake.sql',
   'engine/code/features/agents.sql',
   'engine/code/features/alerts.sql',
   'engine/code/features/check-limits.sql',
@@ -47,18 +38,6 @@ const notYetClean: string[] = [
   'engine/code/features/quotas.sql',
   'engine/code/features/spawn.sql',
   'engine/code/features/switches.sql',
-  'engine/structure/0001_extensions.sql',
-  'engine/structure/0002_schema.sql',
-  'engine/structure/0003_definitions.sql',
-  'engine/structure/0004_runs.sql',
-  'engine/structure/0005_types.sql',
-  'engine/structure/0006_limits.sql',
-  'engine/structure/0007_cut_over.sql',
-  'engine/structure/0008_agents.sql',
-  'engine/structure/0009_decisions.sql',
-  'engine/structure/0010_alerts.sql',
-  'engine/structure/0011_costs.sql',
-  'engine/structure/0012_quotas.sql',
 ];
 
 /** Looks at every file in engine/ below `root`. Resolves to a line for each fault, empty when there is none. */
@@ -89,7 +68,7 @@ function lineFaults(root: string, file: string): Finding[] {
     const clauses = line
       .replaceAll(/\bdistinct from\b|\b(?:extract|substring)\s*\([^)]*\)/g, '')
       .match(/\b(?:from|where|join|group by|having)\b/g);
-    if (line.trimEnd().length > shortStatement && (clauses?.length ?? 0) > 1)
+    if (line.trim().length > shortStatement && (clauses?.length ?? 0) > 1)
       faults.push(`${clauses?.join(' and ')} on one line of more than ${shortStatement} columns`);
     return faults.map((fault) => ({ file, line: at + 1, fault }));
   });
