@@ -125,7 +125,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_began_at timestamptz := millrace.now();
-  v_counted boolean := (select s.counted from millrace.stages s where s.id = p_stage_id);
+  v_counted boolean := (
+    select s.counted from millrace.stages s where s.id = p_stage_id);
   v_live record;
   v_new bigint[];
   v_wake int[] := '{}';
