@@ -54,10 +54,10 @@ declare
 begin
   return query
     select 'pg_cron job ' || j.name, coalesce(c.active, false),
-      coalesce(c.schedule, 'missing: see the chapter on schedules')
-    from unnest(array['millrace-sweep', 'millrace-prune']) with ordinality j(name, place)
-    left join cron.job c on c.jobname = j.name
-    order by j.place;
+      coalesce(c.schedule, format(
+        'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command))
+    from millrace.schedules j
+    left join cron.job c on c.jobname = j.name;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),

@@ -64,9 +64,16 @@ begin
 end
 $$;
 
-select cron.schedule('millrace-sweep', '10 seconds', 'select millrace.sweep()');
+create or replace view millrace.schedules as
+select *
+from (values
+  ('millrace-sweep', '10 seconds', 'select millrace.sweep()'),
+  ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
+comment on view millrace.schedules is
+  'The jobs that pg_cron must have at any time; those that come and go are not among them.';
 
-select cron.schedule('millrace-prune', '17 3 * * *', 'select millrace.prune()');
+select cron.schedule(j.name, j.schedule, j.command)
+from millrace.schedules j;
 
 -- Nobody but the owner calls into the schema; each file says by name who calls the public functions
 -- that it makes.
