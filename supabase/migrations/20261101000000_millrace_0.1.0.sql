@@ -3,9 +3,9 @@
 -- The extensions of the engine.
 --
 -- Millrace needs three parts of a Supabase project: pg_net (HTTP from the database, the doorbell),
--- pg_cron (the sweep) and Vault (the project's URL and secret key). All three exist on hosted Supabase
--- and under `supabase start`. Each is created only where its schema is not there yet, so that a stack
--- which brings its own copy of the same surface can run the same migrations.
+-- pg_cron (the sweep) and Vault (the project's URL and secret key). All three exist on hosted
+-- Supabase and under `supabase start`. Each is created only where its schema is not there yet, so
+-- that a stack which brings its own copy of the same surface can run the same migrations.
 
 do $$
 begin
@@ -17,8 +17,10 @@ begin
   end if;
   -- Vault is optional: without it millrace.settings holds the same values.
   if to_regnamespace('vault') is null
-     and exists (select from pg_available_extensions where name = 'supabase_vault') then
-    -- It makes its schema itself: `with schema vault` asks for one that is there already, and always raises.
+     and exists (
+       select from pg_available_extensions where name = 'supabase_vault') then
+    -- It makes its schema itself: `with schema vault` asks for one that is there already, and
+    -- always raises.
     create extension supabase_vault cascade;
   end if;
 end
@@ -26,11 +28,14 @@ $$;
 
 -- The schema, its clock, the log and the settings.
 --
--- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema. Not to '': then the
--- session's temporary schema would come first for types, and what a low-privileged session puts there would run as owner.
+-- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema.
+-- Not to '': then the session's temporary schema would come first for types, and what a
+-- low-privileged session puts there would run as owner.
 
 create schema millrace;
-comment on schema millrace is 'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health and millrace.doctor().';
+comment on schema millrace is
+  'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health '
+  'and millrace.doctor().';
 revoke all on schema millrace from public;
 
 -- Tables have it in their defaults, so it stands here.
@@ -41,7 +46,9 @@ begin
   return clock_timestamp();
 end
 $$;
-comment on function millrace.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
+comment on function millrace.now() is
+  'The engine''s clock: all time is read here, so that a test can set it by replacing this one '
+  'body.';
 
 create table millrace.log (
   id bigint generated always as identity constraint log_pkey primary key,
@@ -52,20 +59,29 @@ create table millrace.log (
   detail jsonb not null default '{}'
 );
 create index log_by_code on millrace.log (code, at);
-comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, pruned with the runs.';
+comment on table millrace.log is
+  'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, '
+  'pruned with the runs.';
 
 create table millrace.settings (
   name text constraint settings_pkey primary key,
   value text not null,
   comment text not null default ''
 );
-comment on table millrace.settings is 'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
+comment on table millrace.settings is
+  'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
 
 insert into millrace.settings (name, value, comment) values
-  ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
-  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more isolated fails as row_too_large. Read from here isolated, at each claim.'),
+  ('worker_seconds', '60',
+    'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of '
+    'the functions with it.'),
+  ('batch_bytes', '12582912',
+    'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
+    'as row_too_large. Read from here alone, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
-  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
+  ('use_new_pipeline', 'false',
+    'true or false: which way entities go where a pipeline replaces another and nobody has set its '
+    'flag (millrace.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
 
 create table millrace.pipelines (
@@ -74,27 +90,35 @@ create table millrace.pipelines (
     constraint pipelines_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   entity_table regclass not null,
   entity_key text not null,
-  projection text not null constraint pipelines_projection_known check (projection in ('columns', 'none')),
+  projection text not null
+    constraint pipelines_projection_known check (projection in ('columns', 'none')),
   enabled boolean not null default true,
   is_child boolean not null default false,
   metadata_column text,
-  replaces_id int constraint pipelines_replaces_key unique constraint pipelines_replaces_fkey references millrace.pipelines,
+  replaces_id int
+    constraint pipelines_replaces_key unique
+    constraint pipelines_replaces_fkey references millrace.pipelines,
   group_key text,
   quota jsonb,
   quota_changed_at timestamptz,
   current_version_id int,
   created_at timestamptz not null default millrace.now()
 );
-comment on table millrace.pipelines is 'One row a pipeline. Set enabled to false to pause all of its stages.';
+comment on table millrace.pipelines is
+  'One row a pipeline. Set enabled to false to pause all of its stages.';
 
 create table millrace.stages (
   id int generated always as identity constraint stages_pkey primary key,
-  pipeline_id int not null constraint stages_pipeline_fkey references millrace.pipelines on delete cascade,
+  pipeline_id int not null
+    constraint stages_pipeline_fkey references millrace.pipelines on delete cascade,
   name text not null constraint stages_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
-  kind text not null constraint stages_kind_known check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
+  kind text not null
+    constraint stages_kind_known
+      check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 1000),
-  max_workers int not null constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
+  max_workers int not null
+    constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
   lease interval not null,
   timeout interval not null,
   retry jsonb not null,
@@ -105,7 +129,8 @@ create table millrace.stages (
     constraint stages_deadline_from_known check (deadline_from in ('submission', 'start')),
   apply text,
   result_limit_bytes int not null,
-  on_failure text not null constraint stages_on_failure_known check (on_failure in ('fail_run', 'continue')),
+  on_failure text not null
+    constraint stages_on_failure_known check (on_failure in ('fail_run', 'continue')),
   child jsonb,
   fan_in jsonb,
   decision jsonb,
@@ -120,38 +145,58 @@ create table millrace.stages (
   enabled boolean not null default true,
   constraint stages_name_key unique (pipeline_id, name)
 );
-comment on table millrace.stages is 'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
-comment on column millrace.pipelines.is_child is 'Whether a map or pipeline stage of another pipeline starts runs of it.';
-comment on column millrace.pipelines.metadata_column is 'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is declared.';
-comment on column millrace.pipelines.replaces_id is 'The pipeline that this one replaces, over the same rows (chapter cut-over).';
-comment on column millrace.pipelines.group_key is 'The key of the metadata by which the flag of its cut-over names groups.';
+comment on table millrace.stages is
+  'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
+comment on column millrace.pipelines.is_child is
+  'Whether a map or pipeline stage of another pipeline starts runs of it.';
+comment on column millrace.pipelines.metadata_column is
+  'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is '
+  'declared.';
+comment on column millrace.pipelines.replaces_id is
+  'The pipeline that this one replaces, over the same rows.';
+comment on column millrace.pipelines.group_key is
+  'The key of the metadata by which the flag of its cut-over names groups.';
 comment on column millrace.pipelines.quota is
-  'What one tenant may start and spend in a while (chapter quotas); null for no bound.';
+  'What one tenant may start and spend in a while; null for no bound.';
 comment on column millrace.pipelines.quota_changed_at is
   'Set when a definition changes quota, until the sweep has let go what the former held back.';
 comment on column millrace.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
-comment on column millrace.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
-comment on column millrace.stages.deadline_from is 'What the deadline of an external job counts from: its submission, or its start at the service, as far as the poller hears that the job still waits there.';
-comment on column millrace.stages.has_groups is 'Whether its limits sort its queue into groups: by key, by priority, or both.';
-comment on column millrace.stages.sla is 'How long after it became ready the stage should be done, waits and retries included; null for no bound (chapter alerts).';
-comment on column millrace.stages.sla_changed_at is 'Set when a definition changes sla, until the sweep has applied it to the attempts that were open.';
-comment on column millrace.stages.has_conditional_followers is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
-comment on column millrace.stages.counted_by_parent is 'Whether a threshold of a parent pipeline counts the children that have done it.';
+comment on column millrace.stages.function_name is
+  'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
+comment on column millrace.stages.deadline_from is
+  'What the deadline of an external job counts from: its submission, or its start at the service, '
+  'as far as the poller hears that the job still waits there.';
+comment on column millrace.stages.has_groups is
+  'Whether its limits sort its queue into groups: by key, by priority, or both.';
+comment on column millrace.stages.sla is
+  'How long after it became ready the stage should be done, waits and retries included; null for '
+  'no bound.';
+comment on column millrace.stages.sla_changed_at is
+  'Set when a definition changes sla, until the sweep has applied it to the attempts that were '
+  'open.';
+comment on column millrace.stages.has_conditional_followers is
+  'Whether some version has a stage that is not unconditional right after it.';
+comment on column millrace.stages.counted_by_parent is
+  'Whether a threshold of a parent pipeline counts the children that have done it.';
 
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
-  pipeline_id int not null constraint versions_pipeline_fkey references millrace.pipelines on delete cascade,
+  pipeline_id int not null
+    constraint versions_pipeline_fkey references millrace.pipelines on delete cascade,
   number int not null,
   graph jsonb not null,
   created_at timestamptz not null default millrace.now(),
   constraint versions_number_key unique (pipeline_id, number)
 );
-comment on table millrace.versions is 'The graphs a pipeline has had. A run finishes on the version it began with.';
+comment on table millrace.versions is
+  'The graphs a pipeline has had. A run finishes on the version it began with.';
 
 create table millrace.version_stages (
-  version_id int not null constraint version_stages_version_fkey references millrace.versions on delete cascade,
-  stage_id int not null constraint version_stages_stage_fkey references millrace.stages on delete cascade,
+  version_id int not null
+    constraint version_stages_version_fkey references millrace.versions on delete cascade,
+  stage_id int not null
+    constraint version_stages_stage_fkey references millrace.stages on delete cascade,
   position int not null,
   needs int[] not null,
   dependents int[] not null,
@@ -163,28 +208,41 @@ create table millrace.version_stages (
   child_pipeline_id int,
   constraint version_stages_pkey primary key (version_id, stage_id)
 );
-comment on table millrace.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order. plain: it is queued as soon as its needs are done, without another look. is_sink: no stage needs it.';
-comment on column millrace.version_stages.after is 'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | all, n}].';
+comment on table millrace.version_stages is
+  'One row a stage of a version: needs are its direct needs, dependents all stages that come after '
+  'it, position a topological order. unconditional: it is queued as soon as its needs are done, '
+  'without another look. is_sink: no stage needs it.';
+comment on column millrace.version_stages.after is
+  'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | '
+  'all, n}].';
 
--- Chapter 9: runs and attempts
+-- Runs and attempts
 --
---   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
+--   run:      running → completed | failed | cancelled
+--             failed, cancelled → running    (retried)
+--
 --   attempt:  queued → started → completed | failed | cancelled
---                      started → waiting → completed | failed | cancelled     (an external job or children are under way)
---             skipped  (a condition did not hold, somebody skipped it, or the run goes on without a failed stage; needs are then done)
---                      started → queued               (released by its worker, costs no attempt;
---                                                      alone from then on after a limit)
+--                      started → waiting     (an external job or children are under way)
+--                                waiting → completed | failed | cancelled
+--                      started → queued      (released by its worker, costs no attempt; isolated
+--                                            from then on after a limit)
+--             skipped                        (a condition did not hold, somebody skipped it, or
+--                                            the run goes on without a failed stage; then the
+--                                            stages that need it go on)
 --
--- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
---   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
---     So a claim is a HOT update, which writes no index entry, as long as its page has room. It passes over the started
---     rows at the head of the index, of which there are no more than the live workers hold.
+-- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a
+-- transition cheap:
+--   * queue_at is set while an attempt is queued or started and null otherwise, and no other
+--     changing column is indexed. So a claim is a HOT update, which writes no index entry, as long
+--     as its page has room. It passes over the started rows at the head of the index, of which
+--     there are no more than the live workers hold.
 --   * there are no foreign keys on runs and attempts: their only writers are the transitions, and
 --     check_invariants() looks for orphans.
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 
-create type millrace.attempt_state as enum ('queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
+create type millrace.attempt_state as enum (
+  'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 
 create table millrace.runs (
   id bigint generated always as identity constraint runs_pkey primary key,
@@ -196,22 +254,32 @@ create table millrace.runs (
   fan_out_id bigint,
   item_key text,
   took_place_of bigint,
-  priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
+  priority smallint not null default 0
+    constraint runs_priority_bounds check (priority between 0 and 9),
   metadata_id bigint,
   quota_of int,
   quota_key text,
   created_at timestamptz not null,
   finished_at timestamptz
 ) with (fillfactor = 80);
-create unique index runs_one_live on millrace.runs (pipeline_id, entity_id) where status = 'running';
+create unique index runs_one_live on millrace.runs (pipeline_id, entity_id)
+  where status = 'running';
 create index runs_by_entity on millrace.runs (entity_id, pipeline_id, id);
-create unique index runs_by_item on millrace.runs (fan_out_id, item_key) where fan_out_id is not null;
+create unique index runs_by_item on millrace.runs (fan_out_id, item_key)
+  where fan_out_id is not null;
 create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id is not null;
-create index runs_of_live_children on millrace.runs (fan_out_id) where status = 'running' and fan_out_id is not null;
-comment on table millrace.runs is 'One execution of one entity through one pipeline. An entity has at most one live run a pipeline.';
-comment on column millrace.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
-comment on column millrace.runs.took_place_of is 'The former run of the same row, whose place in the fan-out this one has taken; its cost still counts for the parent.';
-comment on column millrace.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
+create index runs_of_live_children on millrace.runs (fan_out_id)
+  where status = 'running' and fan_out_id is not null;
+comment on table millrace.runs is
+  'One execution of one entity through one pipeline. An entity has at most one live run a '
+  'pipeline.';
+comment on column millrace.runs.fan_out_id is
+  'The fan-out of a parent that this run is a child of, under item_key.';
+comment on column millrace.runs.took_place_of is
+  'The former run of the same row, whose place in the fan-out this one has taken; its cost still '
+  'counts for the parent.';
+comment on column millrace.runs.priority is
+  '0 (normal) to 9 (first), for stages that declare priority.';
 comment on column millrace.runs.metadata_id is
   'Its row of run_metadata; a child without a metadata column has its parent''s. A retry keeps it.';
 
@@ -231,7 +299,7 @@ comment on table millrace.dropped_metadata is
   'Metadata that a run no longer has. The sweep deletes it once no run has it. Insert-only, so '
   'that nobody who deletes a row waits for another who does.';
 comment on column millrace.runs.quota_of is
-  'The pipeline whose quota it counts against, under quota_key (chapter quotas).';
+  'The pipeline whose quota it counts against, under quota_key.';
 
 create table millrace.attempts (
   id bigint generated always as identity,
@@ -265,8 +333,13 @@ create table millrace.attempts (
   usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
   constraint attempts_number_key unique (run_id, stage_id, number)
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
-create index attempts_ready on millrace.attempts (stage_id, queue_at, id) where queue_at is not null;
+) with (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_analyze_scale_factor = 0.05
+);
+create index attempts_ready on millrace.attempts (stage_id, queue_at, id)
+  where queue_at is not null;
 create index attempts_held on millrace.attempts (stage_id, queue_at, id)
   where held and queue_at is not null;
 create index attempts_to_poll on millrace.attempts (poll_at) where poll_at is not null;
@@ -274,17 +347,29 @@ create index attempts_by_deadline on millrace.attempts (deadline_at) where deadl
 create index attempts_late on millrace.attempts (late_at) where late_at is not null;
 create index attempts_of_jobs on millrace.attempts (stage_id, finished_at)
   where job_id is not null and finished_at is not null;
-create index attempts_by_submission on millrace.attempts (submission_id) where submission_id is not null;
+create index attempts_by_submission on millrace.attempts (submission_id)
+  where submission_id is not null;
 
--- A callback may name its job alone. By a digest, since a service's id may be longer than an index entry.
+-- A callback may name its job alone. By a digest, since a service's id may be longer than an index
+-- entry.
 create index attempts_by_job on millrace.attempts (hashtextextended(job_id, 0))
   where job_id is not null and service not in ('children', 'decision', 'by_hand');
-comment on table millrace.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
-comment on column millrace.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
-comment on column millrace.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';
-comment on column millrace.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
-comment on column millrace.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
-comment on column millrace.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
+comment on table millrace.attempts is
+  'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
+comment on column millrace.attempts.queue_at is
+  'When it is due, while queued or started; null otherwise.';
+comment on column millrace.attempts.job_started_at is
+  'When its service was first heard to run the job; null while the job waits there, and where '
+  'nobody asked.';
+comment on column millrace.attempts.overtaken_job_id is
+  'The job it waited for when the late result of an earlier submission, job_id, completed it; null '
+  'otherwise.';
+comment on column millrace.attempts.late_at is
+  'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and '
+  'where its stage has no bound.';
+comment on column millrace.attempts.submission_id is
+  'Set on an attempt that follows a lost lease: the attempt under whose id the external job may '
+  'have been submitted already.';
 comment on column millrace.attempts.isolated is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
@@ -292,11 +377,16 @@ comment on column millrace.attempts.uncounted is
   'Part of a start that its tenant has not been charged with: that is done when it is claimed.';
 comment on column millrace.attempts.held is
   'Queued until its tenant''s quota has room again; error says why and until when.';
-comment on column millrace.attempts.concurrency_group is 'The key it waits under at a stage with groups (chapter limits); null elsewhere.';
+comment on column millrace.attempts.concurrency_group is
+  'The key it waits under at a stage with groups; null elsewhere.';
 comment on column millrace.attempts.output is 'Its result, once completed; null otherwise.';
-comment on column millrace.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';
-comment on column millrace.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
-comment on column millrace.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
+comment on column millrace.attempts.error is
+  'Why it failed; while it waits for a job, what went wrong the last time that the job was asked '
+  'after or finished, and since when.';
+comment on column millrace.attempts.usage is
+  'What it used, such as tokens and cost; null when it did not say.';
+comment on column millrace.attempts.superseded is
+  'A finished attempt whose stage was started over since; kept as history.';
 
 create table millrace.workers (
   id uuid constraint workers_pkey primary key,
@@ -310,7 +400,9 @@ create table millrace.workers (
   leave_tries smallint not null default 0
 ) with (fillfactor = 50);
 create index workers_live on millrace.workers (stage_id) where left_at is null;
-comment on table millrace.workers is 'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is 15 seconds old.';
+comment on table millrace.workers is
+  'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is '
+  '15 seconds old.';
 
 create table millrace.claims (
   token uuid constraint claims_pkey primary key,
@@ -322,7 +414,9 @@ create table millrace.claims (
 ) with (fillfactor = 50);
 create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_host on millrace.claims (host);
-comment on table millrace.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
+comment on table millrace.claims is
+  'The leases: one row a claim, however many attempts it took, so that renewing a lease is one '
+  'small update. Its worker deletes it once none of its attempts is started any more.';
 
 create table millrace.wake_ups (
   id bigint generated always as identity constraint wake_ups_pkey primary key,
@@ -330,7 +424,9 @@ create table millrace.wake_ups (
   rung_at timestamptz not null
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
-comment on table millrace.wake_ups is 'Doorbell wakes that no worker has answered yet. Insert-only, so that nobody waits for another''s wake.';
+comment on table millrace.wake_ups is
+  'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
+  'another''s wake.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
@@ -338,7 +434,8 @@ create table millrace.fan_outs (
   stage_id int not null,
   attempt_id bigint not null,
   child_pipeline_id int not null,
-  state text not null default 'open' constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
+  state text not null default 'open'
+    constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
   spawned int not null default 0,
   total int,
   completed int not null default 0,
@@ -352,8 +449,11 @@ create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) wh
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
-comment on table millrace.fan_outs is 'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
-comment on column millrace.fan_outs.total is 'How many children there are; null until the last was spawned.';
+comment on table millrace.fan_outs is
+  'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; '
+  'finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
+comment on column millrace.fan_outs.total is
+  'How many children there are; null until the last was spawned.';
 
 create table millrace.fan_progress (
   fan_out_id bigint not null,
@@ -362,14 +462,18 @@ create table millrace.fan_progress (
   next_number int,
   constraint fan_progress_pkey primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
-comment on table millrace.fan_progress is 'How many children have done a watched stage, and the first number that has not.';
+comment on table millrace.fan_progress is
+  'How many children have done a stage that the parent counts, and the first number that has not.';
 
 create table millrace.former_costs (
   fan_out_id bigint not null,
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
-comment on table millrace.former_costs is 'What children whose runs have been deleted, or overtaken by those of another parent, had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
+comment on table millrace.former_costs is
+  'What children whose runs have been deleted, or overtaken by those of another parent, had cost, '
+  'their descendants included: their parent has paid for them all the same. Insert-only, as '
+  'tallies.';
 
 create table millrace.child_tallies (
   id bigint generated always as identity constraint child_tallies_pkey primary key,
@@ -382,10 +486,13 @@ create table millrace.child_tallies (
   recount boolean not null default false
 );
 create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
-comment on table millrace.child_tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.collect_children() adds it up. A child never touches its parent''s rows.';
+comment on table millrace.child_tallies is
+  'What children report to their parent: one row a batch, insert-only, until '
+  'millrace.collect_children() adds it up. A child never touches its parent''s rows.';
 
--- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged as pg_net's are, so that
--- the crash which starts pg_net's ids over empties it too; and like them it has the server's time, not the engine's.
+-- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged
+-- as pg_net's are, so that the crash which starts pg_net's ids over empties it too; and like them
+-- it has the server's time, not the engine's.
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp()
@@ -393,24 +500,53 @@ create unlogged table millrace.posts (
 create index posts_by_time on millrace.posts (posted_at);
 comment on table millrace.posts is 'The last requests that the engine gave to pg_net.';
 
+-- The row types that functions of the engine hand to each other.
+
+-- One item of a batch on its way through a transition: what was reported (shown: the token it
+-- shows), what it concerns, and the verdict (null: go on). An external job also tells stage and
+-- trace that it was submitted for.
 create type millrace.work as (
-  ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
-  run_id bigint, stage_id int, entity_id text, was millrace.attempt_state, verdict text, reason text, claimed_stage text, claimed_trace text
+  ord int,
+  attempt_id bigint,
+  token uuid,
+  shown text,
+  outcome text,
+  result jsonb,
+  usage jsonb,
+  error jsonb,
+  service text,
+  job_id text,
+  run_id bigint,
+  stage_id int,
+  entity_id text,
+  was millrace.attempt_state,
+  verdict text,
+  reason text,
+  claimed_stage text,
+  claimed_trace text
 );
-comment on type millrace.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on); an external job also tells stage and trace it was submitted for.';
 
+-- What the projection writes into an entity's columns of one stage; queued names the stages that
+-- became ready with it.
 create type millrace.change as (
-  entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
-  started_at timestamptz, completed_at timestamptz, queued text[]
+  entity_id text,
+  status text,
+  job_id text,
+  result jsonb,
+  error text,
+  retry_count int,
+  started_at timestamptz,
+  completed_at timestamptz,
+  queued text[]
 );
-comment on type millrace.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
 
+-- A stage of a run that became ready.
 create type millrace.ready as (run_id bigint, stage_id int);
-comment on type millrace.ready is 'A stage of a run that became ready.';
 
+-- A cancelled attempt that is still to be shown on its entity.
 create type millrace.cancelled as (stage_id int, change millrace.change);
-comment on type millrace.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
 
+-- A claimed attempt as its worker is told of it.
 create type millrace.claimed as (
   attempt_id bigint,
   run_id bigint,
@@ -422,27 +558,32 @@ create type millrace.claimed as (
   number int,
   isolated boolean
 );
-comment on type millrace.claimed is 'A claimed attempt as its worker is told of it.';
 
+-- The row of a claimed attempt and the results of its needs, or the failure to report in their
+-- place.
 create type millrace.built as (entity json, needs json, failure json);
-comment on type millrace.built is
-  'The row of a claimed attempt and the results of its needs, or the failure to report in their place.';
 
+-- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
-comment on type millrace.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';
 
 create table millrace.limiters (
-  stage_id int constraint limiters_pkey primary key constraint gates_stage_fkey references millrace.stages on delete cascade,
+  stage_id int
+    constraint limiters_pkey primary key
+    constraint limiters_stage_fkey references millrace.stages on delete cascade,
   tokens float8 not null default 'infinity',
   refilled_at timestamptz not null default millrace.now(),
   last_turn bigint not null default 0,
   checked_to bigint not null default 0,
   arrivals_to text not null default ''
 ) with (fillfactor = 50);
-comment on table millrace.limiters is 'One row a stage with limits. Its claims change it one at a time.';
-comment on column millrace.limiters.tokens is 'What the token bucket held at refilled_at; never more than the burst.';
-comment on column millrace.limiters.checked_to is 'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
-comment on column millrace.limiters.arrivals_to is 'The group whose arrivals were read last; the next claim goes on behind it.';
+comment on table millrace.limiters is
+  'One row a stage with limits. Its claims change it one at a time.';
+comment on column millrace.limiters.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.limiters.checked_to is
+  'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
+comment on column millrace.limiters.arrivals_to is
+  'The group whose arrivals were read last; the next claim goes on behind it.';
 
 create table millrace.in_flight (
   attempt_id bigint not null,
@@ -455,21 +596,30 @@ create table millrace.in_flight (
 create index in_flight_by_key on millrace.in_flight (stage_id, key);
 create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
 create index in_flight_by_worker on millrace.in_flight (worker_id);
-comment on table millrace.in_flight is 'Attempts that count against max_in_flight or concurrency. A row is never changed: once its attempt is no longer started or waiting under this token, anybody may delete it.';
-comment on column millrace.in_flight.worker_id is 'Whose claim took it; null where that was over already when the limit was defined.';
+comment on table millrace.in_flight is
+  'Attempts that count against max_in_flight or concurrency. A row is never changed: once its '
+  'attempt is no longer started or waiting under this token, anybody may delete it.';
+comment on column millrace.in_flight.worker_id is
+  'Whose claim took it; null where that was over already when the limit was defined.';
 
 create table millrace.concurrency_groups (
-  stage_id int not null constraint lanes_stage_fkey references millrace.stages on delete cascade,
+  stage_id int not null
+    constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
   concurrency_group text not null,
   priority smallint not null,
   turn bigint,
   due_at timestamptz,
   constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
-  constraint lanes_turn_or_due check ((turn is null) <> (due_at is null))
+  constraint concurrency_groups_turn_or_due check ((turn is null) <> (due_at is null))
 ) with (fillfactor = 50);
-create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn) where turn is not null;
-create index groups_asleep on millrace.concurrency_groups (stage_id, due_at) where due_at is not null;
-comment on table millrace.concurrency_groups is 'The groups of a stage that have something queued, written by its claims alone. The name is the class of priority, one digit, then the key. turn: its place among those that wait for a turn; due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn)
+  where turn is not null;
+create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
+  where due_at is not null;
+comment on table millrace.concurrency_groups is
+  'The groups of a stage that have something queued, written by its claims alone. The name is the '
+  'class of priority, one digit, then the key. turn: its place among those that wait for a turn; '
+  'due_at: asleep until then, or parked (infinity) while its key is at its limit.';
 
 create table millrace.arrivals (
   id bigint generated always as identity,
@@ -478,18 +628,27 @@ create table millrace.arrivals (
   due_at timestamptz not null,
   constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
-comment on table millrace.arrivals is 'News for the groups, insert-only: a group in which something was queued, or (* before the key) a key of which a slot was freed. The next claim reads and deletes it.';
-create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id) where concurrency_group is not null and queue_at is not null;
-create index attempts_isolated on millrace.attempts (stage_id, queue_at, id) where isolated and queue_at is not null;
+comment on table millrace.arrivals is
+  'News for the groups, insert-only: a group in which something was queued, or (* before the key) '
+  'a key of which a slot was freed. The next claim reads and deletes it.';
+create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id)
+  where concurrency_group is not null and queue_at is not null;
+create index attempts_isolated on millrace.attempts (stage_id, queue_at, id)
+  where isolated and queue_at is not null;
 
 create table millrace.cut_overs (
-  pipeline_id int constraint cut_overs_pkey primary key constraint cut_overs_pipeline_fkey references millrace.pipelines on delete cascade,
-  mode text not null default 'default' constraint cut_overs_mode_known check (mode in ('default', 'off', 'share', 'groups', 'on')),
+  pipeline_id int
+    constraint cut_overs_pkey primary key
+    constraint cut_overs_pipeline_fkey references millrace.pipelines on delete cascade,
+  mode text not null default 'default'
+    constraint cut_overs_mode_known check (mode in ('default', 'off', 'share', 'groups', 'on')),
   share numeric constraint cut_overs_share_bounds check (share between 0 and 1),
   groups text[],
   changed_at timestamptz not null
 );
-comment on table millrace.cut_overs is 'The flag of each pipeline that replaces another; written by millrace.set_cut_over(). default: as the setting use_new_pipeline says.';
+comment on table millrace.cut_overs is
+  'The flag of each pipeline that replaces another; written by millrace.set_cut_over(). default: '
+  'as the setting use_new_pipeline says.';
 
 create table millrace.turns (
   run_id bigint not null,
@@ -504,8 +663,12 @@ create table millrace.turns (
   created_at timestamptz not null,
   constraint turns_pkey primary key (run_id, stage_id, execution, seq)
 );
-comment on table millrace.turns is 'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept while the stage is not completed, and until the run is pruned where the stage says debug.';
-comment on column millrace.turns.content is 'model: {asked (the first message, in the first turn), output (the items of the response), discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
+comment on table millrace.turns is
+  'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept '
+  'while the stage is not completed, and until the run is pruned where the stage says debug.';
+comment on column millrace.turns.content is
+  'model: {asked (the first message, in the first turn), output (the items of the response), '
+  'discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
 
 create table public.millrace_decisions (
   attempt_id bigint constraint millrace_decisions_pkey primary key,
@@ -522,21 +685,30 @@ create table public.millrace_decisions (
   closed_at timestamptz,
   closed_why text
 );
-create index millrace_decisions_open on public.millrace_decisions (attempt_id) where closed_at is null;
+create index millrace_decisions_open on public.millrace_decisions (attempt_id)
+  where closed_at is null;
 create index millrace_decisions_by_run on public.millrace_decisions (run_id);
 create index millrace_decisions_by_entity on public.millrace_decisions (entity_id);
-comment on table public.millrace_decisions is 'One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.';
-comment on column public.millrace_decisions.schema is 'What `decision` must fit, as it was defined when the question was asked.';
-comment on column public.millrace_decisions.decided_by is 'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
-comment on column public.millrace_decisions.closed_at is 'When it was decided, or seen to have ended otherwise; closed_why says how.';
+comment on table public.millrace_decisions is
+  'One row a manual stage that waits, or waited, for a person. Decide by '
+  'millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but '
+  'service_role sees or decides anything.';
+comment on column public.millrace_decisions.schema is
+  'What `decision` must fit, as it was defined when the question was asked.';
+comment on column public.millrace_decisions.decided_by is
+  'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
+comment on column public.millrace_decisions.closed_at is
+  'When it was decided, or seen to have ended otherwise; closed_why says how.';
 
 alter table public.millrace_decisions enable row level security;
 revoke all on public.millrace_decisions from public, anon, authenticated, service_role;
 grant select, update (decision) on public.millrace_decisions to authenticated, service_role;
 
--- The sweep looks at some open rows each time, going round and round, since nothing tells it which ended meanwhile.
+-- The sweep looks at some open rows each time, going round and round, since nothing tells it which
+-- ended meanwhile.
 insert into millrace.settings (name, value, comment) values
-  ('decisions_seen', '0', 'Written by millrace.close_decisions(): the open decision that it looked at last.');
+  ('decisions_seen', '0',
+    'Written by millrace.close_decisions(): the open decision that it looked at last.');
 
 create table millrace.alerts (
   id bigint generated always as identity constraint alerts_pkey primary key,
@@ -552,24 +724,32 @@ create table millrace.alerts (
   stage_id int not null,
   execution int not null
 );
-create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution) where resolved_at is null;
+create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution)
+  where resolved_at is null;
 create index alerts_open on millrace.alerts (id) where resolved_at is null;
 create index alerts_by_run on millrace.alerts (run_id);
-comment on table millrace.alerts is 'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
-comment on column millrace.alerts.attempt_id is 'The attempt that was open when the alert was raised; a later retry of it belongs to the same alert.';
-comment on column millrace.alerts.execution is 'The number of the first attempt of the execution that is late.';
+comment on table millrace.alerts is
+  'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises '
+  'it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
+comment on column millrace.alerts.attempt_id is
+  'The attempt that was open when the alert was raised; a later retry of it belongs to the same '
+  'alert.';
+comment on column millrace.alerts.execution is
+  'The number of the first attempt of the execution that is late.';
 
--- As with decisions, the sweep looks at some open ones each time, going round and round, since nothing tells it which ended.
+-- As with decisions, the sweep looks at some open ones each time, going round and round, since
+-- nothing tells it which ended.
 insert into millrace.settings (name, value, comment) values
-  ('alerts_seen', '0', 'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
+  ('alerts_seen', '0',
+    'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
 
 create schema evidence;
 comment on schema evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
 revoke all on schema evidence from public;
 
--- Not to authenticated: a view finds its functions without this right, which its caller needs to name
--- one. So nobody asks after the rows of others.
+-- Not to authenticated: a view finds its functions without this right, which its caller needs to
+-- name one. So nobody asks after the rows of others.
 grant usage on schema evidence to service_role;
 
 create table millrace.quota_uses (
@@ -590,10 +770,9 @@ comment on table millrace.quota_uses is
 comment on column millrace.quota_uses.summed is
   'Written by the sweep, as the sum of what was there; false for what came since.';
 
+-- A tenant: the pipeline whose quota it has, its value of the quota's column, and that quota as it
+-- is today.
 create type millrace.payer as (pipeline_id int, key text, quota jsonb);
-comment on type millrace.payer is
-  'A tenant: the pipeline whose quota it has, its value of the quota''s column, and that quota as '
-  'it is today.';
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -1169,6 +1348,58 @@ begin
 end
 $$;
 
+-- Cancelling, and holding runs for a person's call
+
+-- Locks runs and their entities in the lock order, waiting for both.
+create or replace function millrace.hold_runs(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+begin
+  for v_group in
+    select r.pipeline_id, array_agg(r.entity_id) as entity_ids
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+    group by r.pipeline_id
+    order by r.pipeline_id
+  loop
+    perform millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
+  end loop;
+  perform
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+  order by r.id
+  for no key update;
+end
+$$;
+
+-- Cancels a run by a person's call.
+create or replace function millrace.cancel(p_run bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_status millrace.run_status;
+begin
+  perform millrace.hold_runs(array[p_run]);
+  select r.status into v_status from millrace.runs r where r.id = p_run;
+  if v_status is distinct from 'running' then
+    raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'),
+      coalesce('it is ' || v_status, 'there is no such run')
+      using errcode = case when v_status is null then 'MR003' else 'MR004' end,
+        hint = 'Only a running run can be cancelled: '
+          || 'select * from millrace.runs where status = ''running''.';
+  end if;
+  perform millrace.end_runs(array[p_run], 'cancelled');
+  perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+end
+$$;
+
 -- Chapter 4: what a definition may say
 --
 -- Each function here raises MR001, with the field, what was found and the remedy, or does nothing. millrace.define()
@@ -1462,6 +1693,204 @@ begin
   end loop;
   perform millrace.order_stages(p_definition -> 'stages');
 end
+$$;
+
+-- The invariants
+--
+-- Each function here proves some of what must always hold, and returns a row for each breach. All
+-- of them are stable, so check_invariants() reads all in one snapshot.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace function millrace.run_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a running run owns a live attempt', r.id, null::bigint,
+    'run of entity ' || r.entity_id || ' has none'
+  from millrace.runs r
+  where r.status = 'running'
+    and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.state in ('queued', 'started', 'waiting'))
+  union all
+  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+    format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+  from millrace.attempts a
+  left join millrace.runs r on r.id = a.run_id
+  where r.id is null
+    or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+  union all
+  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+    format('entity %s, and run %s of the other', n.entity_id, o.id)
+  from millrace.pipelines p
+  join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+  join millrace.runs o
+    on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$$;
+
+-- Finds attempts whose columns contradict their state.
+create or replace function millrace.attempt_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+    a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  left join millrace.claims c on c.token = a.token
+  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+    or (a.state = 'started'
+      and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+    or (a.state = 'waiting'
+      and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+    or (a.state not in ('queued', 'started') and a.queue_at is not null)
+    or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+  union all
+  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  where a.late_at is not null
+    and a.state not in ('queued', 'started', 'waiting')
+  union all
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+    'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting'
+    and not exists (
+      select
+      from public.millrace_decisions d
+      where d.attempt_id = a.id
+        and d.closed_at is null)
+  union all
+  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+  where a.state in ('queued', 'started')
+  union all
+  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  where a.superseded
+    and a.state in ('queued', 'started', 'waiting')
+  union all
+  select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+    'stage ' || a.stage_id
+  from millrace.attempts a
+  where (a.state = 'completed') <> (a.output is not null)
+$$;
+
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace function millrace.job_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select
+    'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+    a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+    or (a.overtaken_job_id is not null
+      and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+    or (a.overtaken_job_id is not null and not exists (
+      select
+      from millrace.attempts e
+      where e.run_id = a.run_id
+        and e.stage_id = a.stage_id
+        and e.number < a.number
+        and e.state = 'failed'
+        and e.error ->> 'code' in ('deadline', 'lost_lease')
+        and coalesce(e.job_id = a.job_id, true)
+        and (a.superseded or not e.superseded)))
+$$;
+
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace function millrace.stage_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+    format('%s attempts of stage %s', count(*), s.name)
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+    and not a.superseded
+  group by a.run_id, a.stage_id, s.name
+  having count(*) > 1
+  union all
+  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+  where a.state in ('queued', 'started', 'waiting')
+    and exists (
+      select
+      from unnest(vs.needs) n
+      where not exists (
+        select
+        from millrace.done_attempts d
+        where d.run_id = a.run_id
+          and d.stage_id = n))
+  union all
+  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+  where r.status = 'completed'
+    and not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = vs.stage_id)
+  union all
+  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+  where r.status = 'running'
+    and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = vs.stage_id
+        and not a.superseded)
+    and not exists (
+      select
+      from (
+        select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+        union all
+        select n from unnest(vs.needs) n) n(id)
+      where not exists (
+        select
+        from millrace.done_attempts d
+        where d.run_id = r.id
+          and d.stage_id = n.id))
+$$;
+
+-- Proves what must always hold.
+create or replace function millrace.check_invariants()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
 $$;
 
 -- Chapter 17: claims, and what workers say
@@ -2940,6 +3369,331 @@ begin
 end
 $$;
 
+-- The doctor
+--
+-- Each function here looks at one part of the engine and says of each point whether all is well,
+-- and if not what helps. doctor() joins what they find.
+
+-- Looks at the settings. A Vault that cannot be read is a finding, not an error.
+create or replace function millrace.setting_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_url text;
+  v_headers jsonb;
+  v_flag text;
+  v_fault text := 'missing';
+begin
+  begin
+    v_url := millrace.setting('project_url');
+    v_headers := millrace.wake_headers();
+    v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
+  exception when others then
+    v_fault := 'Vault cannot be read: ' || sqlerrm;
+  end;
+  return query
+    select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false),
+      coalesce(v_url, v_fault
+        || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
+  return query
+    select 'wake_secret is set', coalesce(v_headers ? 'x-millrace-wake-secret', false),
+      case
+        when v_headers ? 'x-millrace-wake-secret' then 'present'
+        when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
+        else 'the doorbell shows secret_key instead, which every SQL role can read in '
+          || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
+  return query
+    select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
+      coalesce(v_flag, v_fault);
+end
+$$;
+
+-- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
+-- functions answered to wake-ups.
+create or replace function millrace.doorbell_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+begin
+  return query
+    select 'pg_cron job ' || j.name, coalesce(c.active, false),
+      coalesce(c.schedule, format(
+        'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command))
+    from millrace.schedules j
+    left join cron.job c on c.jobname = j.name;
+  return query
+    select 'the sweep has run in the last minute',
+      coalesce(v_swept > millrace.now() - interval '1 minute', false),
+      coalesce(v_swept::text, 'never; it is due every ten seconds');
+  return query
+    select 'the functions answered the last wakes',
+      coalesce(bool_and(n.status_code between 200 and 299), true),
+      coalesce(string_agg(distinct coalesce(
+        n.status_code || coalesce(
+          ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
+        n.error_msg, 'no answer'), ', '), 'no wakes yet')
+    from millrace.last_answers(20) n;
+  return query
+    select 'pg_net''s worker runs', w.pid is not null,
+      coalesce('process ' || w.pid,
+        'it is not in pg_stat_activity: select net.worker_restart()')
+    from (
+      select min(a.pid) as pid
+      from pg_stat_activity a
+      where a.datname = current_database()
+        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
+end
+$$;
+
+-- Looks at work that nobody takes, but for what waits for its limits.
+create or replace function millrace.ready_work_finding()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'ready work is taken within a minute', count(*) = 0,
+    coalesce(string_agg(format(
+      'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name),
+      ', ' order by p.name, s.id), 'nothing waits')
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral (
+    select min(a.queue_at) as since
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.queue_at <= millrace.now() - interval '1 minute'
+      and a.state = 'queued') w
+  where s.enabled
+    and p.enabled
+    and w.since is not null
+    and millrace.live_workers(s.id) = 0
+    and (s.limits is null or millrace.may_claim(s))
+$$;
+
+-- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
+-- column that was dropped or renamed since stops every claim. One that was added is not sent to the
+-- stages, which matters to nobody where it belongs to a stage.
+create or replace function millrace.fault_of(p_pipeline text) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
+  return (
+    select format('stages are not given the column %s, which was added later', min(a.attname))
+    from millrace.pipelines p
+    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
+    join pg_proc f on f.pronamespace = 'millrace'::regnamespace and f.proname = p.name || '__rows'
+    where p.name = p_pipeline
+      and position(format('e.%I,', a.attname) in f.prosrc) = 0
+      and position(format('e.%I ', a.attname) in f.prosrc) = 0
+      and not exists (
+        select
+        from millrace.pipelines o
+        join millrace.stages s on s.pipeline_id = o.id
+        where o.entity_table = p.entity_table
+          and o.projection = 'columns'
+          and a.attname = any (millrace.stage_columns(s.name)))
+    having count(*) > 0);
+exception when others then
+  return sqlerrm;
+end
+$$;
+
+-- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
+create or replace function millrace.pipeline_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'only the engine can write results', count(*) = 0,
+      coalesce(string_agg(
+        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+          f.entity_table, f.remedy), ' '),
+        'no role of the Data API can')
+    from millrace.forgers f;
+  return query
+    select 'nothing is paused', count(*) = 0,
+      coalesce(string_agg(
+        coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
+        ' '), 'nothing is')
+    from millrace.paused d;
+  return query
+    select 'pipeline ' || p.name || ' fits its table', f.fault is null,
+      coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
+    from millrace.pipelines p
+    cross join lateral millrace.fault_of(p.name) f(fault);
+end
+$$;
+
+-- Looks at what takes too long: jobs at services, stages with a bound, and jobs with a deadline.
+create or replace function millrace.time_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faulty text := millrace.faulty_jobs();
+begin
+  return query
+    select 'jobs at services can be asked after and finished', v_faulty is null,
+      coalesce(v_faulty, 'none is in trouble');
+  return query
+    select 'no stage is later than its bound', count(*) = 0,
+      coalesce(
+        string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
+          order by l.pipeline, l.id)
+          || ': select * from millrace.alerts where resolved_at is null', 'none')
+    from (
+      select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where s.sla is not null) l
+    where l.late > 0;
+  return query
+    select 'external jobs end before their deadlines', count(*) = 0,
+      coalesce(string_agg(format(
+        'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: '
+          || 'set limits.maxInFlight (now %s) to what the service works on at once, '
+          || 'or completion.deadlineSeconds to more',
+        j.stage, j.pipeline, j.ended, j.past_deadline, j.completed,
+        coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
+    from millrace.job_outcomes j
+    where j.past_deadline > j.completed;
+end
+$$;
+
+-- Joins all findings.
+create or replace function millrace.doctor()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query select f.what, f.ok, f.detail from millrace.setting_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
+  return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
+  return query
+    select 'no invariant is violated', count(*) = 0,
+      coalesce(string_agg(distinct i.rule, '; '), 'none')
+    from millrace.check_invariants() i;
+  return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > millrace.now() - interval '1 hour';
+end
+$$;
+
+-- The doorbell: posts to the Edge Functions through pg_net, and what came back
+--
+-- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the
+-- doorbell shows a secret that wakes and does nothing else; the project's secret key wakes only
+-- where no such secret is set.
+
+-- Returns what the doorbell shows the functions: wake_secret, else secret_key, else null.
+create or replace function millrace.wake_headers() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_wake_secret text := millrace.setting('wake_secret');
+  v_secret_key text;
+begin
+  if v_wake_secret is not null then
+    return jsonb_build_object('x-millrace-wake-secret', v_wake_secret);
+  end if;
+  v_secret_key := millrace.setting('secret_key');
+  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
+end
+$$;
+
+-- Tells an operator how to set the wake secret on both sides.
+create or replace function millrace.wake_secret_remedy() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
+    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
+$$;
+
+-- Wakes an Edge Function at commit; this alone calls pg_net. It reports a setting that is missing
+-- or wrong and returns false, and never raises: the user's own write goes on.
+create or replace function millrace.post(p_function text, p_body jsonb) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_url text;
+  v_headers jsonb;
+  v_request bigint;
+begin
+  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the handler.
+  v_url := millrace.setting('project_url');
+  v_headers := millrace.wake_headers();
+  if v_url is null or v_headers is null then
+    perform millrace.report('error', 'doorbell_not_configured',
+      'The doorbell cannot wake: project_url or wake_secret is not set',
+      jsonb_build_object('hint',
+        'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
+        || millrace.wake_secret_remedy()));
+    return false;
+  end if;
+  v_request := net.http_post(
+    url := rtrim(v_url, '/') || '/functions/v1/' || p_function,
+    body := p_body,
+    headers := v_headers || '{"Content-Type": "application/json"}',
+    timeout_milliseconds := 5000);
+  insert into millrace.posts (request_id) values (v_request);
+  return true;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
+        'The doorbell could not wake: ' || sqlerrm,
+        jsonb_build_object('function', p_function, 'project_url', v_url)) then
+      raise;
+    end if;
+    return false;
+end
+$$;
+
+-- Returns what the functions answered to the last so many posts of the engine, as far as they did.
+create or replace function millrace.last_answers(p_limit int)
+returns table (status_code int, error_msg text, content text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_posts millrace.posts[] := array(
+    select p from millrace.posts p order by p.posted_at desc limit p_limit);
+begin
+  return query
+    select r.status_code, r.error_msg, r.content
+    from unnest(v_posts) p
+    -- pg_net dates an answer by the start of its own transaction, which may be a moment before
+    -- ours.
+    join net._http_response r
+      on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+    where r.created > (
+      select min(o.posted_at) - interval '1 minute'
+      from unnest(v_posts) o);
+end
+$$;
+
 -- Chapter 28: intake and projection
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
@@ -3019,17 +3773,20 @@ begin
 end
 $$;
 
--- Chapter 17: whose a job is, and what went wrong with it
+-- Whose a job is, and what went wrong with it
 --
--- The function job-complete verifies a callback and hands it to the function of the stage whose job it is about; this chapter
--- tells which that is. What keeps a job from being asked after or finished is an operator's business: it stands on the
--- attempt that waits, in millrace.log and in doctor(), and goes when the service answers again.
+-- The function job-complete verifies a callback and hands it to the function of the stage whose job
+-- it is about; the functions here tell which that is. What keeps a job from being asked after or
+-- finished is an operator's business: it stands on the attempt that waits, in millrace.log and in
+-- doctor(), and goes when the service answers again.
 
--- Which attempt a job belongs to that is named by its id alone: one that waits for it, else one whose deadline passed or whose
--- worker was lost and which a late result may still serve, else whichever had it last. Two services may give the same id; then
--- neither may have the other's job.
+-- Finds the attempt of a job that is named by its id alone: one that waits for it; else one whose
+-- deadline passed or whose worker was lost, which a late result may still serve; else whichever had
+-- it last. Returns null where there is none, or where two wait: two services may give the same id,
+-- and neither may have the other's job.
 create or replace function millrace.attempt_of_job(p_job_id text) returns millrace.attempts
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_found millrace.attempts[];
@@ -3047,8 +3804,14 @@ begin
       limit 100
     ) a
     order by a.state = 'waiting' desc,
-      (a.state = 'failed' and not a.superseded and a.error ->> 'code' in ('deadline', 'lost_lease')
-        and exists (select from millrace.runs r where r.id = a.run_id and r.status = 'running')) desc,
+      (a.state = 'failed'
+        and not a.superseded
+        and a.error ->> 'code' in ('deadline', 'lost_lease')
+        and exists (
+          select
+          from millrace.runs r
+          where r.id = a.run_id
+            and r.status = 'running')) desc,
       a.id desc
     limit 2);
   if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
@@ -3058,9 +3821,13 @@ begin
 end
 $$;
 
+-- Tells job-complete which function a callback goes to.
 create or replace function public.millrace_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt millrace.attempts;
@@ -3068,7 +3835,8 @@ begin
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
-      select p_job || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
+      select p_job
+        || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
       from millrace.pipelines p
       join millrace.stages s on s.pipeline_id = p.id
       where p.name = p_job ->> 'pipeline'
@@ -3077,7 +3845,8 @@ begin
   end if;
   if p_job ->> 'job_id' is null then
     raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
-      using errcode = 'MR002', hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
+      using errcode = 'MR002',
+        hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
   end if;
   v_attempt := millrace.attempt_of_job(p_job ->> 'job_id');
   return (
@@ -3093,10 +3862,14 @@ begin
 end
 $$;
 
--- Nothing is locked but rows that wait, and of those only what nobody holds: the next poll says it again.
+-- Notes faults on attempts that wait for jobs. It locks those alone that change, and skips what
+-- somebody holds: the next poll says it again.
 create or replace function public.millrace_note_faults(p_faults jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_noted int;
@@ -3106,14 +3879,39 @@ begin
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
   end if;
+  v_noted := millrace.note_on_attempts(p_faults);
   v_first := (
-    select f.value from jsonb_array_elements(p_faults) f where f.value ->> 'code' is not null limit 1);
+    select f.value
+    from jsonb_array_elements(p_faults) f
+    where f.value ->> 'code' is not null
+    limit 1);
+  if v_first is not null then
+    perform millrace.report('error', 'job_fault',
+      format('A job of service %s cannot be finished: %s',
+        coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'),
+      v_first);
+  end if;
+  return jsonb_build_object('noted', v_noted);
+end
+$$;
+
+-- Writes each fault onto the attempt that waits for its job, where it says something new; returns
+-- how many those are. A fault that names no attempt stands in the log alone.
+create or replace function millrace.note_on_attempts(p_faults jsonb) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_noted int;
+begin
   with told as (
-    select coalesce((select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id)
-      as attempt_id, f.service, f.job_id, f.code, left(f.message, 2000) as message
+    select
+      coalesce(
+        (select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id
+      ) as attempt_id,
+      f.service, f.job_id, f.code, left(f.message, 2000) as message
     from jsonb_to_recordset(p_faults)
       as f(submission text, service text, job_id text, code text, message text)
-    -- What names no attempt is told in the log alone.
     cross join lateral (
       select case when f.submission ~ '^[0-9]{1,18}$' then f.submission::bigint end as id) n
   ), held as (
@@ -3136,16 +3934,15 @@ begin
     returning a.id
   )
   select count(*) into v_noted from noted;
-  if v_first is not null then
-    perform millrace.report('error', 'job_fault', format('A job of service %s cannot be finished: %s',
-      coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'), v_first);
-  end if;
-  return jsonb_build_object('noted', v_noted);
+  return v_noted;
 end
 $$;
 
+-- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
+-- null when nothing does.
 create or replace function millrace.faulty_jobs() returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -3168,28 +3965,43 @@ begin
 end
 $$;
 
--- The log, and what an error means.
+-- The log, and what an error means
 --
--- Error codes: the engine raises SQLSTATEs of its own, so that a caller can tell them apart.
+-- The engine raises SQLSTATEs of its own, so that a caller can tell its errors apart.
 --   MR001  a definition that is not valid          MR004  a call that the state does not allow
---   MR002  a call with a bad argument              MR005  a status written by hand that is not allowed
+--   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
 --   MR003  something named that does not exist     MR006  a worker's call out of sequence
 
-create or replace function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb default '{}') returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Writes a line into millrace.log, at most one a minute for each code. Never an upsert: a user's
+-- transaction would wait for another's row.
+create or replace function millrace.report(
+  p_level text, p_code text, p_message text, p_detail jsonb default '{}'
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- One row a minute and code is enough. Never an upsert: a user's transaction would wait for another's row.
-  if not exists (select from millrace.log where code = p_code and at > millrace.now() - interval '1 minute') then
-    insert into millrace.log (level, code, message, detail) values (p_level, p_code, p_message, p_detail);
+  if not exists (
+      select
+      from millrace.log
+      where code = p_code
+        and at > millrace.now() - interval '1 minute') then
+    insert into millrace.log (level, code, message, detail)
+    values (p_level, p_code, p_message, p_detail);
   end if;
 end
 $$;
 
--- The one place that sorts SQLSTATEs. What the server says of itself (it cancels the call, shuts down, has no room left) ends the
--- call, for a timeout strikes once and would not strike again. Code that raises the same by hand speaks for its row alone.
-create or replace function millrace.error_kind(p_sqlstate text, p_context text default null) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
+-- Sorts SQLSTATEs, for every handler of the engine, by what they mean for the row that an error
+-- came from. fatal: the whole call ends; transient: the row is tried again; lasting: the row fails.
+--
+-- What the server says of itself (it cancels the call, shuts down, has no room left) is fatal, for
+-- a timeout strikes once and would not strike again. Code that raises the same by hand speaks for
+-- its row alone: p_context, the PG_EXCEPTION_CONTEXT, tells who raised it.
+create or replace function millrace.error_kind(p_sqlstate text, p_context text default null)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
   select case
     when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
@@ -3200,288 +4012,360 @@ as $$
   end
 $$;
 
-create or replace function millrace.timeline(p_run bigint)
-returns table (attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint, retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
-  took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean)
-language sql stable set search_path = pg_catalog, pg_temp
+-- Reports an error that its caller has caught and outlives. Returns false for a fatal one, which
+-- the caller then raises again.
+create or replace function millrace.report_caught(
+  p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
+) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-  select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count, a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
-    a.service, a.job_id, a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'), a.usage, a.superseded
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-  where a.run_id = p_run order by a.id
+begin
+  if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
+    return false;
+  end if;
+  perform millrace.report('error', p_code, p_message, p_detail);
+  return true;
+end
 $$;
 
+-- Metadata: what a row's metadata column held when its run started
+
+-- Copies what the metadata column of each entity holds, for runs that start now. ids: the copies,
+-- in the order of the entities; faults: where one is too large, why. Both are null without a
+-- column.
+--
+-- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
+-- rows from filling the engine's tables.
+create or replace function millrace.copy_metadata(
+  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit constant int := 65536;
+  v_values jsonb[] := millrace.metadata_of_entities(p_pipeline_id, p_entity_ids);
+begin
+  if v_values is null then
+    return;
+  end if;
+  with given as materialized (
+    select g.place, g.value, z.size,
+      case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
+    from unnest(v_values) with ordinality g(value, place)
+    cross join lateral (select octet_length(g.value::text) as size offset 0) z
+  ), copied as (
+    insert into millrace.run_metadata (id, value)
+    select g.id, g.value
+    from given g
+    where g.id is not null
+  )
+  select array_agg(g.id order by g.place),
+    array_agg(case when g.size > v_limit then format(
+      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
+      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
+      order by g.place)
+  into ids, faults
+  from given g
+  cross join millrace.pipelines p
+  where p.id = p_pipeline_id;
+end
+$$;
+
+-- Raises the first fault of copy_metadata(), as MR002.
+create or replace function millrace.refuse_metadata(p_faults text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002',
+        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
+  end if;
+end
+$$;
+
+-- Reads a run's metadata for whoever looks at the run.
 create or replace function millrace.metadata_of(p_run bigint) returns jsonb
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select m.value
-  from millrace.runs r join millrace.run_metadata m on m.id = r.metadata_id
+  from millrace.runs r
+  join millrace.run_metadata m on m.id = r.metadata_id
   where r.id = p_run
 $$;
 
+-- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
+-- holds a run that has it. So no run that is not to be seen here can have it, unless one that is to
+-- be seen has it too.
+create or replace function millrace.sweep_metadata(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with dropped as (
+    delete from millrace.dropped_metadata d
+    where d.id in (
+      select o.id
+      from millrace.dropped_metadata o
+      order by o.id
+      limit p_limit
+      for update skip locked)
+    returning d.metadata_id
+  )
+  delete from millrace.run_metadata m
+  where m.id in (select d.metadata_id from dropped d)
+    and not exists (select from millrace.runs r where r.metadata_id = m.id);
+end
+$$;
+
+-- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
 create or replace function millrace.metadata_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
   from millrace.runs r
   where r.metadata_id is not null
-    and not exists (select from millrace.run_metadata m where m.id = r.metadata_id)
+    and not exists (
+      select
+      from millrace.run_metadata m
+      where m.id = r.metadata_id)
   union all
   select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
   from millrace.run_metadata m
   where not exists (select from millrace.runs r where r.metadata_id = m.id)
-    and not exists (select from millrace.dropped_metadata d where d.metadata_id = m.id)
+    and not exists (
+      select
+      from millrace.dropped_metadata d
+      where d.metadata_id = m.id)
 $$;
 
--- What the entity tables and the runs say of each other. A row that never had a run was not written by the engine: a restored
--- dump, or an insert under triggers that were switched off. Stable, so all of it is read in the caller's snapshot. A table that
--- was dropped, or a key that was renamed, is doctor()'s to name.
-create or replace function millrace.row_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- New runs, and the stages that begin with them
+
+-- Copies the results of these stages from the previous run of each entity into its new run, as
+-- finished attempts. A run that went the other way since has made them out of date.
+create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline record;
+  v_ways int[];
 begin
-  for v_pipeline in
-    select p.id, p.entity_key, c.oid::regclass as entity_table,
-      format_type(a.atttypid, a.atttypmod) as key_type,
-      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
-       from millrace.stages s
-       where s.pipeline_id = p.id and p.projection = 'columns' and millrace.has_columns(p, s.name)) as statuses
-    from millrace.pipelines p
-    join pg_class c on c.oid = p.entity_table
-    join pg_attribute a on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
-    order by p.id
-  loop
-    return query execute format($q$
-      select 'a live run has its row', r.id, null::bigint, format('%%s has no row %%s', %1$L, r.entity_id)
-      from millrace.runs r
-      where r.pipeline_id = $1
-        and r.status = 'running'
-        and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id;
-    continue when v_pipeline.statuses is null;
-    return query execute format($q$
-      select 'a row that shows queued or started has a live run', l.id, null::bigint,
-        format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
-      from %1$s e
-      cross join lateral (
-        select r.id, r.status
-        from millrace.runs r
-        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
-        order by r.status = 'running' desc, r.id desc
-        limit 1) l
-      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
-    using millrace.ways_of(v_pipeline.id);
-  end loop;
-end
-$$;
-
-create or replace function millrace.check_invariants() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select 'a running run owns a live attempt', r.id, null::bigint, 'run of entity ' || r.entity_id || ' has none'
-  from millrace.runs r where r.status = 'running' and not exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('queued', 'started', 'waiting'))
-  union all
-  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id, format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-  from millrace.attempts a left join millrace.runs r on r.id = a.run_id
-  where r.id is null or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-  union all
-  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null, format('entity %s, and run %s of the other', n.entity_id, o.id)
-  from millrace.pipelines p join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-  join millrace.runs o on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-  union all
-  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline', a.run_id, a.id, a.state::text
-  from millrace.attempts a left join millrace.claims c on c.token = a.token
-  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-     or (a.state = 'started' and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-     or (a.state = 'waiting' and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-     or (a.state not in ('queued', 'started') and a.queue_at is not null)
-     or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-  union all
-  select 'a job is heard to run while its attempt waits, and overtaken by one that completes it', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-     or (a.overtaken_job_id is not null and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-     -- The result that completed it is that of a job whose deadline had passed, or whose worker was lost.
-     or (a.overtaken_job_id is not null and not exists (
-       select from millrace.attempts e
-       where e.run_id = a.run_id
-         and e.stage_id = a.stage_id
-         and e.number < a.number
-         and e.state = 'failed'
-         and e.error ->> 'code' in ('deadline', 'lost_lease')
-         and coalesce(e.job_id = a.job_id, true)
-         and (a.superseded or not e.superseded)))
-  union all
-  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-  from millrace.attempts a where a.late_at is not null and a.state not in ('queued', 'started', 'waiting')
-  union all
-  select 'an attempt that waits for a person has its open question', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-  where a.state = 'waiting' and not exists (select from public.millrace_decisions d where d.attempt_id = a.id and d.closed_at is null)
-  union all
-  select 'no worker is has_conditional_followers for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-  where a.state in ('queued', 'started')
-  union all
-  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-  from millrace.attempts a where a.superseded and a.state in ('queued', 'started', 'waiting')
-  union all
-  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id), format('%s attempts of stage %s', count(*), s.name)
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped') and not a.superseded
-  group by a.run_id, a.stage_id, s.name having count(*) > 1
-  union all
-  select 'a completed attempt has its result, and no other has one', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a where (a.state = 'completed') <> (a.output is not null)
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
-  union all
-  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a join millrace.runs r on r.id = a.run_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting') and exists (
-    select from unnest(vs.needs) n where not exists (select from millrace.attempts d where d.run_id = a.run_id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
-  union all
-  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'completed' and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded)
-  union all
-  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'running' and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
-    -- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-    and not exists (
-      select from jsonb_array_elements(vs.after) t
-      where not exists (select from millrace.attempts d where d.run_id = r.id and d.stage_id = (t ->> 'map')::int and d.state in ('completed', 'skipped') and not d.superseded))
-    and not exists (
-      select from unnest(vs.needs) n where not exists (select from millrace.attempts d where d.run_id = r.id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
-  union all
-  select 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt', coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id), coalesce('fan-out ' || f.id, 'none')
-  from (select a.* from millrace.attempts a where a.state = 'waiting' and a.service = 'children') a
-  full join (select f.* from millrace.fan_outs f where f.state = 'open') f on f.attempt_id = a.id
-  where f.id is null or (a.id is not null and f.total is null) or (a.id is null and not exists (
-    -- The worker that spawns may have been lost: its successor takes the fan-out over.
-    select from millrace.attempts s where s.run_id = f.run_id and s.stage_id = f.stage_id and s.state in ('queued', 'started') and not s.superseded))
-  union all
-  select 'the sums of a fan-out and its tallies are what its children came to', f.run_id, f.attempt_id,
-    format('fan-out %s: %s completed, %s failed, but %s and %s were counted', f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
-  from millrace.fan_outs f
-  cross join lateral (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed from millrace.runs r where r.fan_out_id = f.id) c
+  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  v_ways := millrace.ways_of((
+    select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
+  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+    created_at, started_at, finished_at, output)
+  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+    d.created_at, d.started_at, d.finished_at, d.output
+  from millrace.runs r
   cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from millrace.child_tallies t where t.fan_out_id = f.id) t
-  where f.state = 'open' and not t.recount and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
-$$;
-
--- attach() wrote the table's columns into a function. One that was dropped or renamed since stops every claim; one that was
--- added is not sent to the stages, which matters to nobody where it belongs to a stage.
-create or replace function millrace.fault_of(p_pipeline text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
-  return (
-    select format('stages are not given the column %s, which was added later', min(a.attname))
-    from millrace.pipelines p
-    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
-    join pg_proc f on f.pronamespace = 'millrace'::regnamespace and f.proname = p.name || '__rows'
-    where p.name = p_pipeline
-      and position(format('e.%I,', a.attname) in f.prosrc) = 0
-      and position(format('e.%I ', a.attname) in f.prosrc) = 0
-      and not exists (
-        select from millrace.pipelines o
-        join millrace.stages s on s.pipeline_id = o.id
-        where o.entity_table = p.entity_table
-          and o.projection = 'columns'
-          and a.attname = any (millrace.stage_columns(s.name)))
-    having count(*) > 0);
-exception when others then
-  return sqlerrm;
+    select o.id
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (v_ways)
+      and o.id < r.id
+    order by o.id desc
+    limit 1) o
+  join millrace.done_attempts d on d.run_id = o.id and d.stage_id = any (p_keep)
+  where r.id = any (p_run_ids);
 end
 $$;
 
-create or replace function millrace.doctor() returns table (what text, ok boolean, detail text)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Tells whether a stage is the one with which every run of its version begins.
+create or replace function millrace.is_only_root(p_stage millrace.version_stages) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return p_stage.needs = '{}' and p_stage.after = '[]' and (
+    select count(*) = 1
+    from millrace.version_stages vs
+    where vs.version_id = p_stage.version_id
+      and vs.needs = '{}'
+      and vs.after = '[]');
+end
+$$;
+
+-- Makes new runs of the current version for entities that the caller holds and that have no live
+-- run, with the results of earlier stages copied. Returns the runs.
+create or replace function millrace.new_runs(
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_url text;
-  v_ring_headers jsonb;
-  v_flag text;
-  v_fault text := 'missing';
-  v_swept timestamptz := (select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
+  v_now timestamptz := millrace.now();
+  v_pipeline millrace.pipelines;
+  v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_runs bigint[];
+  v_stage millrace.version_stages;
 begin
-  begin
-    v_url := millrace.setting('project_url');
-    v_ring_headers := millrace.wake_headers();
-    v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
-  exception when others then
-    v_fault := 'Vault cannot be read: ' || sqlerrm;
-  end;
-  return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
-  return query
-    select 'wake_secret is set', coalesce(v_ring_headers ? 'x-millrace-wake-secret', false), case
-      when v_ring_headers ? 'x-millrace-wake-secret' then 'present'
-      when v_ring_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
-      else 'the doorbell shows secret_key instead, which every SQL role can read in '
-        || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
-  return query select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false), coalesce(v_flag, v_fault);
-  return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
-    from unnest(array['millrace-sweep', 'millrace-prune']) j;
-  return query select 'the sweep has run in the last minute', coalesce(v_swept > millrace.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
-  return query select 'the functions answered the last wakes', coalesce(bool_and(n.status_code between 200 and 299), true),
-    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no wakes yet')
-    from millrace.last_answers(20) n;
-  return query
-    select 'pg_net''s worker runs', w.pid is not null,
-      coalesce('process ' || w.pid, 'it is not in pg_stat_activity: select net.worker_restart()')
+  perform millrace.refuse_metadata(v_copied.faults);
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  with added as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, v_now
+    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
+    returning id
+  )
+  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
+  select vs.* into v_stage
+  from millrace.version_stages vs
+  where vs.version_id = v_pipeline.current_version_id
+    and vs.stage_id = p_stage_id;
+  if not found then
+    raise exception 'stage % is not part of the pipeline''s current version',
+      (select s.name from millrace.stages s where s.id = p_stage_id)
+      using errcode = 'MR004',
+        hint = 'It was dropped from the definition; queue another stage.';
+  end if;
+  if v_pipeline.is_child then
+    perform millrace.inherit_place(v_runs);
+  end if;
+  perform millrace.copy_earlier_results(v_runs, array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = v_stage.version_id
+      and vs.stage_id <> p_stage_id
+      and vs.stage_id <> all (v_stage.dependents)
+      and not millrace.is_only_root(v_stage)));
+  return v_runs;
+end
+$$;
+
+-- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
+-- to queue instead: the need may lack a need of its own.
+create or replace function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
+    min(s.name) as need into v_lacking
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.needs) n
+  join millrace.stages s on s.id = n
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n);
+  if v_lacking.runs = 0 then
+    return;
+  end if;
+  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    v_lacking.runs, v_lacking.entity_id, v_lacking.need
+    using errcode = 'MR005',
+      hint = format('Queue %s instead; the stages after it follow by themselves.', (
+        select s.name
+        from millrace.runs r
+        join millrace.version_stages vs
+          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+        join millrace.stages s on s.id = vs.stage_id
+        where r.id = v_lacking.run_id
+          and not exists (
+            select
+            from millrace.done_attempts d
+            where d.run_id = r.id
+              and d.stage_id = vs.stage_id)
+        order by vs.position
+        limit 1));
+end
+$$;
+
+-- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
+-- Returns the stages with work.
+create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+  if (
+      select bool_and(vs.unconditional)
+      from millrace.runs r
+      join millrace.version_stages vs
+        on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+      where r.id = any (p_run_ids)) then
+    perform millrace.queue_attempts(p_stage_id, p_run_ids);
+    return array[p_stage_id];
+  end if;
+  return millrace.begin_stage(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Begins what may begin beside the stage that new runs start at: branches that the previous run
+-- left unfinished go on too, or the run could never end. Returns the stages with work.
+create or replace function millrace.start_sibling_branches(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other record;
+  v_open bigint[];
+  v_wake int[] := '{}';
+begin
+  for v_other in
+    select o.stage_id, o.dependents,
+      exists (
+        select
+        from millrace.version_stages t
+        where t.version_id = o.version_id
+          and t.after <> '[]') as thresholds
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id
+        and vs.stage_id = p_stage_id
+        and not millrace.is_only_root(vs)
+    join millrace.version_stages o
+      on o.version_id = vs.version_id
+        and o.stage_id <> p_stage_id
+        and o.stage_id <> all (vs.dependents)
+    where p.id = p_pipeline_id
+    order by o.position
+  loop
+    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
+    -- A stage that had begun by a threshold was copied, though the map that it awaited begins
+    -- again.
+    perform millrace.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
     from (
-      select min(a.pid) as pid
-      from pg_stat_activity a
-      where a.datname = current_database()
-        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
-  -- But for those that wait for their limits.
-  return query select 'ready work is taken within a minute', count(*) = 0,
-    coalesce(string_agg(format('stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name, to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id), 'nothing waits')
-    from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
-    cross join lateral (select min(a.queue_at) as since from millrace.attempts a where a.stage_id = s.id and a.queue_at <= millrace.now() - interval '1 minute' and a.state = 'queued') w
-    where s.enabled and p.enabled and w.since is not null and millrace.live_workers(s.id) = 0 and (s.limits is null or millrace.may_claim(s));
-  return query
-  select 'only the engine can write results', count(*) = 0,
-    coalesce(string_agg(
-      format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
-        f.entity_table, f.remedy), ' '),
-      'no role of the Data API can')
-  from millrace.forgers f;
-  return query
-  select 'nothing is paused', count(*) = 0,
-    coalesce(string_agg(
-      coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy, ' '),
-      'nothing is')
-  from millrace.paused d;
-  return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
-    from millrace.pipelines p, lateral millrace.fault_of(p.name) f(fault);
-  return query select 'no invariant is violated', not exists (select from millrace.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from millrace.check_invariants() i), 'none');
-  return query select 'jobs at services can be asked after and finished', millrace.faulty_jobs() is null,
-    coalesce(millrace.faulty_jobs(), 'none is in trouble');
-  return query select 'no stage is later than its bound', coalesce(sum(l.late), 0) = 0,
-    coalesce(string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', ' order by l.pipeline, l.id) || ': select * from millrace.alerts where resolved_at is null', 'none')
-    from (select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where s.sla is not null) l where l.late > 0;
-  return query select 'external jobs end before their deadlines', count(*) = 0,
-    coalesce(string_agg(format(
-      'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: set limits.maxInFlight (now %s) to what the service works on at once, or completion.deadlineSeconds to more',
-      j.stage, j.pipeline, j.ended, j.past_deadline, j.completed, coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
-    from millrace.job_outcomes j where j.past_deadline > j.completed;
-  return query select 'no errors in the last hour', not exists (select from millrace.log l where l.level = 'error' and l.at > millrace.now() - interval '1 hour'),
-    coalesce((select string_agg(distinct l.message, '; ') from millrace.log l where l.level = 'error' and l.at > millrace.now() - interval '1 hour'), 'none');
+      select array_agg(r.entity_id) as entity_ids,
+        case when v_other.thresholds then array(
+          select d
+          from unnest(v_other.dependents) d
+          where not exists (
+            select
+            from millrace.attempts a
+            where a.run_id = r.id and a.stage_id = d and not a.superseded))
+        else v_other.dependents end as pending
+      from millrace.runs r
+      where r.id = any (v_open)
+      group by 2) g;
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+  end loop;
+  return v_wake;
 end
 $$;
 
@@ -3731,70 +4615,462 @@ begin
 end
 $$;
 
-create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Pruning
+--
+-- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
+-- call can do.
+
+-- Locks and returns the next so many runs, by id, that ended before this time and that nobody
+-- needs: a parent that still waits counts its children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(
+  p_before timestamptz, p_after bigint, p_limit int
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id > coalesce(p_after, 0)
+      and r.status <> 'running'
+      and r.finished_at < p_before
+      and not exists (
+        select
+        from millrace.fan_outs f
+        where f.id = r.fan_out_id
+          and f.state = 'open')
+      and not exists (
+        select
+        from millrace.fan_outs f
+        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+        where f.run_id = r.id)
+    order by r.id
+    limit p_limit
+    for update of r skip locked);
+end
+$$;
+
+-- Deletes locked runs, but for those that cannot be; returns how many. It halves a batch until the
+-- guilty run stands alone: what a user's trigger on public.millrace_decisions refuses is left to
+-- the next night, and the others go.
+create or replace function millrace.prune_runs(p_run_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 declare
-  v_ways int[] := millrace.ways_of((select r.pipeline_id from millrace.runs r where r.id = p_run_id));
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+begin
+  begin
+    perform millrace.delete_runs(p_run_ids);
+    return cardinality(p_run_ids);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform millrace.report('error', 'run_not_pruned',
+        format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.prune_runs(p_run_ids[:v_half]) + millrace.prune_runs(p_run_ids[v_half + 1:]);
+end
+$$;
+
+-- Deletes what is older than retention_days.
+create or replace function millrace.prune() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+  v_ends timestamptz := millrace.now() + interval '2 seconds';
+  v_batch bigint[];
+  v_runs int := 0;
+  v_more boolean;
+  v_scheduled boolean;
+begin
+  loop
+    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
+    v_more := cardinality(v_batch) = 1000;
+    exit when cardinality(v_batch) = 0;
+    v_runs := v_runs + millrace.prune_runs(v_batch);
+    exit when not v_more or millrace.now() >= v_ends;
+  end loop;
+  perform millrace.prune_decisions();
+  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+  v_scheduled := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+  if v_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not v_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+  return jsonb_build_object('runs', v_runs, 'more', v_more);
+end
+$$;
+
+-- Queueing a stage: what writing `queued` means, and start()
+
+-- Shows a stage as queued and its dependents as pending, with their columns cleared.
+create or replace function millrace.project_queued(
+  p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 then
+    perform millrace.write_entities(
+      p_pipeline_id, 'queued',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      null,
+      p_entity_ids,
+      array(select s.name from millrace.stages s where s.id = any (p_dependents)));
+  end if;
+end
+$$;
+
+-- Ends what locked runs have of these stages and keeps it as history. It shows none of it on the
+-- entities: what they show next is the fresh start.
+create or replace function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
+  update millrace.attempts a
+  set superseded = true
+  where a.run_id = any (p_run_ids)
+    and a.stage_id = any (p_stage_ids)
+    and not a.superseded;
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids)
+    and f.stage_id = any (p_stage_ids)
+    and f.state = 'finished';
+end
+$$;
+
+-- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
+-- kept as history. Returns the stages with work.
+create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_version record;
+  v_closure int[];
+  v_other record;
+  v_wake int[] := '{}';
+begin
+  select count(*) as runs, min(r.entity_id) as entity_id into v_other
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and vs.stage_id = p_stage_id);
+  if v_other.runs > 0 then
+    raise exception
+      'stage % is not part of the version that % live runs began with (entity %, …)',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_other.runs, v_other.entity_id
+      using errcode = 'MR005',
+        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+  end if;
+  for v_version in
+    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
+      array_agg(r.entity_id) as entity_ids
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+    group by r.pipeline_id, vs.version_id, vs.dependents
+    order by vs.version_id
+  loop
+    v_closure := v_version.dependents || p_stage_id;
+    perform millrace.supersede(v_version.runs, v_closure);
+    perform millrace.project_queued(
+      v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
+  end loop;
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and r.fan_out_id is not null;
+  return v_wake;
+end
+$$;
+
+-- Clears the columns of entities whose new runs are to start at a stage. Returns the runs that are
+-- to begin still: a user's trigger may have ended some.
+create or replace function millrace.show_new_runs(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[], p_entity_ids text[]
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) = 0 then
+    return p_run_ids;
+  end if;
+  perform millrace.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_entity_ids)
+  from millrace.pipelines p
+  join millrace.version_stages vs
+    on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+  where p.id = p_pipeline_id;
+  return millrace.runs_to_begin(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Queues a stage for entities that the caller holds: new runs where none is live, else starting
+-- over. Dirty are the entities with columns that a new run must clear. Returns the stages with
+-- work.
+create or replace function millrace.queue_here(
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_counted boolean := (
+    select s.counted from millrace.stages s where s.id = p_stage_id);
+  v_live record;
+  v_new bigint[];
+  v_wake int[] := '{}';
+begin
+  -- Locked before it is decided who has none: without a projection, a worker that ends a run does
+  -- not hold its row.
+  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
+  from (
+    select r.id, r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update) l;
+  if v_counted then
+    perform millrace.name_payers(p_pipeline_id, v_live.runs);
+  end if;
+  if cardinality(v_live.runs) > 0 then
+    p_entity_ids := array(
+      select e
+      from unnest(p_entity_ids) e
+      where e not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  if cardinality(v_live.runs) > 0 then
+    v_wake := millrace.start_over(v_live.runs, p_stage_id);
+    p_dirty_ids := array(
+      select d
+      from unnest(p_dirty_ids) d
+      where d not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  if v_counted then
+    perform millrace.name_payers(p_pipeline_id, v_new);
+  end if;
+  v_new := millrace.show_new_runs(p_pipeline_id, p_stage_id, v_new, p_dirty_ids);
+  if cardinality(v_new) > 0 then
+    v_wake := v_wake
+      || millrace.enqueue_stage(v_new, p_stage_id)
+      || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
+  end if;
+  if v_counted then
+    perform millrace.note_starts(v_live.runs || v_new, v_began_at);
+  end if;
+  return v_wake;
+end
+$$;
+
+-- Queues a stage for held entities and wakes it. Where a pipeline replaces another, each entity
+-- goes one of the two ways (see cut-over.sql).
+create or replace function millrace.queue_stage(
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_wake int[];
+begin
+  if cardinality(v_ways) = 1 then
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids);
+  else
+    v_wake := millrace.queue_one_way(
+      p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids);
+  end if;
+  perform millrace.wake(v_wake);
+end
+$$;
+
+-- Raises MR002 or MR003 unless the condition of a replay is well formed.
+create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text;
+  v_value jsonb;
+begin
+  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  if jsonb_typeof(p_condition) is distinct from 'object' then
+    raise exception 'the condition is %, but must be an object',
+      coalesce(jsonb_typeof(p_condition), 'null')
+      using errcode = 'MR002',
+        hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
+  end if;
+  for v_key, v_value in select c.key, c.value from jsonb_each(p_condition) c order by c.key loop
+    if v_key = 'stage' then
+      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
+    elsif v_key = 'limit' and jsonb_typeof(v_value) = 'number'
+        and v_value::numeric between 1 and 1000000 then
+      continue;
+    elsif v_key = 'error_code' and jsonb_typeof(v_value) = 'string' then
+      continue;
+    elsif v_key in ('failed_since', 'failed_before') then
+      begin
+        perform (p_condition ->> v_key)::timestamptz;
+      exception when data_exception then
+        raise exception 'condition.% is %, which is no time', v_key, v_value
+          using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
+      end;
+    else
+      raise exception 'condition.% is %, which is not known', v_key, v_value
+        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, '
+          || 'failed_before (times) and limit (a number from 1).';
+    end if;
+  end loop;
+end
+$$;
+
+-- Retries dead letters in bulk by a person's call.
+create or replace function millrace.replay(
+  p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
+) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_runs bigint[];
+begin
+  perform millrace.check_condition(p_pipeline, p_condition);
+  v_runs := array(
+    select d.run_id
+    from millrace.dead_letters d
+    where d.pipeline = p_pipeline
+      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
+      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
+      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and d.can_retry
+    order by d.run_id
+    limit (p_condition ->> 'limit')::int);
+  if p_dry_run then
+    return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+  end if;
+  perform millrace.hold_runs(v_runs);
+  return jsonb_build_object(
+    'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+end
+$$;
+
+-- Retrying
+--
+-- By these calls a person lets runs go on that failed or were cancelled. They wait for the
+-- entities, then lock the runs.
+
+-- Tells whether the run's entity has no later run, neither of its pipeline nor of the one that
+-- replaces it or is replaced by it.
+create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := millrace.ways_of((
+    select r.pipeline_id from millrace.runs r where r.id = p_run_id));
 begin
   if cardinality(v_ways) > 1 then
     perform millrace.must_see_both_ways(v_ways);
   end if;
   return not exists (
-    select from millrace.runs r join millrace.runs o on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
+    select
+    from millrace.runs r
+    join millrace.runs o
+      on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
     where r.id = p_run_id);
 end
 $$;
 
--- All stages that failed or were cancelled go on together, or the run could never end.
-create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-  v_retried bigint[];
-  v_wake int[] := '{}';
-begin
-  v_retried := array(
-    select r.id from millrace.runs r
-    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
-    where r.id = any (p_run_ids) and r.status in ('failed', 'cancelled') and millrace.is_latest_run(r.id)
-      and exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)) order by r.id);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
-  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
-  for v_stage in
-    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
-    from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    where a.run_id = any (v_retried) and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)
-    group by a.stage_id, s.kind order by a.stage_id
-  loop
-    -- The retry of one stage may fail there and then, and its run with it.
-    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
-  end loop;
-  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
-  return cardinality(v_retried);
-end
-$$;
-
+-- Tells whether an attempt counts and is the newest of its stage and run.
 create or replace function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return not p_attempt.superseded and not exists (select from millrace.attempts n where n.run_id = p_attempt.run_id and n.stage_id = p_attempt.stage_id and n.number > p_attempt.number);
+  return not p_attempt.superseded and not exists (
+    select
+    from millrace.attempts n
+    where n.run_id = p_attempt.run_id
+      and n.stage_id = p_attempt.stage_id
+      and n.number > p_attempt.number);
 end
 $$;
 
+-- Makes the newest attempts of a stage the retries of those before them.
 create or replace function millrace.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.attempts a set parent_id = (select o.id from millrace.attempts o where o.run_id = a.run_id and o.stage_id = a.stage_id and o.number = a.number - 1)
-  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.parent_id is null and a.number > 1 and millrace.is_last_word(a);
+  update millrace.attempts a
+  set parent_id = (
+    select o.id
+    from millrace.attempts o
+    where o.run_id = a.run_id
+      and o.stage_id = a.stage_id
+      and o.number = a.number - 1)
+  where a.run_id = any (p_run_ids)
+    and a.stage_id = p_stage_id
+    and a.parent_id is null
+    and a.number > 1
+    and millrace.is_last_word(a);
 end
 $$;
 
-create or replace function millrace.retry_stage(p_stage_id int, p_kind text, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Makes a new attempt of a stage that failed or was cancelled in runs that go on. Returns the
+-- stages with work.
+create or replace function millrace.retry_stage(
+  p_stage_id int, p_kind text, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_kind = 'manual' then
@@ -3812,24 +5088,93 @@ begin
 end
 $$;
 
--- The parent's word on it is spoken: a child that went on alone would change nothing.
+-- Lets held runs go on where they had failed or were cancelled, with new attempts and a fresh
+-- allowance; returns how many. All stages that failed or were cancelled go on together, or the run
+-- could never end.
+create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_retried bigint[];
+  v_wake int[] := '{}';
+begin
+  v_retried := array(
+    select r.id
+    from millrace.runs r
+    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
+    where r.id = any (p_run_ids)
+      and r.status in ('failed', 'cancelled')
+      and millrace.is_latest_run(r.id)
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.state in ('failed', 'cancelled')
+          and millrace.is_last_word(a))
+    order by r.id);
+  update millrace.runs r
+  set status = 'running', finished_at = null
+  where r.id = any (v_retried);
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (v_retried)
+    and r.fan_out_id is not null;
+  for v_stage in
+    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = any (v_retried)
+      and a.state in ('failed', 'cancelled')
+      and millrace.is_last_word(a)
+    group by a.stage_id, s.kind
+    order by a.stage_id
+  loop
+    -- The retry of one stage may fail there and then, and its run with it.
+    v_wake := v_wake || millrace.retry_stage(
+      v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+  end loop;
+  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
+  return cardinality(v_retried);
+end
+$$;
+
+-- Raises MR004 about a run whose parent has given up its children: its parent's word on it is
+-- spoken, and a child that went on alone would change nothing.
 create or replace function millrace.refuse_orphan(p_run millrace.runs) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_parent millrace.runs;
 begin
-  select r.* into v_parent from millrace.fan_outs f join millrace.runs r on r.id = f.run_id where f.id = p_run.fan_out_id and f.state in ('abandoned', 'closed');
+  select r.* into v_parent
+  from millrace.fan_outs f
+  join millrace.runs r on r.id = f.run_id
+  where f.id = p_run.fan_out_id
+    and f.state in ('abandoned', 'closed');
   if found then
-    raise exception 'run % cannot go on: it is a child of run %, which is %', p_run.id, v_parent.id, v_parent.status
-      using errcode = 'MR004', hint = case when v_parent.status in ('failed', 'cancelled') then format('Retry the parent, which retries its children that failed: select millrace.retry(%s).', v_parent.id)
-        else 'The parent went on without it: start its row anew, by itself, with millrace.start() or by queueing a stage.' end;
+    raise exception 'run % cannot go on: it is a child of run %, which is %',
+      p_run.id, v_parent.id, v_parent.status
+      using errcode = 'MR004', hint = case
+        when v_parent.status in ('failed', 'cancelled') then format(
+          'Retry the parent, which retries its children that failed: select millrace.retry(%s).',
+          v_parent.id)
+        else 'The parent went on without it: start its row anew, by itself, with millrace.start() '
+          || 'or by queueing a stage.' end;
   end if;
 end
 $$;
 
+-- Retries one run by a person's call.
 create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -3839,88 +5184,106 @@ begin
   perform millrace.hold_runs(array[p_run]);
   select r.* into v_run from millrace.runs r where r.id = p_run;
   if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null') using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
   end if;
   if p_stage is not null then
-    v_stage_id := (millrace.stage_named((select p.name from millrace.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
+    v_stage_id := (millrace.stage_named(
+      (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
+      p_stage)).id;
   end if;
   if not millrace.is_latest_run(p_run) then
-    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id
+      using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
   perform millrace.refuse_orphan(v_run);
-  select a.state into v_state from millrace.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
-  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or millrace.retry_runs(array[p_run]) = 0 then
-    raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
-      using errcode = 'MR004', hint = 'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
+  select a.state into v_state
+  from millrace.attempts a
+  where a.run_id = p_run
+    and a.stage_id = v_stage_id
+  order by a.number desc
+  limit 1;
+  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true))
+      or millrace.retry_runs(array[p_run]) = 0 then
+    raise exception 'run % has nothing to retry%: it is %',
+      p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
+      using errcode = 'MR004', hint =
+        'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
 end
 $$;
 
-create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- What the entity tables and the runs say of each other
+
+-- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
+-- It is stable, so all of it is read in the caller's snapshot.
+--
+-- A row that never had a run was not written by the engine: a restored dump, or an insert under
+-- triggers that were switched off. A table that was dropped, or a key that was renamed, is
+-- doctor()'s to name.
+create or replace function millrace.row_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_key text;
+  v_pipeline record;
 begin
-  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
-  end if;
-  if jsonb_typeof(p_condition) is distinct from 'object' then
-    raise exception 'the condition is %, but must be an object', coalesce(jsonb_typeof(p_condition), 'null') using errcode = 'MR002', hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
-  end if;
-  for v_key in select k from jsonb_object_keys(p_condition) k order by k loop
-    if v_key = 'stage' then
-      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
-    elsif v_key = 'limit' and jsonb_typeof(p_condition -> v_key) = 'number' and (p_condition ->> v_key)::numeric between 1 and 1000000 then
-      continue;
-    elsif v_key = 'error_code' and jsonb_typeof(p_condition -> v_key) = 'string' then
-      continue;
-    elsif v_key in ('failed_since', 'failed_before') then
-      begin
-        perform (p_condition ->> v_key)::timestamptz;
-      exception when data_exception then
-        raise exception 'condition.% is %, which is no time', v_key, p_condition -> v_key using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
-      end;
-    else
-      raise exception 'condition.% is %, which is not known', v_key, p_condition -> v_key
-        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, failed_before (times) and limit (a number from 1).';
-    end if;
+  for v_pipeline in
+    select p.id, p.entity_key, c.oid::regclass as entity_table,
+      format_type(a.atttypid, a.atttypmod) as key_type,
+      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+       from millrace.stages s
+       where s.pipeline_id = p.id
+         and p.projection = 'columns'
+         and millrace.has_columns(p, s.name)) as statuses
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    join pg_attribute a
+      on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
+    order by p.id
+  loop
+    return query execute format($q$
+      select 'a live run has its row', r.id, null::bigint,
+        format('%%s has no row %%s', %1$L, r.entity_id)
+      from millrace.runs r
+      where r.pipeline_id = $1
+        and r.status = 'running'
+        and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
+    using v_pipeline.id;
+    continue when v_pipeline.statuses is null;
+    return query execute format($q$
+      select 'a row that shows queued or started has a live run', l.id, null::bigint,
+        format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
+      from %1$s e
+      cross join lateral (
+        select r.id, r.status
+        from millrace.runs r
+        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
+        order by r.status = 'running' desc, r.id desc
+        limit 1) l
+      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
+    using millrace.ways_of(v_pipeline.id);
   end loop;
 end
 $$;
 
-create or replace function millrace.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_runs bigint[];
-begin
-  perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id limit (p_condition ->> 'limit')::int);
-  if p_dry_run then
-    return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
-  end if;
-  perform millrace.hold_runs(v_runs);
-  return jsonb_build_object('matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
-end
-$$;
-
--- Chapter 35: schedules, and the doors
+-- Schedules, and the doors
 --
--- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval of any stage, and
--- is scheduled only while a job waits to be polled: a job that runs every two seconds costs a session each time, and rows
--- of history. Whoever begins to wait schedules it; the sweep takes it off, and makes good where the two crossed.
+-- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll
+-- interval of any stage, and is scheduled only while a job waits to be polled: a job that runs
+-- every two seconds costs a session each time, and rows of history. Whoever begins to wait
+-- schedules it; the sweep takes it off, and makes good where the two crossed.
 
+-- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
+-- else not at all. Nobody waits for another's row of cron.job: who is too late leaves it to the
+-- next sweep.
 create or replace function millrace.schedule_polls() returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_every interval := (
@@ -3932,10 +5295,9 @@ declare
   v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
 begin
   if v_wanted is not distinct from (
-    select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
+      select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
     return;
   end if;
-  -- Nobody waits for another's row of cron.job: who is too late leaves it to the next sweep.
   if not pg_try_advisory_xact_lock(hashtext('millrace.schedule_polls')) then
     return;
   end if;
@@ -3945,55 +5307,69 @@ begin
     perform cron.unschedule('millrace-poll');
   end if;
 exception
-  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep tries again.
+  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep
+  -- tries again.
   when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
+    if not millrace.report_caught(sqlstate, null, 'polls_not_scheduled',
+        'The poller could not be scheduled: ' || sqlerrm) then
       raise;
     end if;
-    perform millrace.report('error', 'polls_not_scheduled', 'The poller could not be scheduled: ' || sqlerrm);
 end
 $$;
 
-create or replace function millrace.schedule_pruning(p_more boolean) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Wakes the completion poller if a waiting job is due to be asked for; else it costs one index
+-- probe.
+create or replace function millrace.wake_job_poll() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_scheduled boolean := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
+  v_now timestamptz := millrace.now();
 begin
-  if p_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not p_more then
-    perform cron.unschedule('millrace-prune-more');
+  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
+    return millrace.post('job-poll', '{}');
   end if;
+  return false;
 end
 $$;
 
--- Chapter 3: settings
+-- Settings
 --
--- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
+-- A setting is read from Vault under the name `millrace_<name>` first, then from millrace.settings.
+-- Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
 --   select vault.create_secret('…', 'millrace_wake_secret');
 
+-- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create or replace function millrace.check_setting() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$' then 'a whole number from 1 to 9999'
+    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+      then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false') then 'true or false' end;
+    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+      then 'true or false' end;
 begin
   if v_wanted is not null then
     raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
-      using errcode = 'MR002', hint = format('update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
+      using errcode = 'MR002', hint = format(
+        'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
   end if;
   return new;
 end
 $$;
 
+-- Reads a setting; null where nobody has set it.
 create or replace function millrace.setting(p_name text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text;
@@ -4003,354 +5379,92 @@ begin
     execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
       into v_value using 'millrace_' || p_name;
   end if;
-  return coalesce(v_value, (select s.value from millrace.settings s where s.name = p_name));
+  return coalesce(v_value, (
+    select s.value from millrace.settings s where s.name = p_name));
 end
 $$;
 
--- Where the setting was deleted its default counts: without a bound no batch would be built.
+-- Returns how many bytes of rows and results a worker is handed at most. Where somebody deleted the
+-- setting its default counts: without a bound no batch would be built.
 create or replace function millrace.batch_bytes() returns bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
+    select s.value::bigint
+    from millrace.settings s
+    where s.name = 'batch_bytes'), 12582912);
 end
 $$;
 
--- Chapter 21: starting, starting over, cancelling
+-- Starting: a run of an entity, by a person's call or a status column that was written
 --
--- These are the calls that a person makes, by SQL or by writing a status column (chapter intake). They hold or wait for the
--- entities, then lock the runs, as the lock order says.
+-- The calls that a person makes hold or wait for the entities, then lock the runs, as the lock
+-- order says.
 
+-- Returns a pipeline, and the one that it replaces or that replaces it (see cut-over.sql).
 create or replace function millrace.ways_of(p_pipeline_id int) returns int[]
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array_remove(array[p_pipeline_id, (select p.replaces_id from millrace.pipelines p where p.id = p_pipeline_id),
-    (select p.id from millrace.pipelines p where p.replaces_id = p_pipeline_id)], null);
+  return array_remove(array[
+    p_pipeline_id,
+    (
+      select p.replaces_id
+      from millrace.pipelines p
+      where p.id = p_pipeline_id),
+    (
+      select p.id
+      from millrace.pipelines p
+      where p.replaces_id = p_pipeline_id)], null);
 end
 $$;
 
+-- Returns the stage at which a pipeline starts unless another is named.
 create or replace function millrace.first_stage(p_pipeline_id int) returns int
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select vs.stage_id from millrace.pipelines p join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
-    where p.id = p_pipeline_id order by vs.position limit 1);
-end
-$$;
-
--- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
-create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ways int[];
-begin
-  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
-    return;
-  end if;
-  -- A run that went the other way since has made them out of date.
-  v_ways := millrace.ways_of((select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  with source as (
-    select r.id as run_id, a.id as attempt_id, a.stage_id, a.state, a.error, a.retry_count, a.started_at, a.finished_at, a.created_at, a.output
-    from millrace.runs r
-    cross join lateral (
-      select o.id from millrace.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id < r.id order by o.id desc limit 1) o
-    join millrace.attempts a on a.run_id = o.id and a.state in ('completed', 'skipped') and not a.superseded and a.stage_id = any (p_keep)
-    where r.id = any (p_run_ids)
-  )
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count, created_at, started_at, finished_at, output)
-  select s.run_id, s.stage_id, 1, s.attempt_id, s.state, s.error, s.retry_count, s.created_at, s.started_at, s.finished_at, s.output from source s;
-end
-$$;
-
--- Begins one stage of locked runs; raises when a run lacks the result of one of its needs.
-create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_lacking record;
-begin
-  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id, min(s.name) as need into v_lacking
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.needs) n
-  join millrace.stages s on s.id = n
-  where r.id = any (p_run_ids)
-    and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = n and a.state in ('completed', 'skipped') and not a.superseded);
-  if v_lacking.runs > 0 then
-    raise exception 'stage % cannot start for % entities (%, …): its need % has no result', (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_lacking.runs, v_lacking.entity_id, v_lacking.need
-      using errcode = 'MR005', hint = format('Queue %s instead; the stages after it follow by themselves.', (
-        -- Its need may lack a need of its own.
-        select s.name from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and p_stage_id = any (vs.dependents) join millrace.stages s on s.id = vs.stage_id
-        where r.id = v_lacking.run_id and not millrace.is_done(r.id, vs.stage_id) order by vs.position limit 1));
-  end if;
-  if (select bool_and(vs.unconditional) from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
-    perform millrace.queue_attempts(p_stage_id, p_run_ids);
-    return array[p_stage_id];
-  end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids);
-end
-$$;
-
--- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
--- rows from filling the engine's tables.
-create or replace function millrace.copy_metadata(
-  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
-)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit constant int := 65536;
-  v_values jsonb[] := millrace.metadata_of_entities(p_pipeline_id, p_entity_ids);
-begin
-  if v_values is null then
-    return;
-  end if;
-  with given as materialized (
-    select g.place, g.value, z.size,
-      case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
-    from unnest(v_values) with ordinality g(value, place)
-    cross join lateral (select octet_length(g.value::text) as size offset 0) z
-  ), copied as (
-    insert into millrace.run_metadata (id, value)
-    select g.id, g.value from given g where g.id is not null
-  )
-  select array_agg(g.id order by g.place),
-    array_agg(case when g.size > v_limit then format(
-      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
-      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
-      order by g.place)
-  into ids, faults
-  from given g, millrace.pipelines p
-  where p.id = p_pipeline_id;
-end
-$$;
-
-create or replace function millrace.refuse_metadata(p_faults text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
-begin
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR002',
-        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
-  end if;
-end
-$$;
-
--- New runs of the current version for entities that the caller holds and that have no live run; returns the runs.
-create or replace function millrace.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_version_id int := (select p.current_version_id from millrace.pipelines p where p.id = p_pipeline_id);
-  v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
-  v_runs bigint[];
-  v_stage millrace.version_stages;
-begin
-  perform millrace.refuse_metadata(v_copied.faults);
-  with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
-    select p_pipeline_id, v_version_id, e.id, e.metadata_id, v_now
-    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
-    returning id
-  )
-  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
-  select vs.* into v_stage from millrace.version_stages vs where vs.version_id = v_version_id and vs.stage_id = p_stage_id;
-  if not found then
-    raise exception 'stage % is not part of the pipeline''s current version', (select s.name from millrace.stages s where s.id = p_stage_id)
-      using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
-  end if;
-  if (select p.is_child from millrace.pipelines p where p.id = p_pipeline_id) then
-    perform millrace.inherit_place(v_runs);
-  end if;
-  perform millrace.copy_earlier_results(v_runs, array(
-    select vs.stage_id from millrace.version_stages vs
-    where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) and not millrace.is_only_root(v_stage)));
-  return v_runs;
-end
-$$;
-
-create or replace function millrace.is_only_root(p_stage millrace.version_stages) returns boolean
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return p_stage.needs = '{}' and p_stage.after = '[]' and (select count(*) from millrace.version_stages vs where vs.version_id = p_stage.version_id and vs.needs = '{}' and vs.after = '[]') = 1;
-end
-$$;
-
--- A child that starts anew takes the place of its former run, while its parent still waits.
-create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_former record;
-begin
-  for v_former in
-    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key,
-      case when p.metadata_column is null then o.metadata_id else r.metadata_id end as metadata_id
-    from millrace.runs r join millrace.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
-    join millrace.fan_outs f on f.id = o.fan_out_id and f.state = 'open' join millrace.pipelines p on p.id = r.pipeline_id
-    where r.id = any (p_run_ids) order by r.id, o.id desc
-  loop
-    update millrace.runs r set fan_out_id = null, item_key = null where r.id = v_former.former_id;
-    -- Pruned this moment.
-    continue when not found;
-    update millrace.runs r
-    set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
-      took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
-    where r.id = v_former.run_id;
-    insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
-  end loop;
-end
-$$;
-
--- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
-create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_version record;
-  v_closure int[];
-  v_strange record;
-  v_wake int[] := '{}';
-begin
-  select count(*) as runs, min(r.entity_id) as entity_id into v_strange from millrace.runs r
-  where r.id = any (p_run_ids) and not exists (select from millrace.version_stages vs where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
-  if v_strange.runs > 0 then
-    raise exception 'stage % is not part of the version that % live runs began with (entity %, …)', (select s.name from millrace.stages s where s.id = p_stage_id), v_strange.runs, v_strange.entity_id
-      using errcode = 'MR005', hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
-  end if;
-  for v_version in
-    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs, array_agg(r.entity_id) as entity_ids
-    from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) group by r.pipeline_id, vs.version_id, vs.dependents order by vs.version_id
-  loop
-    v_closure := v_version.dependents || p_stage_id;
-    -- Not projected: what is shown next is the fresh start.
-    perform millrace.cancel_attempts(v_version.runs, v_closure);
-    update millrace.attempts a set superseded = true
-    where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
-    update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (v_version.runs) and f.stage_id = any (v_closure) and f.state = 'finished';
-    perform millrace.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
-  end loop;
-  insert into millrace.child_tallies (fan_out_id, recount) select r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  return v_wake;
-end
-$$;
-
--- Branches beside the stage that a new run starts at, which the previous run left unfinished, go on too: or it could never end.
-create or replace function millrace.start_sibling_branches(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_other record;
-  v_open bigint[];
-  v_wake int[] := '{}';
-begin
-  for v_other in
-    select o.stage_id, o.dependents, exists (select from millrace.version_stages t where t.version_id = o.version_id and t.after <> '[]') as thresholds
+    select vs.stage_id
     from millrace.pipelines p
-    join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id and not millrace.is_only_root(vs)
-    join millrace.version_stages o on o.version_id = vs.version_id and o.stage_id <> p_stage_id and o.stage_id <> all (vs.dependents)
-    where p.id = p_pipeline_id order by o.position
-  loop
-    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
-    -- A stage that had begun by a threshold was taken over, though the map that it awaited begins again.
-    perform millrace.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
-    from (
-      select array_agg(r.entity_id) as entity_ids, case when v_other.thresholds then array(
-          select d from unnest(v_other.dependents) d where not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = d and not a.superseded))
-        else v_other.dependents end as pending
-      from millrace.runs r where r.id = any (v_open) group by 2) g;
-    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
-  end loop;
-  return v_wake;
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+    where p.id = p_pipeline_id
+    order by vs.position
+    limit 1);
 end
 $$;
 
--- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
-create or replace function millrace.queue_here(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_began_at timestamptz := millrace.now();
-  v_counted boolean := (select s.counted from millrace.stages s where s.id = p_stage_id);
-  v_live record;
-  v_new bigint[];
-  v_wake int[] := '{}';
-begin
-  -- Locked before it is decided who has none: without a projection, a worker that ends a run does not hold its row.
-  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live from (
-    select r.id, r.entity_id from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id for no key update) l;
-  if v_counted then
-    perform millrace.name_payers(p_pipeline_id, v_live.runs);
-  end if;
-  if cardinality(v_live.runs) = 0 then
-    v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
-  else
-    v_new := millrace.new_runs(p_pipeline_id, array(select e from unnest(p_entity_ids) e where e not in (select l from unnest(v_live.entity_ids) l)), p_stage_id);
-    v_wake := millrace.start_over(v_live.runs, p_stage_id);
-    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select l from unnest(v_live.entity_ids) l));
-  end if;
-  if v_counted then
-    perform millrace.name_payers(p_pipeline_id, v_new);
-  end if;
-  if cardinality(p_dirty_ids) > 0 then
-    perform millrace.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
-    from millrace.pipelines p join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
-    v_new := millrace.runs_to_begin(p_stage_id, v_new);
-  end if;
-  if cardinality(v_new) > 0 then
-    v_wake := v_wake || millrace.enqueue_stage(v_new, p_stage_id) || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
-  end if;
-  if v_counted then
-    perform millrace.note_starts(v_live.runs || v_new, v_began_at);
-  end if;
-  return v_wake;
-end
-$$;
-
-create or replace function millrace.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ways int[] := millrace.ways_of(p_pipeline_id);
-begin
-  perform millrace.wake(case when cardinality(v_ways) = 1 then millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
-    else millrace.queue_one_way(p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids) end);
-end
-$$;
-
-create or replace function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
+-- value of the key's type.
+create or replace function millrace.lock_rows_named(
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
+) returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
 exception
   when data_exception then
     raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-      using errcode = 'MR002', hint = format('Give values of the column %s.', p_pipeline.entity_key);
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
 end
 $$;
 
--- The run that starting an entity would come upon. Where one pipeline replaces another it may be one of the other, unless the
--- caller named a way that it has not gone: queue_stage() refuses that.
+-- Returns the live run that starting a held entity would come upon, locked; null where there is
+-- none. Where one pipeline replaces another it may be one of the other, unless the caller named a
+-- way that it has not gone: queue_stage() refuses that.
 create or replace function millrace.run_under_way(
-  p_pipeline_id int,
-  p_stage_id int,
-  p_entity_id text)
-returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp
+  p_pipeline_id int, p_stage_id int, p_entity_id text
+) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -4381,21 +5495,19 @@ begin
 end
 $$;
 
+-- Starts a run by a person's call. The row's own spelling of its key goes on, however the caller
+-- wrote it.
 create or replace function millrace.start(
   p_pipeline text,
   p_entity_id text,
   p_stage text default null,
   p_priority int default null,
-  p_restart boolean default false)
-returns bigint
+  p_restart boolean default false
+) returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -4410,7 +5522,6 @@ begin
       using errcode = 'MR003',
         hint = 'Define it: npm run pipelines:sync, then push the migrations.';
   end if;
-  -- The row's own spelling of its key goes on, however the caller wrote it.
   v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
     raise exception 'table % has no row with % %',
@@ -4434,93 +5545,159 @@ begin
       where r.pipeline_id = any (millrace.ways_of(v_pipeline.id))
         and r.entity_id = v_held[1]);
   end if;
-  if p_priority is not null
-    and (select r.status = 'running' from millrace.runs r where r.id = v_run) then
+  if p_priority is not null and (
+      select r.status = 'running' from millrace.runs r where r.id = v_run) then
     perform millrace.prioritise(v_run, p_priority);
   end if;
   return v_run;
 end
 $$;
 
-create or replace function millrace.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sweeping deadlines: jobs, children and people that never answered
+
+-- Fails those of the waiting attempts whose deadline has passed and whose rows are free, as
+-- deadline; returns how many. One that the database refuses for now comes by again in a minute,
+-- behind the others.
+create or replace function millrace.fail_overdue(p_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ids bigint[] := millrace.lock_attempts(p_ids);
+  v_refused bigint[];
+  v_done record;
 begin
-  if cardinality(p_entity_ids) > 0 then
-    perform millrace.write_entities(p_pipeline_id, 'queued', (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
-      array(select s.name from millrace.stages s where s.id = any (p_dependents)));
-  end if;
+  v_done := millrace.apply_outcomes_guarded(array(
+    select jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', row_number() over (order by a.id),
+      'attempt_id', a.id,
+      'outcome', 'failed',
+      'error', jsonb_build_object(
+        'code', 'deadline',
+        'permanent', a.service in ('children', 'decision'),
+        'message', case a.service
+          when 'children' then 'the children did not end before the deadline'
+          when 'decision' then 'nobody decided before the deadline'
+          else 'the external job did not end before its deadline' end),
+      'service', a.service,
+      'job_id', a.job_id,
+      'run_id', a.run_id,
+      'stage_id', a.stage_id,
+      'entity_id', r.entity_id,
+      'was', a.state))
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_ids)
+      and a.state = 'waiting'
+      and a.deadline_at <= v_now));
+  perform millrace.wake(v_done.ready);
+  v_refused := array(
+    select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
+  update millrace.attempts a
+  set deadline_at = v_now + interval '1 minute'
+  where a.id in (
+    select o.id
+    from millrace.attempts o
+    where o.id = any (v_refused) and o.state = 'waiting'
+    for update skip locked);
+  return cardinality(v_done.items) - cardinality(v_refused);
 end
 $$;
 
--- Locks the entities and the runs given, waiting for both.
-create or replace function millrace.hold_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Fails waiting attempts of a pipeline whose deadline has passed; returns how many. A map that
+-- finishes with what there is at its deadline is left to the collection of children.
+create or replace function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_group record;
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(
+    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  v_page record;
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_failed int := 0;
 begin
-  for v_group in
-    select r.pipeline_id, array_agg(r.entity_id) as entity_ids from millrace.runs r where r.id = any (p_run_ids) group by r.pipeline_id order by r.pipeline_id
   loop
-    perform millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
+    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
+    from (
+      select a.id, a.deadline_at
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id
+      where a.deadline_at <= v_now
+        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
+        and a.stage_id = any (v_stages)
+        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
+      order by a.deadline_at, a.id
+      limit p_limit) d;
+    exit when v_page.ids is null;
+    v_last_at := v_page.last_at;
+    v_last_id := v_page.ids[cardinality(v_page.ids)];
+    v_failed := v_failed + millrace.fail_overdue(v_page.ids);
+    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
   end loop;
-  perform from millrace.runs r where r.id = any (p_run_ids) order by r.id for no key update;
+  return v_failed;
 end
 $$;
 
-create or replace function millrace.cancel(p_run bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_status millrace.run_status;
-begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.status into v_status from millrace.runs r where r.id = p_run;
-  if v_status is distinct from 'running' then
-    raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
-      using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run can be cancelled: select * from millrace.runs where status = ''running''.';
-  end if;
-  perform millrace.end_runs(array[p_run], 'cancelled');
-  perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
-end
-$$;
+-- Sweeping leases: what dead workers left behind
 
--- Chapter 31: recovery
---
--- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
--- came back, retries that fell due, wakes that nobody heard. When idle it costs a few index probes a stage.
-
+-- Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns
+-- how many. A worker may have renewed meanwhile: the claims are locked too and read once more. One
+-- that its worker is renewing or dropping this very moment is not lost.
 create or replace function millrace.fail_lost(p_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ids bigint[] := millrace.lock_attempts(p_ids);
   v_tokens uuid[];
   v_done record;
 begin
-  -- A worker may have renewed meanwhile: the claims are locked too and read once more. One that its worker is renewing or
-  -- dropping this very moment is not lost.
   v_tokens := array(
-    select c.token from millrace.claims c where c.expires_at <= millrace.now() for update skip locked);
+    select c.token
+    from millrace.claims c
+    where c.expires_at <= millrace.now()
+    for update skip locked);
   v_done := millrace.apply_outcomes_guarded(array(
-    select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
-      '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
-    from millrace.attempts a join millrace.claims c on c.token = a.token join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens)));
+    select jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', row_number() over (order by a.id),
+      'attempt_id', a.id,
+      'token', a.token,
+      'outcome', 'failed',
+      'error', jsonb_build_object('code', 'lost_lease',
+        'message', 'the worker ended without a word and its lease expired'),
+      'run_id', a.run_id,
+      'stage_id', a.stage_id,
+      'entity_id', r.entity_id,
+      'was', a.state))
+    from millrace.attempts a
+    join millrace.claims c on c.token = a.token
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_ids)
+      and a.state = 'started'
+      and c.token = any (v_tokens)));
   perform millrace.wake(v_done.ready);
-  return (select count(*) from unnest(v_done.items) i where i.verdict is distinct from 'busy');
+  return (
+    select count(*)
+    from unnest(v_done.items) i
+    where i.verdict is distinct from 'busy');
 end
 $$;
 
--- Page after page, so that rows which somebody holds, or which refuse to be written, keep it from none of the others.
+-- Fails started attempts of a pipeline whose lease expired; returns how many. It goes page after
+-- page, so that rows which somebody holds, or which refuse to be written, keep it from none of the
+-- others.
 create or replace function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_stages int[] := array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  v_stages int[] := array(
+    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
   v_ids bigint[];
   v_failed int := 0;
 begin
@@ -4546,73 +5723,19 @@ begin
 end
 $$;
 
--- One that the database refuses for now comes by again in a minute, behind the others.
-create or replace function millrace.fail_overdue(p_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_ids bigint[] := millrace.lock_attempts(p_ids);
-  v_refused bigint[];
-  v_done record;
-begin
-  v_done := millrace.apply_outcomes_guarded(array(
-    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
-      jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
-        when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
-      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
-    from millrace.attempts a join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now));
-  perform millrace.wake(v_done.ready);
-  v_refused := array(select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
-  update millrace.attempts a
-  set deadline_at = v_now + interval '1 minute'
-  where a.id in (
-    select o.id
-    from millrace.attempts o
-    where o.id = any (v_refused) and o.state = 'waiting'
-    for update skip locked);
-  return cardinality(v_done.items) - cardinality(v_refused);
-end
-$$;
+-- The sweep: recovery
+--
+-- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
+-- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
+-- wakes that nobody heard. When idle it costs a few index probes a stage.
 
-create or replace function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_stages int[] := array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
-  v_page record;
-  v_last_at timestamptz := '-infinity';
-  v_last_id bigint := 0;
-  v_failed int := 0;
-begin
-  loop
-    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
-    from (
-      select a.id, a.deadline_at
-      from millrace.attempts a
-      join millrace.stages s on s.id = a.stage_id
-      where a.deadline_at <= v_now
-        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
-        and a.stage_id = any (v_stages)
-        -- A map that finishes with what there is at its deadline is the collection of children's to end.
-        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
-      order by a.deadline_at, a.id
-      limit p_limit) d;
-    exit when v_page.ids is null;
-    v_last_at := v_page.last_at;
-    v_last_id := v_page.ids[cardinality(v_page.ids)];
-    v_failed := v_failed + millrace.fail_overdue(v_page.ids);
-    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
-  end loop;
-  return v_failed;
-end
-$$;
-
--- A fault of one pipeline, such as a table that was dropped, must not end the recovery of the others.
-create or replace function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out woken int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
+-- must not end the recovery of the others.
+create or replace function millrace.sweep_pipeline(
+  p_pipeline_id int, out leases int, out deadlines int, out woken int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_context text;
@@ -4620,126 +5743,134 @@ begin
   leases := millrace.sweep_leases(p_pipeline_id, 5000);
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
-  woken := millrace.wake(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
+  woken := millrace.wake(array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id
+      and s.enabled
+      and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+        'The sweep of pipeline %s failed: %s',
+        (select p.name from millrace.pipelines p where p.id = p_pipeline_id),
+        sqlerrm)) then
       raise;
     end if;
-    perform millrace.report('error', 'sweep_failed', format('The sweep of pipeline %s failed: %s', (select p.name from millrace.pipelines p where p.id = p_pipeline_id), sqlerrm));
 end
 $$;
 
--- Whatever children reported and nobody has added up, fan-outs that are due, and children that are to be cancelled.
-create or replace function millrace.sweep_children(out collected int, out cancelled int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sweeps children and decisions; null where that failed, which ends no other part of the recovery.
+create or replace function millrace.sweep_features() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_fan_out bigint;
-  v_done record;
-  v_until timestamptz := millrace.now() + interval '5 seconds';
-  v_context text;
-begin
-  collected := 0;
-  insert into millrace.child_tallies (fan_out_id)
-  select f.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
-  where a.deadline_at <= millrace.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
-  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being collected are
-  -- left to whoever does so, since waiting out of order might be waiting for each other.
-  for v_fan_out in select t.fan_out_id from millrace.child_tallies t group by t.fan_out_id order by random() loop
-    exit when collected >= 200 or millrace.now() >= v_until;
-    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out));
-    begin
-      v_done := millrace.collect_children(v_fan_out);
-      perform millrace.wake(v_done.wake);
-      collected := collected + (not v_done.busy)::int;
-    exception
-      when query_canceled or assert_failure or others then
-        get stacked diagnostics v_context = pg_exception_context;
-        if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-          raise;
-        end if;
-        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
-    end;
-  end loop;
-  cancelled := millrace.cancel_children(2000);
-  -- Parents that were deleted, once they have no children left.
-  with forgotten as (
-    delete from millrace.fan_outs f where f.id in (
-      select o.id from millrace.fan_outs o where o.state = 'closed' and not exists (select from millrace.runs r where r.id = o.run_id) limit 1000 for update skip locked)
-    returning f.id
-  ), progress as (
-    delete from millrace.fan_progress p using forgotten f where p.fan_out_id = f.id
-  )
-  delete from millrace.former_costs c using forgotten f where c.fan_out_id = f.id;
-end
-$$;
-
--- Whoever gives metadata to one more run holds a run that has it. So no run that is not to be seen
--- here can have it, unless one that is to be seen has it too.
-create or replace function millrace.sweep_metadata(p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with dropped as (
-    delete from millrace.dropped_metadata d where d.id in (
-      select o.id from millrace.dropped_metadata o
-      order by o.id limit p_limit for update skip locked)
-    returning d.metadata_id
-  )
-  delete from millrace.run_metadata m
-  where m.id in (select d.metadata_id from dropped d)
-    and not exists (select from millrace.runs r where r.metadata_id = m.id);
-end
-$$;
-
--- Nothing that a user's trigger waits for holds it up for longer than two seconds.
-create or replace function millrace.sweep() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s' set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_done jsonb;
   v_children record;
   v_context text;
 begin
-  delete from millrace.wake_ups r where r.id in (select o.id from millrace.wake_ups o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
-  perform millrace.sweep_quotas();
-  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'woken', coalesce(sum(s.woken), 0)) into v_done
-  from millrace.pipelines p, millrace.sweep_pipeline(p.id) s;
-  begin
-    v_children := millrace.sweep_children();
-    v_done := v_done || to_jsonb(v_children);
-    perform millrace.close_decisions(1000);
-  exception
-    -- As in sweep_pipeline(): no part of the recovery may end the others.
-    when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-        raise;
-      end if;
-      perform millrace.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
-  end;
-  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
-  delete from millrace.claims c where c.token in (
-    select o.token from millrace.claims o where o.expires_at <= millrace.now() - interval '1 minute' and not exists (
-      select from millrace.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
-  delete from millrace.workers w where w.id in (select o.id from millrace.workers o where o.heartbeat_at < millrace.now() - interval '1 hour' for update skip locked);
+  v_children := millrace.sweep_children();
+  perform millrace.close_decisions(1000);
+  return to_jsonb(v_children);
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of children and decisions failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return null;
+end
+$$;
+
+-- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
+-- workers that are gone, metadata without runs, and all but about the newest hundred posts.
+create or replace function millrace.forget_leftovers() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_post timestamptz := (
+    select p.posted_at from millrace.posts p order by p.posted_at desc offset 99 limit 1);
+begin
+  delete from millrace.wake_ups r
+  where r.id in (
+    select o.id
+    from millrace.wake_ups o
+    where o.rung_at < v_now - interval '10 seconds'
+    for update skip locked);
+  delete from millrace.claims c
+  where c.token in (
+    select o.token
+    from millrace.claims o
+    where o.expires_at <= v_now - interval '1 minute'
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
+    for update skip locked);
+  delete from millrace.workers w
+  where w.id in (
+    select o.id
+    from millrace.workers o
+    where o.heartbeat_at < v_now - interval '1 hour'
+    for update skip locked);
   perform millrace.sweep_metadata(10000);
-  perform millrace.forget_posts(100);
+  delete from millrace.posts p
+  where p.ctid = any (array(
+    select o.ctid
+    from millrace.posts o
+    where o.posted_at < v_oldest_post
+    for update skip locked));
+end
+$$;
+
+-- Sweeps everything. Nothing that a user's trigger waits for holds it up for longer than two
+-- seconds.
+create or replace function millrace.sweep() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_done jsonb;
+begin
+  perform millrace.sweep_quotas();
+  select jsonb_build_object(
+    'leases', coalesce(sum(s.leases), 0),
+    'deadlines', coalesce(sum(s.deadlines), 0),
+    'woken', coalesce(sum(s.woken), 0)) into v_done
+  from millrace.pipelines p
+  cross join lateral millrace.sweep_pipeline(p.id) s;
+  v_done := v_done || coalesce(millrace.sweep_features(), '{}');
+  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  perform millrace.forget_leftovers();
   perform millrace.schedule_polls();
   if exists (
-    select from millrace.attempts a where a.poll_at <= millrace.now() - interval '1 minute') then
+      select
+      from millrace.attempts a
+      where a.poll_at <= millrace.now() - interval '1 minute') then
     perform millrace.wake_job_poll();
   end if;
   -- In a form that reads the same in every session, whatever its DateStyle.
-  update millrace.settings s set value = trim('"' from to_jsonb(millrace.now())::text)
-  where s.name in (select o.name from millrace.settings o where o.name = 'last_sweep_at' for update skip locked);
+  update millrace.settings s
+  set value = trim('"' from to_jsonb(millrace.now())::text)
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'last_sweep_at'
+    for update skip locked);
   return v_done;
 end
 $$;
 
--- The API's own eight seconds are not enough for all that may have piled up.
+-- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that
+-- may have piled up.
 create or replace function public.millrace_sweep() returns jsonb
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -4755,93 +5886,6 @@ begin
   end if;
   perform millrace.sweep();
   return jsonb_build_object('swept', true);
-end
-$$;
-
-create or replace function millrace.wake_job_poll() returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
-    return millrace.post('job-poll', '{}');
-  end if;
-  return false;
-end
-$$;
-
-create or replace function millrace.lock_prunable(p_before timestamptz, p_after bigint, p_limit int) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id > coalesce(p_after, 0) and r.status <> 'running' and r.finished_at < p_before
-      -- A parent that still waits counts its children, and one that is over may have late ones.
-      and not exists (
-        select from millrace.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
-      and not exists (
-        select from millrace.fan_outs f
-        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-        where f.run_id = r.id)
-    order by r.id limit p_limit for update of r skip locked);
-end
-$$;
-
--- What a user's trigger on public.millrace_decisions refuses is left to the next night; the others go.
-create or replace function millrace.prune_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_run_ids) / 2;
-  v_context text;
-begin
-  begin
-    perform millrace.delete_runs(p_run_ids);
-    return cardinality(p_run_ids);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    if v_half = 0 then
-      perform millrace.report('error', 'run_not_pruned',
-        format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
-      return 0;
-    end if;
-  end;
-  return millrace.prune_runs(p_run_ids[:v_half]) + millrace.prune_runs(p_run_ids[v_half + 1:]);
-end
-$$;
-
-create or replace function millrace.prune() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_before timestamptz := millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
-  v_runs int := 0;
-  v_more boolean;
-begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  perform millrace.schedule_pruning(v_more);
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;
 
@@ -5283,16 +6327,23 @@ begin
 end
 $$;
 
--- Chapter 15: the doorbell
+-- Waking stages
 --
--- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
+-- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late;
+-- the sweep makes good.
 --
--- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit), and then, in a fresh
--- snapshot, looks for a live worker or an unanswered wake-up. A leaving worker tries the same lock exclusively and looks at
--- the queue again before it signs off. So either the worker sees the work, or the enqueuer sees that the worker has gone.
+-- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit),
+-- and then, in a fresh snapshot, looks for a live worker or an unanswered wake-up. A leaving worker
+-- tries the same lock exclusively and looks at the queue again before it signs off. So either the
+-- worker sees the work, or the enqueuer sees that the worker has gone.
 
-create or replace function millrace.stages_to_wake(p_stage_ids int[], p_scaling_out int default null) returns int[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Chooses those of the stages that are to be woken now, and notes each as woken. A worker that
+-- scales its own stage out names it in p_scaling_out, since it is itself alive.
+create or replace function millrace.stages_to_wake(
+  p_stage_ids int[], p_scaling_out int default null
+) returns int[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -5300,157 +6351,117 @@ declare
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
 begin
-  perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id) from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
+  perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id)
+  from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
   v_wakes := array(
-    select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids) and s.enabled and p.enabled and (not v_look or (
-      (s.id is not distinct from p_scaling_out
-        or not exists (select from millrace.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > v_now - interval '15 seconds'))
-      and not exists (select from millrace.wake_ups r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
-      -- A stage at its limits is woken when a slot is freed, or by the sweep.
-      and (s.limits is null or millrace.may_claim(s)))));
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = any (p_stage_ids)
+      and s.enabled
+      and p.enabled
+      and (not v_look or (
+        (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
+        and not exists (
+          select
+          from millrace.wake_ups r
+          where r.stage_id = s.id
+            and r.rung_at > v_now - interval '2 seconds')
+        -- A stage at its limits is woken when a slot is freed, or by the sweep.
+        and (s.limits is null or millrace.may_claim(s)))));
   if cardinality(v_wakes) > 0 then
-    insert into millrace.wake_ups (stage_id, rung_at) select r, v_now from unnest(v_wakes) r order by r;
+    insert into millrace.wake_ups (stage_id, rung_at)
+    select r, v_now
+    from unnest(v_wakes) r
+    order by r;
   end if;
   return v_wakes;
 end
 $$;
 
+-- Lists stages as the functions read a wake: pipeline, stage, function.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object('pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
-    from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where s.id = any (p_stage_ids));
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = any (p_stage_ids));
 end
 $$;
 
--- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the doorbell shows a secret
--- that wakes and does nothing else; the project's secret key wakes only where no such secret is set.
-create or replace function millrace.wake_headers() returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ring_secret text := millrace.setting('wake_secret');
-  v_secret_key text;
-begin
-  if v_ring_secret is not null then
-    return jsonb_build_object('x-millrace-wake-secret', v_ring_secret);
-  end if;
-  v_secret_key := millrace.setting('secret_key');
-  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
-end
-$$;
-
-create or replace function millrace.wake_secret_remedy() returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
-    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
-$$;
-
-create or replace function millrace.forget_posts(p_keep int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_oldest timestamptz := (
-    select p.posted_at from millrace.posts p order by p.posted_at desc offset p_keep - 1 limit 1);
-begin
-  delete from millrace.posts p
-  where p.ctid = any (array(
-    select o.ctid from millrace.posts o where o.posted_at < v_oldest for update skip locked));
-end
-$$;
-
-create or replace function millrace.last_answers(p_limit int)
-returns table (status_code int, error_msg text, content text)
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_posts millrace.posts[] := array(
-    select p from millrace.posts p order by p.posted_at desc limit p_limit);
-begin
-  return query
-    select r.status_code, r.error_msg, r.content
-    from unnest(v_posts) p
-    -- pg_net dates an answer by the start of its own transaction, which may be a moment before ours.
-    join net._http_response r on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
-    where r.created > (select min(o.posted_at) from unnest(v_posts) o) - interval '1 minute';
-end
-$$;
-
--- The one place that calls pg_net. A setting that is missing or wrong is reported, never raised: the user's own write goes on.
-create or replace function millrace.post(p_function text, p_body jsonb) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_url text;
-  v_headers jsonb;
-  v_request bigint;
-begin
-  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
-  v_url := millrace.setting('project_url');
-  v_headers := millrace.wake_headers();
-  if v_url is null or v_headers is null then
-    perform millrace.report(
-      'error',
-      'doorbell_not_configured',
-      'The doorbell cannot wake: project_url or wake_secret is not set',
-      jsonb_build_object('hint',
-        'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
-        || millrace.wake_secret_remedy()));
-    return false;
-  end if;
-  v_request := net.http_post(
-    url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}',
-    timeout_milliseconds := 5000);
-  insert into millrace.posts (request_id) values (v_request);
-  return true;
-exception
-  when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'doorbell_failed', 'The doorbell could not wake: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
-    return false;
-end
-$$;
-
+-- Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.
 create or replace function millrace.wake(p_stage_ids int[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage jsonb;
-  v_rung int := 0;
+  v_woken int := 0;
 begin
-  for v_stage in select r from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) r loop
-    v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
+  for v_stage in
+    select w
+    from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) w
+  loop
+    v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
-  return v_rung;
+  return v_woken;
 end
 $$;
 
+-- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them: so
+-- they are posted without a second look.
 create or replace function public.millrace_wake(p_stages jsonb) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage jsonb;
-  v_rung int := 0;
+  v_woken int := 0;
 begin
   if jsonb_typeof(p_stages) is distinct from 'array' then
-    raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
+    raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
+      using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;
-  -- The worker has noted these wake-ups already and could not deliver them, so they are posted without a second look.
   for v_stage in
-    select distinct jsonb_build_object('pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
-    from jsonb_array_elements(p_stages) s, lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
+    select distinct jsonb_build_object(
+      'pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
+    from jsonb_array_elements(p_stages) s
+    cross join lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
   loop
-    v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
+    v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
-  return jsonb_build_object('woken', v_rung);
+  return jsonb_build_object('woken', v_woken);
 end
+$$;
+
+-- Lists what a run has been through, attempt by attempt.
+create or replace function millrace.timeline(p_run bigint)
+returns table (
+  attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
+  retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
+  took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
+  superseded boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
+    a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
+    a.service, a.job_id,
+    a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
+    a.usage, a.superseded
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  where a.run_id = p_run
+  order by a.id
 $$;
 
 -- Adding children to a fan-out: items get runs, new ones or those that their rows have already
@@ -9190,6 +10201,57 @@ begin
 end
 $$;
 
+-- What fan-outs, their attempts and their children say of each other
+
+-- Finds fan-outs that nobody will finish, and sums that are not what the children came to, for
+-- check_invariants(). Where the worker that spawns was lost, its successor takes the fan-out over.
+create or replace function millrace.fan_out_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select
+    'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+    coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id),
+    coalesce('fan-out ' || f.id, 'none')
+  from (
+    select a.*
+    from millrace.attempts a
+    where a.state = 'waiting'
+      and a.service = 'children') a
+  full join (
+    select f.* from millrace.fan_outs f where f.state = 'open'
+  ) f on f.attempt_id = a.id
+  where f.id is null
+    or (a.id is not null and f.total is null)
+    or (a.id is null and not exists (
+      select
+      from millrace.attempts s
+      where s.run_id = f.run_id
+        and s.stage_id = f.stage_id
+        and s.state in ('queued', 'started')
+        and not s.superseded))
+  union all
+  select 'the sums of a fan-out and its tallies are what its children came to',
+    f.run_id, f.attempt_id,
+    format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
+      f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
+  from millrace.fan_outs f
+  cross join lateral (
+    select count(*) filter (where r.status = 'completed') as completed,
+      count(*) filter (where r.status = 'failed') as failed
+    from millrace.runs r
+    where r.fan_out_id = f.id) c
+  cross join lateral (
+    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
+      coalesce(bool_or(t.recount), false) as recount
+    from millrace.child_tallies t
+    where t.fan_out_id = f.id) t
+  where f.state = 'open'
+    and not t.recount
+    and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
+$$;
+
 -- Concurrency groups: whose turn it is.
 --
 -- The groups of a stage come by turns: the higher class of priority first, in a class one round
@@ -9889,6 +10951,41 @@ begin
       select from millrace.in_flight f
       where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
       limit v_limit) f);
+end
+$$;
+
+-- A child that starts anew takes the place of its former run, while its parent still waits
+
+-- Gives new runs of children the places of their rows' former runs in fan-outs that are open.
+create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_former record;
+begin
+  for v_former in
+    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key,
+      case when p.metadata_column is null then o.metadata_id else r.metadata_id end as metadata_id
+    from millrace.runs r
+    join millrace.runs o
+      on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
+    join millrace.fan_outs f on f.id = o.fan_out_id and f.state = 'open'
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.id = any (p_run_ids)
+    order by r.id, o.id desc
+  loop
+    update millrace.runs r
+    set fan_out_id = null, item_key = null
+    where r.id = v_former.former_id;
+    -- Pruned this moment.
+    continue when not found;
+    update millrace.runs r
+    set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
+      took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
+    where r.id = v_former.run_id;
+    insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
+  end loop;
 end
 $$;
 
@@ -12324,6 +13421,98 @@ begin
 end
 $$;
 
+-- Sweeping children: tallies that nobody has added up, and fan-outs that are over
+
+-- Collects the children of one fan-out and wakes what became ready; false where somebody holds the
+-- parent. It outlives and reports what else goes wrong, so that a parent which refuses to be
+-- written keeps the sweep from none of the others.
+create or replace function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_done record;
+  v_context text;
+begin
+  v_done := millrace.collect_children(p_fan_out_id);
+  perform millrace.wake(v_done.wake);
+  return not v_done.busy;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'collect_failed', format(
+        'The children of fan-out %s cannot be added up: %s', p_fan_out_id, sqlerrm)) then
+      raise;
+    end if;
+    return false;
+end
+$$;
+
+-- Forgets fan-outs whose parents were deleted, once they have no children left.
+create or replace function millrace.forget_fan_outs(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with forgotten as (
+    delete from millrace.fan_outs f
+    where f.id in (
+      select o.id
+      from millrace.fan_outs o
+      where o.state = 'closed'
+        and not exists (select from millrace.runs r where r.id = o.run_id)
+      limit p_limit
+      for update skip locked)
+    returning f.id
+  ), progress as (
+    delete from millrace.fan_progress p
+    using forgotten f
+    where p.fan_out_id = f.id
+  )
+  delete from millrace.former_costs c
+  using forgotten f
+  where c.fan_out_id = f.id;
+end
+$$;
+
+-- Collects what children reported and nobody has added up, and fan-outs that are due; then cancels
+-- the children of those that were given up. Returns how many of each.
+create or replace function millrace.sweep_children(out collected int, out cancelled int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out bigint;
+  v_until timestamptz := millrace.now() + interval '5 seconds';
+begin
+  collected := 0;
+  insert into millrace.child_tallies (fan_out_id)
+  select f.id
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+  where a.deadline_at <= millrace.now()
+    and a.state = 'waiting'
+    and s.fan_in ->> 'at_deadline' = 'finish';
+  -- In no order, so that parents which refuse to be written keep it from none of the others.
+  for v_fan_out in
+    select t.fan_out_id
+    from millrace.child_tallies t
+    group by t.fan_out_id
+    order by random()
+  loop
+    exit when collected >= 200 or millrace.now() >= v_until;
+    -- Those that are being collected are left to whoever does so: waiting out of order might be
+    -- waiting for each other.
+    continue when not pg_try_advisory_xact_lock(
+      hashtextextended('millrace.collect_children', v_fan_out));
+    collected := collected + millrace.sweep_fan_out(v_fan_out)::int;
+  end loop;
+  cancelled := millrace.cancel_children(2000);
+  perform millrace.forget_fan_outs(1000);
+end
+$$;
+
 -- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
 -- run is given a priority.
 
@@ -12446,64 +13635,11 @@ from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded;
 
--- Chapter 32: watching it
---
--- Views and functions for Supabase Studio's table editor and SQL editor.
+-- Who could forge results
 
-create or replace view millrace.queue_depth as
-select p.name as pipeline, s.name as stage,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
-group by p.name, s.id, s.name
-order by p.name, s.id;
-
-create or replace view millrace.stage_health as
-select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  count(a.id) filter (where a.state = 'waiting') as waiting,
-  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
-  count(distinct a.run_id) filter (where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
-  count(a.id) filter (where a.retry_count > 0) as retries,
-  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (where a.state in ('queued', 'started', 'waiting') and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
-  (select count(*) from millrace.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > millrace.now() - interval '15 seconds') as live_workers,
-  s.sla, case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id
-left join millrace.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
-order by p.name, s.id;
-
--- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on the first day.
-create or replace view millrace.job_outcomes as
-select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight, j.ended, j.completed, j.past_deadline
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-cross join lateral (
-  select count(*) as ended,
-    count(*) filter (where e.state = 'completed') as completed,
-    count(*) filter (where e.state = 'failed' and e.error ->> 'code' = 'deadline') as past_deadline
-  from (
-    select a.state, a.error
-    from millrace.attempts a
-    -- A subselect, so that the hour bounds what the index is read for.
-    where a.stage_id = s.id and a.job_id is not null and a.finished_at > (select millrace.now() - interval '1 hour')
-    order by a.finished_at desc
-    limit 1000
-  ) e
-) j
-where s.kind in ('function', 'external') and s.deadline is not null
-order by p.name, s.id;
-
--- The roles of the Data API that may write what only the engine should: results and the other columns of stages but their
--- statuses, on which intake keeps watch. A role that no policy lets write is left out.
+-- The roles of the Data API that may write what only the engine should: results and the other
+-- columns of stages but their statuses, on which intake keeps watch. A role that no policy lets
+-- write is left out.
 create or replace view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
@@ -12564,33 +13700,120 @@ select
   w.table_id::regclass as entity_table,
   w.role::text as role,
   string_agg(w.verb, ', ' order by w.verb) as verbs,
-  format('revoke %s on %s from %s;', string_agg(w.verb, ', ' order by w.verb), w.table_id::regclass,
+  format('revoke %s on %s from %s;',
+    string_agg(w.verb, ', ' order by w.verb),
+    w.table_id::regclass,
     case when bool_or(w.by_all) then 'public, ' else '' end || quote_ident(w.role))
   || coalesce(format(' grant %s on %s to %I;',
-    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb), w.table_id::regclass, w.role), '')
-    as remedy
+    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb),
+    w.table_id::regclass,
+    w.role), '') as remedy
 from allowed w
 group by w.table_id, w.role
 order by 1, 2;
 
--- Chapter 23: retrying
---
--- Dead letters, and the calls by which a person lets runs go on that failed or were cancelled: one of them, or all that
--- meet a condition. As in the chapter before, they wait for the entities, then lock the runs.
+-- Dead letters, and retrying all that meet a condition
 
--- Latest attempts of stages that stand in the way of finished runs.
+-- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- goes on with the parent alone.
 create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id, a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message, a.retry_count, a.finished_at as failed_at,
-  not exists (select from millrace.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and o.id > r.id)
-    -- What a parent has given up goes on with the parent alone.
-    and not exists (select from millrace.fan_outs f where f.id = r.fan_out_id and f.state in ('abandoned', 'closed')) as can_retry
+select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
+  a.error ->> 'code' as error_code,
+  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
+  a.retry_count, a.finished_at as failed_at,
+  not exists (
+    select
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.id > r.id)
+  and not exists (
+    select
+    from millrace.fan_outs f
+    where f.id = r.fan_out_id
+      and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
 join millrace.stages s on s.id = a.stage_id
 where r.status = 'failed'
-  and not exists (select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
+  and not exists (
+    select
+    from millrace.attempts n
+    where n.run_id = a.run_id
+      and n.stage_id = a.stage_id
+      and n.number > a.number);
+
+create or replace view millrace.schedules as
+select *
+from (values
+  ('millrace-sweep', '10 seconds', 'select millrace.sweep()'),
+  ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
+
+-- Watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+create or replace view millrace.queue_depth as
+select p.name as pipeline, s.name as stage,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
+  count(a.id) filter (where a.state = 'started') as started,
+  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
+group by p.name, s.id, s.name
+order by p.name, s.id;
+
+create or replace view millrace.stage_health as
+select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
+  count(a.id) filter (where a.state = 'started') as started,
+  count(a.id) filter (where a.state = 'waiting') as waiting,
+  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
+  count(distinct a.run_id) filter (
+    where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
+  count(a.id) filter (where a.retry_count > 0) as retries,
+  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (
+    where a.state in ('queued', 'started', 'waiting')
+      and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
+  millrace.live_workers(s.id)::bigint as live_workers,
+  s.sla,
+  case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.attempts a on a.stage_id = s.id
+left join millrace.runs r on r.id = a.run_id
+group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
+order by p.name, s.id;
+
+-- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on
+-- the first day.
+create or replace view millrace.job_outcomes as
+select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight,
+  j.ended, j.completed, j.past_deadline
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+cross join lateral (
+  select count(*) as ended,
+    count(*) filter (where e.state = 'completed') as completed,
+    count(*) filter (where e.state = 'failed' and e.error ->> 'code' = 'deadline') as past_deadline
+  from (
+    select a.state, a.error
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.job_id is not null
+      -- A subselect, so that the hour bounds what the index is read for.
+      and a.finished_at > (select millrace.now() - interval '1 hour')
+    order by a.finished_at desc
+    limit 1000
+  ) e
+) j
+where s.kind in ('function', 'external')
+  and s.deadline is not null
+order by p.name, s.id;
 
 -- What operators read of agents: each turn, and each conversation's sums
 
@@ -12768,7 +13991,9 @@ cross join lateral (
     and not t.enabled) s
 order by p.name, s.position;
 
-create trigger settings_are_checked before insert or update on millrace.settings for each row execute function millrace.check_setting();
+create trigger settings_are_checked
+before insert or update on millrace.settings
+for each row execute function millrace.check_setting();
 
 create trigger millrace_decisions_check
   before update of decision on public.millrace_decisions
@@ -12836,6 +14061,10 @@ comment on function millrace.write_dispatch() is 'Creates lock_entities, rows_of
 
 comment on function millrace.attach(text) is 'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after adding columns to the table; define() does.';
 
+comment on function millrace.cancel(bigint) is
+  'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns '
+  'failed with the error cancelled. Children are cancelled by the sweep, in batches.';
+
 comment on function millrace.is_kind(jsonb, text[]) is 'Whether a stage of a definition is of one of these kinds.';
 
 comment on function millrace.refuse_value(jsonb, text[], text, text) is 'Raises MR001 about one value of a stage''s definition.';
@@ -12867,6 +14096,10 @@ comment on function millrace.order_stages(jsonb) is 'Names of the stages in a to
 comment on function millrace.check_metadata(jsonb) is 'Raises MR001 unless the column of a definition''s metadata is absent or a jsonb column of the entity.';
 
 comment on function millrace.check_definition(jsonb) is 'Raises MR001 when a definition is not valid.';
+
+comment on function millrace.check_invariants() is
+  'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
+  'hence one snapshot; safe in production.';
 
 comment on function millrace.stage_named(text, text) is 'The stage with this name; MR003 when there is none.';
 
@@ -13024,9 +14257,16 @@ comment on function millrace.check_changed_children(int, jsonb) is 'Raises MR001
 
 comment on function millrace.define(jsonb) is 'Defines a pipeline or changes it, and returns the number of its current version. Calling it again with the same definition changes nothing.';
 
+comment on function millrace.doctor() is
+  'Checks the engine''s configuration and health, one line each with the remedy.';
+
 comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
   'since.';
+
+comment on view millrace.forgers is
+  'Which roles of the Data API could write results by hand, with the statements that leave them '
+  'their own columns.';
 
 comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
@@ -13037,53 +14277,27 @@ comment on function millrace.delete_runs(bigint[]) is
 
 comment on function millrace.write_entities(int, text, text, millrace.change[], text[], text[]) is 'The projecting statements (how: settle, started or queued), announced to the intake triggers.';
 
-comment on function millrace.attempt_of_job(text) is 'The attempt that an external job is about which is named by its id alone; null where there is none, or where two wait.';
-
-comment on function public.millrace_job_owner(jsonb) is 'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to count.';
+comment on function public.millrace_job_owner(jsonb) is
+  'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, '
+  'stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by '
+  '{job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to '
+  'count.';
 
 revoke all on function public.millrace_job_owner(jsonb) from public, anon, authenticated;
 
 grant execute on function public.millrace_job_owner(jsonb) to service_role;
 
-comment on function public.millrace_note_faults(jsonb) is 'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; noted: how many attempts that changed.';
+comment on function public.millrace_note_faults(jsonb) is
+  'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
+  'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
+  'noted: how many attempts that changed.';
 
 revoke all on function public.millrace_note_faults(jsonb) from public, anon, authenticated;
 
 grant execute on function public.millrace_note_faults(jsonb) to service_role;
 
-comment on function millrace.faulty_jobs() is 'What keeps jobs from being asked after or finished, by stage and reason, the oldest first; null when nothing does.';
-
-comment on function millrace.report(text, text, text, jsonb) is 'Writes one line into millrace.log, at most one a minute for each code.';
-
-comment on function millrace.error_kind(text, text) is
-  'What an error means for the row that it came from. fatal: the whole call ends; transient: the row is tried again; '
-  'lasting: the row fails. p_context: the PG_EXCEPTION_CONTEXT, which tells who raised it.';
-
-comment on view millrace.queue_depth is 'How much is queued at each stage, from the queue''s own index.';
-
-comment on view millrace.stage_health is 'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
-
-comment on function millrace.timeline(bigint) is 'Every attempt of a run in order, with times, errors, tokens and cost.';
-
-comment on view millrace.job_outcomes is 'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), how many of them completed, and how many passed their deadline.';
-
 comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
-
-comment on function millrace.metadata_faults() is
-  'What millrace.check_invariants() finds in metadata.';
-
-comment on function millrace.row_faults() is
-  'Rows that show work which no run does, and live runs without a row; part of check_invariants().';
-
-comment on function millrace.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
-
-comment on function millrace.fault_of(text) is 'Why the functions that attach() wrote no longer fit the entity table; null when they do.';
-
-comment on view millrace.forgers is
-  'Which roles of the Data API could write results by hand, with the statements that leave them their own columns.';
-
-comment on function millrace.doctor() is 'Checks the engine''s configuration and health, one line each with the remedy.';
 
 comment on function millrace.apply_outcomes(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
 
@@ -13108,113 +14322,50 @@ comment on function millrace.apply_outcomes_part(millrace.work[], boolean, times
 comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
   'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
 
-comment on view millrace.dead_letters is 'What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run) or millrace.replay(pipeline, condition).';
+comment on function millrace.prune() is
+  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
+  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
+  'goes on until it is done.';
 
-comment on column millrace.dead_letters.can_retry is 'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose parent has given it up, which goes on with its parent.';
+comment on view millrace.dead_letters is
+  'What is exhausted or failed for good. Where can_retry is true, try again with '
+  'millrace.retry(run) or millrace.replay(pipeline, condition).';
 
-comment on function millrace.is_latest_run(bigint) is 'Whether the run''s entity has no later run, neither of its pipeline nor of the one that replaces it or is replaced by it.';
+comment on column millrace.dead_letters.can_retry is
+  'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
+  'parent has given it up, which goes on with its parent.';
 
-comment on function millrace.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
+comment on function millrace.replay(text, jsonb, boolean) is
+  'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
+  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
 
-comment on function millrace.is_last_word(millrace.attempts) is 'Whether an attempt counts and is the newest of its stage and run.';
+comment on function millrace.retry(bigint, text) is
+  'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
+  'fresh allowance of attempts, and with it what was cancelled beside it.';
 
-comment on function millrace.name_parents(int, bigint[]) is 'Makes the newest attempts of a stage the retries of those before them.';
+comment on view millrace.schedules is
+  'The jobs that pg_cron must have at any time; those that come and go are not among them.';
 
-comment on function millrace.retry_stage(int, text, bigint[]) is 'A new attempt of a stage that failed or was cancelled in runs that go on; returns the stages with work.';
+select cron.schedule(j.name, j.schedule, j.command)
+from millrace.schedules j;
 
-comment on function millrace.refuse_orphan(millrace.runs) is 'Raises MR004 about a run whose parent has given up its children.';
-
-comment on function millrace.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts, and with it what was cancelled beside it.';
-
-comment on function millrace.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
-
-comment on function millrace.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
-
-comment on function millrace.schedule_polls() is
-  'Schedules the completion poller at the shortest poll interval of any stage while a job waits, else not at all.';
-
-comment on function millrace.schedule_pruning(boolean) is
-  'Has pg_cron call prune() every five seconds as long as there is more to prune.';
-
-select cron.schedule('millrace-sweep', '10 seconds', 'select millrace.sweep()');
-
-select cron.schedule('millrace-prune', '17 3 * * *', 'select millrace.prune()');
-
--- Nobody but the owner calls into the schema; each file says by name who calls the public functions that it makes.
+-- Nobody but the owner calls into the schema; each file says by name who calls the public functions
+-- that it makes.
 revoke all on all functions in schema millrace from public;
 
 notify pgrst, 'reload schema';
 
-comment on function millrace.check_setting() is 'Refuses a value that a setting cannot have, with MR002.';
-
-comment on function millrace.setting(text) is 'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
-
-comment on function millrace.batch_bytes() is
-  'How many bytes of rows and results a worker is handed at most.';
-
-comment on function millrace.ways_of(int) is 'A pipeline, and the one that it replaces or that replaces it (chapter cut-over).';
-
-comment on function millrace.first_stage(int) is 'The stage at which a pipeline starts unless another is named.';
-
-comment on function millrace.copy_earlier_results(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
-
-comment on function millrace.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
-
-comment on function millrace.copy_metadata(int, text[]) is
-  'Copies what the metadata column of each entity holds, for runs that start now. ids: the copies, '
-  'in the order of the entities; faults: where one is too large, why. Both null without a column.';
-
-comment on function millrace.refuse_metadata(text[]) is
-  'Raises the first fault of copy_metadata(), as MR002.';
-
-comment on function millrace.new_runs(int, text[], int) is 'Makes new runs of held entities, for a start at a stage, with the results of earlier stages taken over.';
-
-comment on function millrace.is_only_root(millrace.version_stages) is 'Whether a stage is the one with which every run of its version begins.';
-
-comment on function millrace.inherit_place(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
-
-comment on function millrace.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history. Returns the stages with work.';
-
-comment on function millrace.start_sibling_branches(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
-
-comment on function millrace.queue_here(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear. Returns the stages with work.';
-
-comment on function millrace.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and wake-ups; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
-
-comment on function millrace.lock_rows_named(millrace.pipelines, text[], boolean) is 'lock_entities() of keys that somebody outside has named; MR002 where one is no value of the key''s type.';
-
-comment on function millrace.run_under_way(int, int, text) is
-  'The live run of a held entity that start() returns, locked; null where there is none.';
+comment on function millrace.setting(text) is
+  'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
 
 comment on function millrace.start(text, text, text, int, boolean) is
   'Starts a run of an entity, at the first stage or the one named, and returns it. A run that is '
   'under way is returned as it is; with p_restart it starts over from that stage. '
   'p_priority (0 to 9) counts at stages that declare priority.';
 
-comment on function millrace.project_queued(int, int, int[], text[]) is 'Shows a stage as queued and its dependents as pending, with their columns cleared.';
-
-comment on function millrace.hold_runs(bigint[]) is 'Locks runs and their entities in the lock order.';
-
-comment on function millrace.cancel(bigint) is 'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns failed with the error cancelled. Children are cancelled by the sweep, in batches.';
-
-comment on function millrace.fail_lost(bigint[]) is
-  'Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns how many.';
-
-comment on function millrace.sweep_leases(int, int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
-
-comment on function millrace.fail_overdue(bigint[]) is
-  'Fails those of the waiting attempts whose deadline has passed and whose rows are free, as deadline; returns how many.';
-
-comment on function millrace.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
-
-comment on function millrace.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in millrace.log.';
-
-comment on function millrace.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';
-
-comment on function millrace.sweep_metadata(int) is
-  'Deletes metadata that runs have dropped and no run has.';
-
-comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; raises alerts. Harmless at any time.';
+comment on function millrace.sweep() is
+  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; '
+  'raises alerts. Harmless at any time.';
 
 comment on function public.millrace_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
@@ -13222,18 +14373,6 @@ comment on function public.millrace_sweep() is
 revoke all on function public.millrace_sweep() from public, anon, authenticated;
 
 grant execute on function public.millrace_sweep() to service_role;
-
-comment on function millrace.wake_job_poll() is 'Wakes the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
-
-comment on function millrace.lock_prunable(timestamptz, bigint, int) is
-  'Locks and returns the next so many runs, by id, that ended before this time and that nobody needs.';
-
-comment on function millrace.prune_runs(bigint[]) is
-  'Deletes locked runs, but for those that cannot be; returns how many.';
-
-comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines and alerts, '
-  'and the engine''s own rows of cron.job_run_details. When there is more, pg_cron goes on until it is done.';
 
 comment on function millrace.writes_entities(int) is 'Whether transitions of a pipeline may lock its entities: for its projection, that of a child run over the same row, or what an apply function writes.';
 
@@ -13269,29 +14408,26 @@ comment on function millrace.cancel_attempts(bigint[], int[]) is 'queued | start
 
 comment on function millrace.project_cancelled(millrace.cancelled[]) is 'Shows cancelled attempts on their entities.';
 
-comment on function millrace.stages_to_wake(int[], int) is 'Of these stages, those to be woken now; each is noted as woken. A worker that scales its own stage out names it, since it is itself alive.';
-
-comment on function millrace.wake_list(int[]) is 'Wakes as the functions read them: pipeline, stage, function.';
-
-comment on function millrace.wake_headers() is
-  'What the doorbell shows the functions: wake_secret, else secret_key, else null.';
-
-comment on function millrace.wake_secret_remedy() is 'How an operator sets the wake-up secret on both sides.';
-
-comment on function millrace.forget_posts(int) is 'Deletes all but about this many of the newest posts.';
-
-comment on function millrace.last_answers(int) is
-  'What the functions answered to the last so many posts of the engine, as far as they did.';
-
-comment on function millrace.post(text, jsonb) is 'Wakes an Edge Function through pg_net at commit; false (and a line in millrace.log) when it cannot.';
-
-comment on function millrace.wake(int[]) is 'Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.';
-
-comment on function public.millrace_wake(jsonb) is 'Asks the database to wake stages that a worker could not reach itself.';
+comment on function public.millrace_wake(jsonb) is
+  'Asks the database to wake stages that a worker could not reach itself.';
 
 revoke all on function public.millrace_wake(jsonb) from public, anon, authenticated;
 
 grant execute on function public.millrace_wake(jsonb) to service_role;
+
+comment on view millrace.queue_depth is
+  'How much is queued at each stage, from the queue''s own index.';
+
+comment on view millrace.stage_health is
+  'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, '
+  'live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
+
+comment on view millrace.job_outcomes is
+  'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
+  'how many of them completed, and how many passed their deadline.';
+
+comment on function millrace.timeline(bigint) is
+  'Every attempt of a run in order, with times, errors, tokens and cost.';
 
 comment on view millrace.agent_log is
   'The conversations of agents, one row a turn: what the model said or called, and what its tools '
