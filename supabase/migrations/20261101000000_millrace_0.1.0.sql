@@ -7356,7 +7356,8 @@ begin
     return null;
   end if;
   perform millrace.hold_runs(array(
-    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
+    select d.run_id from public.millrace_decisions d
+      where d.attempt_id = any (v_decided)));
   -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and
   -- nothing is written.
   v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
@@ -7400,7 +7401,8 @@ begin
     join millrace.fan_outs f on f.id = r.fan_out_id
     where r.id = v_run_id;
     exit when not found
-      or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
+      or not exists (select from millrace.child_tallies t
+        where t.fan_out_id = v_fan_out.id)
       or not pg_try_advisory_xact_lock(
         hashtextextended('millrace.collect_children', v_fan_out.id));
     v_done := millrace.collect_children(v_fan_out.id);
@@ -7488,7 +7490,8 @@ begin
   if cardinality(v_cascaded) > 0 then
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, jsonb_build_object(
       'code', 'skipped', 'message', 'a stage it depends on was skipped', 'dependents', true));
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
+    p_run_ids := array(select r from unnest(p_run_ids) r
+      where r <> all (v_cascaded));
   end if;
   v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(v_unmet) > 0 then
@@ -7546,7 +7549,8 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
+  if (select s.counted_by_parent from millrace.stages s
+    where s.id = p_stage_id) then
     insert into millrace.child_tallies (fan_out_id, stage_id, done)
     select r.fan_out_id, p_stage_id, count(*)
     from millrace.runs r
@@ -7868,7 +7872,8 @@ language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
+  return array(select k::int from unnest(p_keys) k
+    where k ~ '^(0|[1-9][0-9]{0,8})$');
 end
 $$;
 
@@ -7922,7 +7927,8 @@ begin
          and a ->> 'kind' = 'consecutive'
          and (a ->> 'map')::int = p_fan_out.stage_id) then
     raise exception 'an item has the key %, but a threshold counts consecutive numbers',
-        (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
+        (select k from unnest(p_item_keys) k
+          where millrace.item_numbers(array[k]) = '{}' limit 1)
       using errcode = 'MR002',
         hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
           'or a threshold of the kind count.';
@@ -8015,7 +8021,8 @@ begin
       else 'has no entity_id'
     end as fault
   into v_malformed
-  from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
+  from (select distinct i ->> 'key' as key, true as asked
+      from jsonb_array_elements(p_items) i) a
   full join (
     select u.key, u.entity_id, u.place
     from unnest(p_item_keys, p_entity_ids) with ordinality u(key, entity_id, place)
@@ -10178,7 +10185,8 @@ declare
 begin
   ready := '{}';
   busy := false;
-  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
+  select a.* into v_attempt from millrace.attempts a
+    where a.id = p_fan_out.attempt_id;
   if v_attempt.state is distinct from 'waiting' then
     return;
   end if;
@@ -13245,13 +13253,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_shown boolean := (
-    select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
+    select p.projection <> 'none' from millrace.pipelines p
+      where p.id = p_pipeline_id);
   v_root record;
   v_runs bigint[];
   v_wake int[] := '{}';
 begin
   if exists (
-      select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
+      select from millrace.stages s
+        where s.pipeline_id = p_pipeline_id and s.counted) then
     perform millrace.inherit_quotas(p_run_ids);
   end if;
   for v_root in
@@ -13369,7 +13379,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_child millrace.pipelines;
-  v_rows text[] := array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
+  v_rows text[] := array(select r.entity_id from millrace.runs r
+    where r.id = any (p_run_ids));
   v_free text[];
   v_copied record;
   v_waiting bigint[];

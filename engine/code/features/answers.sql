@@ -115,7 +115,8 @@ begin
     return null;
   end if;
   perform millrace.hold_runs(array(
-    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
+    select d.run_id from public.millrace_decisions d
+      where d.attempt_id = any (v_decided)));
   -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and
   -- nothing is written.
   v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
@@ -164,7 +165,8 @@ begin
     join millrace.fan_outs f on f.id = r.fan_out_id
     where r.id = v_run_id;
     exit when not found
-      or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
+      or not exists (select from millrace.child_tallies t
+        where t.fan_out_id = v_fan_out.id)
       or not pg_try_advisory_xact_lock(
         hashtextextended('millrace.collect_children', v_fan_out.id));
     v_done := millrace.collect_children(v_fan_out.id);

@@ -34,7 +34,8 @@ begin
   if cardinality(v_cascaded) > 0 then
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, jsonb_build_object(
       'code', 'skipped', 'message', 'a stage it depends on was skipped', 'dependents', true));
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
+    p_run_ids := array(select r from unnest(p_run_ids) r
+      where r <> all (v_cascaded));
   end if;
   v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(v_unmet) > 0 then
@@ -92,7 +93,8 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
+  if (select s.counted_by_parent from millrace.stages s
+    where s.id = p_stage_id) then
     insert into millrace.child_tallies (fan_out_id, stage_id, done)
     select r.fan_out_id, p_stage_id, count(*)
     from millrace.runs r

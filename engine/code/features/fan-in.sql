@@ -133,7 +133,8 @@ declare
 begin
   ready := '{}';
   busy := false;
-  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
+  select a.* into v_attempt from millrace.attempts a
+    where a.id = p_fan_out.attempt_id;
   if v_attempt.state is distinct from 'waiting' then
     return;
   end if;
