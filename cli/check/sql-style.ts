@@ -8,7 +8,7 @@ import { blank, type Finding, filesIn, type Node, nameOf, type Statement, statem
 const widest = 100;
 const longestFunction = 60;
 /** A statement this short may stand on one line with all its clauses. */
-const shortStatement = 80;
+const shortStatement = 90;
 /** More fields than that, told by their places alone, nobody can read. */
 const mostPlaces = 5;
 const searchPath = 'pg_catalog, pg_temp';
@@ -23,23 +23,9 @@ const notYetClean: string[] = [
   'engine/code/core/intake.sql',
   'engine/code/core/outcomes.sql',
   'engine/code/core/transitions.sql',
-  'engine/code/features/agents.sql',
-  'engine/code/features/alerts.sql',
   'engine/code/features/check-limits.sql',
   'engine/code/features/check-patterns.sql',
-  'engine/code/features/children.sql',
-  'engine/code/features/collect-children.sql',
-  'engine/code/features/concurrency-groups.sql',
-  'engine/code/features/conditions.sql',
-  'engine/code/features/costs.sql',
-  'engine/code/features/cut-over.sql',
-  'engine/code/features/decisions.sql',
   'engine/code/features/json-schema.sql',
-  'engine/code/features/limits.sql',
-  'engine/code/features/operations.sql',
-  'engine/code/features/quotas.sql',
-  'engine/code/features/spawn.sql',
-  'engine/code/features/switches.sql',
 ];
 
 /** Looks at every file in engine/ below `root`. Resolves to a line for each fault, empty when there is none. */

@@ -153,7 +153,9 @@ begin
       else 'has no entity_id'
     end as fault
   into v_malformed
-  from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
+  from (
+    select distinct i ->> 'key' as key, true as asked
+    from jsonb_array_elements(p_items) i) a
   full join (
     select u.key, u.entity_id, u.place
     from unnest(p_item_keys, p_entity_ids) with ordinality u(key, entity_id, place)

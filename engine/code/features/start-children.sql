@@ -142,7 +142,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_child millrace.pipelines;
-  v_rows text[] := array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
+  v_rows text[] := array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
   v_free text[];
   v_copied record;
   v_waiting bigint[];
