@@ -7076,7 +7076,10 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_alerts bigint[] := millrace.still_late(array(
-    select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
+    select l.id
+    from millrace.alerts l
+    where l.stage_id = p_stage_id
+      and l.resolved_at is null));
 begin
   return (
     select count(*)
@@ -8015,7 +8018,9 @@ begin
       else 'has no entity_id'
     end as fault
   into v_malformed
-  from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
+  from (
+    select distinct i ->> 'key' as key, true as asked
+    from jsonb_array_elements(p_items) i) a
   full join (
     select u.key, u.entity_id, u.place
     from unnest(p_item_keys, p_entity_ids) with ordinality u(key, entity_id, place)
@@ -8896,7 +8901,8 @@ begin
   busy := false;
   perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
   -- The collector that this one waited for has mostly added up what this one was asked for.
-  if not exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
+  if not exists (
+      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
   if not millrace.hold_fan_out(p_fan_out_id) then
@@ -9126,7 +9132,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
+  v_pipeline_id int := (
+    select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
   v_asked record;
   v_rows json[];
 begin
@@ -9239,7 +9246,10 @@ declare
   v_children bigint[];
 begin
   if not exists (
-      select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
+      select
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+        and r.fan_out_id is not null) then
     return;
   end if;
   -- Of parents that stay.
@@ -12974,7 +12984,9 @@ declare
   v_held text[];
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child from millrace.pipelines p where p.name = v_stage.child ->> 'pipeline';
+  select p.* into v_child
+  from millrace.pipelines p
+  where p.name = v_stage.child ->> 'pipeline';
   fan_out := millrace.fan_out_of(p_attempt, v_child.id);
   if fan_out.child_pipeline_id <> v_child.id then
     raise exception 'the children of stage % are to be runs of pipeline % now, '
@@ -13369,7 +13381,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_child millrace.pipelines;
-  v_rows text[] := array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
+  v_rows text[] := array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
   v_free text[];
   v_copied record;
   v_waiting bigint[];
