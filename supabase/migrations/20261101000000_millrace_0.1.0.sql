@@ -7076,7 +7076,10 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_alerts bigint[] := millrace.still_late(array(
-    select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
+    select l.id
+    from millrace.alerts l
+    where l.stage_id = p_stage_id
+      and l.resolved_at is null));
 begin
   return (
     select count(*)
@@ -7356,8 +7359,7 @@ begin
     return null;
   end if;
   perform millrace.hold_runs(array(
-    select d.run_id from public.millrace_decisions d
-      where d.attempt_id = any (v_decided)));
+    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
   -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and
   -- nothing is written.
   v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
@@ -7401,8 +7403,7 @@ begin
     join millrace.fan_outs f on f.id = r.fan_out_id
     where r.id = v_run_id;
     exit when not found
-      or not exists (select from millrace.child_tallies t
-        where t.fan_out_id = v_fan_out.id)
+      or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
       or not pg_try_advisory_xact_lock(
         hashtextextended('millrace.collect_children', v_fan_out.id));
     v_done := millrace.collect_children(v_fan_out.id);
@@ -7490,8 +7491,7 @@ begin
   if cardinality(v_cascaded) > 0 then
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, jsonb_build_object(
       'code', 'skipped', 'message', 'a stage it depends on was skipped', 'dependents', true));
-    p_run_ids := array(select r from unnest(p_run_ids) r
-      where r <> all (v_cascaded));
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
   end if;
   v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(v_unmet) > 0 then
@@ -7549,8 +7549,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if (select s.counted_by_parent from millrace.stages s
-    where s.id = p_stage_id) then
+  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
     insert into millrace.child_tallies (fan_out_id, stage_id, done)
     select r.fan_out_id, p_stage_id, count(*)
     from millrace.runs r
@@ -7872,8 +7871,7 @@ language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select k::int from unnest(p_keys) k
-    where k ~ '^(0|[1-9][0-9]{0,8})$');
+  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
 end
 $$;
 
@@ -7927,8 +7925,7 @@ begin
          and a ->> 'kind' = 'consecutive'
          and (a ->> 'map')::int = p_fan_out.stage_id) then
     raise exception 'an item has the key %, but a threshold counts consecutive numbers',
-        (select k from unnest(p_item_keys) k
-          where millrace.item_numbers(array[k]) = '{}' limit 1)
+        (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
       using errcode = 'MR002',
         hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
           'or a threshold of the kind count.';
@@ -8021,8 +8018,9 @@ begin
       else 'has no entity_id'
     end as fault
   into v_malformed
-  from (select distinct i ->> 'key' as key, true as asked
-      from jsonb_array_elements(p_items) i) a
+  from (
+    select distinct i ->> 'key' as key, true as asked
+    from jsonb_array_elements(p_items) i) a
   full join (
     select u.key, u.entity_id, u.place
     from unnest(p_item_keys, p_entity_ids) with ordinality u(key, entity_id, place)
@@ -8903,7 +8901,8 @@ begin
   busy := false;
   perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
   -- The collector that this one waited for has mostly added up what this one was asked for.
-  if not exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
+  if not exists (
+      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
   if not millrace.hold_fan_out(p_fan_out_id) then
@@ -9133,7 +9132,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
+  v_pipeline_id int := (
+    select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
   v_asked record;
   v_rows json[];
 begin
@@ -9246,7 +9246,10 @@ declare
   v_children bigint[];
 begin
   if not exists (
-      select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
+      select
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+        and r.fan_out_id is not null) then
     return;
   end if;
   -- Of parents that stay.
@@ -10185,8 +10188,7 @@ declare
 begin
   ready := '{}';
   busy := false;
-  select a.* into v_attempt from millrace.attempts a
-    where a.id = p_fan_out.attempt_id;
+  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
   if v_attempt.state is distinct from 'waiting' then
     return;
   end if;
@@ -12982,7 +12984,9 @@ declare
   v_held text[];
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child from millrace.pipelines p where p.name = v_stage.child ->> 'pipeline';
+  select p.* into v_child
+  from millrace.pipelines p
+  where p.name = v_stage.child ->> 'pipeline';
   fan_out := millrace.fan_out_of(p_attempt, v_child.id);
   if fan_out.child_pipeline_id <> v_child.id then
     raise exception 'the children of stage % are to be runs of pipeline % now, '
@@ -13253,15 +13257,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_shown boolean := (
-    select p.projection <> 'none' from millrace.pipelines p
-      where p.id = p_pipeline_id);
+    select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
   v_root record;
   v_runs bigint[];
   v_wake int[] := '{}';
 begin
   if exists (
-      select from millrace.stages s
-        where s.pipeline_id = p_pipeline_id and s.counted) then
+      select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
     perform millrace.inherit_quotas(p_run_ids);
   end if;
   for v_root in
@@ -13379,8 +13381,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_child millrace.pipelines;
-  v_rows text[] := array(select r.entity_id from millrace.runs r
-    where r.id = any (p_run_ids));
+  v_rows text[] := array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
   v_free text[];
   v_copied record;
   v_waiting bigint[];

@@ -40,6 +40,9 @@ test('what keeps to the style passes', async () => {
     functionOf({ comment: '', name: 'public.millrace_ring' }),
     functionOf({ parameters: 'out found record' }),
     functionOf({ body: `  select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
+    functionOf()
+      .replace('language sql', 'returns millrace.a\nlanguage sql')
+      .replace('1;', 'row(1, 2, 3, 4, 5, 6)::millrace.a;'),
     functionOf({ body: Array(55).fill('  select 1;').join('\n') }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
     `comment on table millrace.runs is 'Runs.';\n`,
@@ -54,8 +57,8 @@ test.each([
   ['a keyword is in upper case', functionOf({ body: '  SELECT 1;' }), '5: SELECT is not in lower case'],
   [
     'several clauses stand on a long line',
-    functionOf({ body: `  select ${'r.id, '.repeat(12)}r.id from millrace.runs r where r.id = 1;` }),
-    '5: from and where on one line of more than 80 columns',
+    functionOf({ body: `  select ${'r.id, '.repeat(14)}r.id from millrace.runs r where r.id = 1;` }),
+    '5: from and where on one line of more than 90 columns',
   ],
   [
     'a function is too long',
@@ -90,6 +93,11 @@ test.each([
   ['a table has no schema', 'create table runs (id bigint);\n', '1: what it makes has no schema before its name'],
   ['a view has no schema', 'create view live as select 1 as one;\n', '1: what it makes has no schema before its name'],
   ['a function has no schema', functionOf({ name: 'add_up' }), '2: what it makes has no schema before its name'],
+  [
+    'a row is filled by position',
+    functionOf({ body: "  select row(1, max(2, 3), array[4, 5], 'a, b', 6)::millrace.a, row(1,\n    2, 3, 4, 5, 6);" }),
+    '5: 6 fields by position, at most 5: name them in a constructor',
+  ],
   ['nothing calls a function', functionOf({ name: 'millrace.add_up' }), '2: nothing calls millrace.add_up'],
   [
     'a short helper has one caller',

@@ -72,7 +72,10 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_alerts bigint[] := millrace.still_late(array(
-    select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
+    select l.id
+    from millrace.alerts l
+    where l.stage_id = p_stage_id
+      and l.resolved_at is null));
 begin
   return (
     select count(*)

@@ -6,8 +6,7 @@ language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select k::int from unnest(p_keys) k
-    where k ~ '^(0|[1-9][0-9]{0,8})$');
+  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
 end
 $$;
 
@@ -61,8 +60,7 @@ begin
          and a ->> 'kind' = 'consecutive'
          and (a ->> 'map')::int = p_fan_out.stage_id) then
     raise exception 'an item has the key %, but a threshold counts consecutive numbers',
-        (select k from unnest(p_item_keys) k
-          where millrace.item_numbers(array[k]) = '{}' limit 1)
+        (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
       using errcode = 'MR002',
         hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
           'or a threshold of the kind count.';
@@ -155,8 +153,9 @@ begin
       else 'has no entity_id'
     end as fault
   into v_malformed
-  from (select distinct i ->> 'key' as key, true as asked
-      from jsonb_array_elements(p_items) i) a
+  from (
+    select distinct i ->> 'key' as key, true as asked
+    from jsonb_array_elements(p_items) i) a
   full join (
     select u.key, u.entity_id, u.place
     from unnest(p_item_keys, p_entity_ids) with ordinality u(key, entity_id, place)

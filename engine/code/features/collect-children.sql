@@ -142,7 +142,8 @@ begin
   busy := false;
   perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
   -- The collector that this one waited for has mostly added up what this one was asked for.
-  if not exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
+  if not exists (
+      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
   if not millrace.hold_fan_out(p_fan_out_id) then

@@ -150,7 +150,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
+  v_pipeline_id int := (
+    select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
   v_asked record;
   v_rows json[];
 begin

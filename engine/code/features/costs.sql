@@ -69,7 +69,10 @@ declare
   v_children bigint[];
 begin
   if not exists (
-      select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
+      select
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+        and r.fan_out_id is not null) then
     return;
   end if;
   -- Of parents that stay.

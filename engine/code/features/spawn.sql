@@ -89,7 +89,9 @@ declare
   v_held text[];
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child from millrace.pipelines p where p.name = v_stage.child ->> 'pipeline';
+  select p.* into v_child
+  from millrace.pipelines p
+  where p.name = v_stage.child ->> 'pipeline';
   fan_out := millrace.fan_out_of(p_attempt, v_child.id);
   if fan_out.child_pipeline_id <> v_child.id then
     raise exception 'the children of stage % are to be runs of pipeline % now, '

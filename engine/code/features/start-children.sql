@@ -18,15 +18,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_shown boolean := (
-    select p.projection <> 'none' from millrace.pipelines p
-      where p.id = p_pipeline_id);
+    select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
   v_root record;
   v_runs bigint[];
   v_wake int[] := '{}';
 begin
   if exists (
-      select from millrace.stages s
-        where s.pipeline_id = p_pipeline_id and s.counted) then
+      select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
     perform millrace.inherit_quotas(p_run_ids);
   end if;
   for v_root in
@@ -144,8 +142,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_child millrace.pipelines;
-  v_rows text[] := array(select r.entity_id from millrace.runs r
-    where r.id = any (p_run_ids));
+  v_rows text[] := array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
   v_free text[];
   v_copied record;
   v_waiting bigint[];
