@@ -37,7 +37,7 @@ export class HeldItems {
   }
 
   /** True while an item is in work that must not have neighbours, since its kind has ended a worker before. */
-  get hasLoner(): boolean {
+  get hasIsolated(): boolean {
     return this.count((h) => h.item.isolated && h.state !== 'finished') > 0;
   }
 
