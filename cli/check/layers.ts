@@ -28,10 +28,9 @@ const layers: Layer[] = [
     },
   },
   { folder: services, mayImport: [runtime] },
-  // The stack starts the local services beside the platform.
-  { folder: 'local/platform', mayImport: ['local/services', runtime] },
+  { folder: 'local/platform', mayImport: [runtime] },
   { folder: 'local/services', mayImport: ['local/platform', services, runtime] },
-  { folder: 'cli', mayImport: ['local/platform', runtime] },
+  { folder: 'cli', mayImport: ['local/platform', 'local/services', runtime] },
   { folder: functions, mayImport: [] },
 ];
 

@@ -1,5 +1,6 @@
 // The folder that a stack keeps its data in over restarts: made where it is missing, and taken by one stack at a time.
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { isRunning } from './child-processes.ts';
 
@@ -37,6 +38,14 @@ export function takeDataFolder(given: string): DataFolder {
       fs.rmSync(lock, { force: true });
     },
   };
+}
+
+/** Makes a folder that the stack removes when it ends. */
+export function temporaryDataFolder(): DataFolder {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
+  // Postgres may run as another user, who must get through to its own folder in here.
+  fs.chmodSync(folder, 0o711);
+  return { folder, release: () => fs.rmSync(folder, { recursive: true, force: true }) };
 }
 
 const reasons: Record<string, string> = {
