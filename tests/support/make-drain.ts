@@ -5,7 +5,7 @@ import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engin
 import type { Log } from '../../supabase/functions/_millrace/log.ts';
 import { defineStage, type HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import type { Budget } from '../../supabase/functions/_millrace/worker/budget.ts';
-import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
+import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { FakeEngine } from './fake-engine.ts';
@@ -72,7 +72,7 @@ export function makeDrain(
     engine,
     budget,
     waker,
-    collector: createChildCollector({ engine, waker, log }),
+    collector: new ChildCollector({ engine, waker, log }),
     log,
     host: '00000000-0000-4000-8000-000000000000',
     batchSize: changes.batchSize,

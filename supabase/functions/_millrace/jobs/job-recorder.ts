@@ -3,7 +3,7 @@ import type { JobFault, JobOutcomeItem, JobReport, Verdict } from '../engine/eng
 import type { Platform } from '../engine/platform.ts';
 import { messageOf, storableText } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { type ChildCollector, createChildCollector } from '../worker/collect-children.ts';
+import { ChildCollector } from '../worker/collect-children.ts';
 import { createWaker, type Waker } from '../worker/wake.ts';
 import { resumeJobs } from './resume-jobs.ts';
 
@@ -23,7 +23,7 @@ export class JobRecorder {
     this.log = log;
     this.engine = createEngine({ rpc, retryUntil: () => until, log });
     this.waker = createWaker({ platform, engine: this.engine, log });
-    this.collector = createChildCollector({ engine: this.engine, waker: this.waker, log });
+    this.collector = new ChildCollector({ engine: this.engine, waker: this.waker, log });
   }
 
   /** Records jobs that have ended; the answers come in the order of the items. Throws as the engine does. */

@@ -6,7 +6,7 @@ import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { createChildren } from '../stage/spawn-children.ts';
 import type { Stage } from '../stage/stage.ts';
 import { createBudget } from './budget.ts';
-import { createChildCollector } from './collect-children.ts';
+import { ChildCollector } from './collect-children.ts';
 import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload } from './edge-runtime.ts';
 import { runHandler } from './run-handler.ts';
@@ -30,7 +30,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     engine,
     budget,
     waker,
-    collector: createChildCollector({ engine, waker, log }),
+    collector: new ChildCollector({ engine, waker, log }),
     log,
     host,
     batchSize: settings.QUEUE_BATCH_SIZE,
