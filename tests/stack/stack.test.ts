@@ -47,9 +47,7 @@ describe('startStack', () => {
     const definition = `select '${'{}\n'.repeat(100)}'::jsonb;`;
     fs.writeFileSync(path.join(migrations, '20260101000000_good.sql'), 'create table public.a (id int);');
     fs.writeFileSync(path.join(migrations, '20260101000001_pipeline_bad.sql'), definition);
-    const failure = await startStack({ migrations, functionsDir }).catch(
-      (error: Error) => error.message,
-    );
+    const failure = await startStack({ migrations, functionsDir }).catch((error: Error) => error.message);
     expect(failure).toMatch(
       /^Migration 20260101000001_pipeline_bad.sql failed.\nERROR: invalid input syntax for type json/,
     );

@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { dataApiRpc, type Rpc } from '../_millrace/engine/engine-client.ts';
-import type { WaitingJob } from '../_millrace/engine/engine-contract.ts';
-import { type Platform, readPlatform, refuseWakeUp } from '../_millrace/engine/platform.ts';
-import { classify, messageOf } from '../_millrace/errors.ts';
-import { callStage } from '../_millrace/jobs/call-stage.ts';
-import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
-import { createLog } from '../_millrace/log.ts';
-import { type Env, readSettings, workerSettings } from '../_millrace/settings.ts';
-import { type Budget, createBudget } from '../_millrace/worker/budget.ts';
+import { dataApiRpc, type Rpc } from '../engine/engine-client.ts';
+import type { WaitingJob } from '../engine/engine-contract.ts';
+import { type Platform, readPlatform, refuseWakeUp } from '../engine/platform.ts';
+import { classify, messageOf } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { type Env, processEnv, readSettings, workerSettings } from '../settings.ts';
+import { type Budget, createBudget } from '../worker/budget.ts';
+import { serve, waitUntil } from '../worker/edge-runtime.ts';
+import { callStage } from './call-stage.ts';
+import { JobRecorder } from './job-recorder.ts';
+import { refuse } from './refuse.ts';
 
 const JOBS_A_ROUND = 20;
 /** In which a stage's function asks its services and records what has ended. */
@@ -17,6 +19,11 @@ const log = createLog({ function: 'job-poll' });
 
 /** What a stage's function answers once it has asked after jobs. */
 const pollAnswer = z.object({ ended: z.number() });
+
+/** Serves the function job-poll. */
+export function servePolls(): void {
+  serve(answerPollDoorbell(processEnv(), waitUntil));
+}
 
 /** Answers the poller's doorbell: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong setting. */
 export function answerPollDoorbell(
@@ -36,7 +43,7 @@ export function answerPollDoorbell(
       return Response.json({ status: 'polling' }, { status: 202 });
     } catch (error) {
       log.error(messageOf(error));
-      return Response.json({ error: { code: 'misconfigured', message: messageOf(error) } }, { status: 500 });
+      return refuse(500, 'misconfigured', messageOf(error));
     }
   };
 }

@@ -1,20 +1,16 @@
 import { z } from 'zod';
-import { dataApiRpc, EngineRefusal, type Rpc } from '../_millrace/engine/engine-client.ts';
-import { type Platform, readPlatform } from '../_millrace/engine/platform.ts';
-import { classify, messageOf, UnavailableError } from '../_millrace/errors.ts';
-import { callStage } from '../_millrace/jobs/call-stage.ts';
-import {
-  type CallbackOrigin,
-  callbackUrlFault,
-  isOwnCallbackUrl,
-  originParams,
-  readOrigin,
-} from '../_millrace/jobs/callback-url.ts';
-import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
-import { readBody } from '../_millrace/jobs/read-body.ts';
-import { originFault, readOwner, signatureFault } from '../_millrace/jobs/webhook.ts';
-import { createLog } from '../_millrace/log.ts';
-import { type Env, readSettings, webhookSettings } from '../_millrace/settings.ts';
+import { dataApiRpc, EngineRefusal, type Rpc } from '../engine/engine-client.ts';
+import { type Platform, readPlatform } from '../engine/platform.ts';
+import { classify, messageOf, UnavailableError } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { type Env, processEnv, readSettings, webhookSettings } from '../settings.ts';
+import { serve } from '../worker/edge-runtime.ts';
+import { callStage } from './call-stage.ts';
+import { type CallbackOrigin, callbackUrlFault, isOwnCallbackUrl, originParams, readOrigin } from './callback-url.ts';
+import { JobRecorder } from './job-recorder.ts';
+import { readBody } from './read-body.ts';
+import { refuse } from './refuse.ts';
+import { originFault, readOwner, signatureFault } from './webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const FIND_TIME_MS = 4_000;
@@ -28,6 +24,11 @@ const callbackAnswer = z.union([
   z.object({ verdict: z.string(), reason: z.string().nullish() }),
   z.object({ error: z.object({ code: z.string(), message: z.string() }) }),
 ]);
+
+/** Serves the function job-complete. */
+export function serveCallbacks(): void {
+  serve(answerCallback(processEnv()));
+}
 
 /** A callback that somebody vouches for, and whose job it is about. */
 interface Callback {
@@ -135,8 +136,4 @@ async function forward(
 function refuseStranger(reason: string): Response {
   log.warn('a callback was refused', { reason });
   return refuse(401, 'bad_signature', reason);
-}
-
-function refuse(status: number, code: string, message: string): Response {
-  return Response.json({ error: { code, message } }, { status });
 }
