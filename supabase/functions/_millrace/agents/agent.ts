@@ -51,6 +51,26 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
  * A turn (one answer of the model, or one call of a tool) should take less than half of the stage's timeout: once half of
  * it is used the attempt goes back to the queue between two turns, which costs nothing. The model answers in the call,
  * whatever LLM_MODE says.
+ *
+ * @example
+ * ```ts
+ * export const research = defineAgent({
+ *   pipeline: orders,
+ *   stage: 'research',
+ *   input: z.object({ entity: z.object({ id: z.string() }) }),
+ *   output: z.object({ inStock: z.boolean() }),
+ *   prompt: { label: 'research-1', instructions: 'Find out whether all articles of the order are in stock.' },
+ *   ask: ({ entity }) => `Look at order ${entity.id}.`,
+ *   tools: () => [
+ *     defineTool({
+ *       name: 'read_stock',
+ *       description: 'How many pieces of an article are in stock.',
+ *       parameters: z.object({ article: z.string() }),
+ *       run: ({ article }) => ({ article, pieces: 3 }),
+ *     }),
+ *   ],
+ * });
+ * ```
  */
 export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject, Name extends string>(
   options: AgentOptions<Input, Output, Name>,

@@ -19,7 +19,14 @@ const names = ['service', 'pipeline', 'stage', 'submission', 'trace_id', 'entity
  * so that the service need send nothing back but its answer. Throws a MisconfiguredError without WEBHOOK_SECRET.
  *
  * @example
- * const callback = ownCallbackUrl(transcriber, context);
+ * ```ts
+ * const carrier: Service = { name: 'carrier', readCallback: (body) => ({ jobId: z.string().parse(body) }) };
+ *
+ * await fetch('https://carrier.example.com/orders', {
+ *   method: 'POST',
+ *   body: JSON.stringify({ order: entity.id, notify: ownCallbackUrl(carrier, context) }),
+ * });
+ * ```
  */
 export function ownCallbackUrl(service: Pick<Service, 'name'>, context: HandlerContext): string {
   const [secret = ''] = readSettings(webhookSettings, context.env).WEBHOOK_SECRET;
