@@ -52,6 +52,8 @@ export async function onAStack(
     const stack = await startStack({
       env: settings.env,
       services: startServices,
+      // What it holds goes when the demo ends.
+      fsync: false,
       progress: (message) => print(`  ${message}`),
       log: troubles.add,
     });

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { isRunning } from './child-processes.ts';
+import { scratchFolder } from './scratch-folder.ts';
 
 const lockName = 'stack.pid';
 /** Folders that this very process has taken: its id in a lock may also be left from an earlier process. */
@@ -40,9 +41,9 @@ export function takeDataFolder(given: string): DataFolder {
   };
 }
 
-/** Makes a folder that the stack removes when it ends. */
-export function temporaryDataFolder(): DataFolder {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
+/** Makes a folder that the stack removes when it ends. Without fsync nobody minds where the files are. */
+export function temporaryDataFolder(fsync: boolean): DataFolder {
+  const folder = fs.mkdtempSync(path.join(fsync ? os.tmpdir() : scratchFolder(), 'millrace-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(folder, 0o711);
   return { folder, release: () => fs.rmSync(folder, { recursive: true, force: true }) };

@@ -90,12 +90,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 }
 
 async function assemble(options: StackOptions, teardown: Teardown): Promise<Stack> {
-  const { env = {}, progress = () => {} } = options;
+  const { env = {}, fsync = true, progress = () => {} } = options;
   const useNewPipeline = readUseNewPipeline(env);
   const watchdog = startWatchdog();
   teardown.add(() => watchdog.dismiss());
   await requireFreePorts({ '--port': options.port, '--db-port': options.dbPort });
-  const { folder: dataDir, release } = options.dataDir ? takeDataFolder(options.dataDir) : temporaryDataFolder();
+  const { folder: dataDir, release } = options.dataDir ? takeDataFolder(options.dataDir) : temporaryDataFolder(fsync);
   teardown.add(release);
   if (!options.dataDir) watchdog.removeLater(dataDir);
   const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
