@@ -1,4 +1,4 @@
-// npm run check: everything that can be judged without running the tests, one line each.
+// npm run check: checks all that can be checked without running the tests, and prints one line each.
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { checkAdvisors } from './check/advisors.ts';

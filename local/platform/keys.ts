@@ -9,7 +9,7 @@ const tenYears = '3650d';
 export interface Keys {
   publishableKey: string;
   secretKey: string;
-  /** Opens the functions' doorbells and nothing else. */
+  /** Lets its holder wake functions and do nothing else. */
   wakeSecret: string;
   anonKey: string;
   serviceRoleKey: string;

@@ -136,7 +136,7 @@ test('an attempt reports what it used itself, and what its execution did', async
     { state: 'failed', usage: null },
     {
       state: 'completed',
-      usage: expect.objectContaining({ turns: 1, input_tokens: 1_000, passage_turns: 2, passage_tokens: 2_200 }),
+      usage: expect.objectContaining({ turns: 1, input_tokens: 1_000, execution_turns: 2, execution_tokens: 2_200 }),
     },
   ]);
   expect(

@@ -54,7 +54,7 @@ export function budgetOf(ms: number, savingMs = 0, fits?: () => boolean): Budget
   return { endsAt, savesUntil: endsAt + savingMs, fits: fits ?? (() => Date.now() + 100 <= endsAt) };
 }
 
-/** A drain over a fake engine with all else real; `woken` are the stages it rang. */
+/** A drain over a fake engine with all else real; `woken` are the stages that it woke. */
 export function makeDrain(
   fake: FakeEngine,
   handler: TestHandler,

@@ -96,7 +96,7 @@ export function storableText(text: string): string {
   return text.replaceAll('\u0000', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** The beginning of a text, of at most `most` UTF-16 units, as Postgres can store it: a cut may leave half of a character. */
+/** The beginning of a text, at most `most` UTF-16 units of it, as Postgres can store it: a cut may leave half a character. */
 export function excerpt(text: string, most: number): string {
   return storableText(text.slice(0, most));
 }

@@ -11,7 +11,7 @@ import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
 import { readSettings, type SettingsGroup } from '../settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
-import type { Passage } from './agent-checkpoints.ts';
+import type { Execution } from './agent-checkpoints.ts';
 import {
   type AnswerCheck,
   type Call,
@@ -112,7 +112,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     private readonly agent: AgentOptions<Input, Output>,
     input: z.output<Input>,
     private readonly context: HandlerContext,
-    private readonly execution: Passage,
+    private readonly execution: Execution,
   ) {
     this.settings = readSettings(modelSettings, context.env);
     checkMeasurable(execution.limits, this.settings);
@@ -208,14 +208,14 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     const content = {
       ...(seq === 1 ? { asked: this.asked } : {}),
       output: storable(response.output) as ModelTurn['content']['output'],
-      // Paid for, so it counts; but nothing of it can be gone on from.
+      // Paid for, so it counts; but the conversation cannot go on from it.
       ...(fault ? { discarded: fault.code } : {}),
     };
     await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, settings) });
     if (fault) throw fault;
   }
 
-  /** What is over is recorded even if the agent was stopped meanwhile: then nobody need do it again. */
+  /** Records a finished turn even if the agent was stopped meanwhile, so that nobody need take it again. */
   private async record(turn: NewTurn): Promise<void> {
     await this.context.checkpoints.append(turn);
     this.turns.push({ ...turn, attempt: this.context.attempt });

@@ -66,7 +66,7 @@ export interface Engine {
     items: ChildItem[],
     last: boolean,
   ): Promise<z.output<typeof contract.spawnAnswer>>;
-  /** Adds up what the children of these fan-outs have reported; at most 100 at a time. */
+  /** Adds up what the children of these fan-outs have reported. Takes at most 100 at a time. */
   collectChildren(fanOuts: number[]): Promise<z.output<typeof contract.collectAnswer>>;
   /** What an agent's attempt goes on from. */
   turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
@@ -97,7 +97,7 @@ export type JobName = contract.JobOrigin | { job_id: string };
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
-/** The SQLSTATE of a statement that was cancelled, mostly by its timeout: nothing of it stays. */
+/** The SQLSTATE of a cancelled statement, mostly by its timeout: nothing of it stays. */
 const QUERY_CANCELED = '57014';
 
 /**
@@ -112,7 +112,7 @@ type Call = <S extends z.ZodType, N extends keyof EngineFunctions>(
   afterTimeout?: (args: EngineArgs<N>) => EngineArgs<N>,
 ) => Promise<z.output<S>>;
 
-/** Passes an answer on, once its word on the sweep is heeded. */
+/** Returns an answer, after starting the sweep where the answer says that it is late. */
 type Heed = <A extends { sweep_due: boolean }>(answer: A) => A;
 
 interface EngineOptions {
@@ -186,7 +186,7 @@ function workerCalls(
   };
 }
 
-/** What the handler of one attempt has called: for its children, and for its conversation with a model. */
+/** What a worker calls for one attempt: for its children, and for its conversation with a model. */
 function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'> {
   return {
     spawn(worker, { attempt, token }, items, last) {
@@ -202,7 +202,7 @@ function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'
   };
 }
 
-/** What is called about jobs at external services. */
+/** What job-poll, job-complete and the stages' functions call about jobs at external services. */
 function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'noteFaults' | 'jobOwner' | 'resume'> {
   return {
     poll: (limit, pollMs) =>

@@ -30,7 +30,7 @@ export function serveCallbacks(): void {
   serve(answerCallback(processEnv()));
 }
 
-/** A callback that somebody vouches for, and whose job it is about. */
+/** A verified callback, and whose job it is about. */
 interface Callback {
   about: CallbackOrigin | { job_id: string };
   body: string;
@@ -63,7 +63,7 @@ export function answerCallback(
   };
 }
 
-/** The callback that a request brings, or the answer to give when nobody vouches for it or it cannot be used. */
+/** The callback that a request brings, or the answer to give when its signature is bad or its body unusable. */
 async function verifiedCallback(request: Request, secrets: string[]): Promise<Callback | Response> {
   const url = new URL(request.url);
   const isOwn = isOwnCallbackUrl(url);
@@ -95,7 +95,7 @@ async function handOver({ about, body }: Callback, platform: Platform, recorder:
   }
 }
 
-/** No stage of that name, which sending again cannot mend; or no attempt that waits for that job, which may be too early. */
+/** Answers 400 for a stage that does not exist, and 503 for a job that no attempt waits for: it may do so a moment later. */
 async function refuseUnowned(about: Callback['about'], recorder: JobRecorder): Promise<Response> {
   if ('job_id' in about) {
     const message = `Nobody waits for job ${about.job_id.slice(0, 100)}, or not yet: send this again shortly.`;
@@ -120,7 +120,7 @@ async function forward(
     const answer = await callStage(platform, name, { query, body, timeoutMs: FINISH_TIME_MS }, callbackAnswer);
     const { status } = answer;
     log.info('a callback was answered', { pipeline, stage, submission, status });
-    // Only these are said of the callback; the rest is said of the way to the function.
+    // Only these statuses speak of the callback; any other speaks of the way to the function.
     if (status === 200 || status === 400 || status === 503) return Response.json(answer.body, { status });
     throw new UnavailableError(
       'stage_unreachable',

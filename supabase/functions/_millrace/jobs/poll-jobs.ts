@@ -22,11 +22,14 @@ const pollAnswer = z.object({ ended: z.number() });
 
 /** Serves the function job-poll. */
 export function servePolls(): void {
-  serve(answerPollDoorbell(processEnv(), waitUntil));
+  serve(answerPollWakeUp(processEnv(), waitUntil));
 }
 
-/** Answers the poller's doorbell: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong setting. */
-export function answerPollDoorbell(
+/**
+ * Answers a wake-up of the poller: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong
+ * setting.
+ */
+export function answerPollWakeUp(
   env: Env,
   background: (work: Promise<void>) => void,
   rpcFor: (platform: Platform) => Rpc = dataApiRpc,
@@ -63,7 +66,7 @@ async function pollUntilDone(polling: Polling): Promise<void> {
   }
 }
 
-/** Has every job whose poll is due asked after by the function of the stage that waits for it. */
+/** Takes the jobs whose poll is due and has the function of each one's stage ask the service about them. */
 export async function pollJobs({ platform, recorder, budget, pollMs }: Polling): Promise<void> {
   let more = true;
   while (more && budget.fits(ASK_TIME_MS)) {
@@ -83,7 +86,7 @@ function byStage(jobs: WaitingJob[]): WaitingJob[][] {
   return [...stages.values()];
 }
 
-/** Hands jobs of one stage to its function; where that cannot be asked, it is a fault of each of them. */
+/** Hands jobs of one stage to its function. Where the function cannot be reached, notes a fault on each of them. */
 async function askStage(jobs: WaitingJob[], platform: Platform, recorder: JobRecorder): Promise<void> {
   const [{ pipeline, stage, function: name }] = jobs as [WaitingJob];
   try {

@@ -78,7 +78,7 @@ export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting 
   return new Waiting(service.name, jobId);
 }
 
-/** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
+/** What a handler returns to go on under another claim, which costs no attempt. The engine keeps what it has recorded. */
 export class HandedBack {
   /** Without it the type would let every value pass for one. */
   readonly handedBack = true;

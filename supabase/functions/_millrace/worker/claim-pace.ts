@@ -1,10 +1,10 @@
 const FIRST_REFILL_PAUSE_MS = 250;
 const LONGEST_REFILL_PAUSE_MS = 2_000;
 const SHORTEST_WAIT_MS = 25;
-// How long to wait for a stage at its limits; beyond that the sweep wakes when it may go on.
+// A worker waits no longer for a stage at its limits: the sweep wakes another when the stage may go on.
 const LONGEST_IDLE_MS = 5_000;
 
-/** When a worker asks for more: pauses grow while the answers bring nothing, and follow the engine where it names one. */
+/** Decides when a worker asks for more: pauses grow while answers bring nothing, unless the engine names one. */
 export class ClaimPace {
   /** Whether the last answer brought nothing, although something was asked for. */
   sawEmpty = false;

@@ -12,13 +12,13 @@ export interface CollectorOptions {
 const MOST_AT_ONCE = 100;
 const MOST_TRIES = 5;
 const FIRST_BUSY_PAUSE_MS = 50;
-// Others go on reporting while a worker ends: what they leave is for them to collect.
+// Other workers go on reporting while this one ends, and collect what they report themselves.
 const LAST_CALLS = 10;
 
 /**
- * Has the engine add up, in the background, what children have reported to their parents. It makes one call at a time: what is
- * asked for meanwhile goes with the next. A parent that somebody holds is tried again a few times, and then left to the
- * sweep, as is all of a call that fails.
+ * Has the engine add up, in the background, what children have reported to their parents. It makes one call at a time; fan-outs
+ * that are asked for meanwhile go with the next. It tries a locked parent again a few times and then leaves it to the sweep,
+ * like all fan-outs of a call that fails.
  */
 export class ChildCollector {
   private readonly pending = new Set<number>();

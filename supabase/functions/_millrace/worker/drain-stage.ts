@@ -15,7 +15,7 @@ import { createWaker } from './wake.ts';
 /** One id for all drains of this isolate. */
 const host = crypto.randomUUID();
 
-/** Runs one worker of a stage until it ends, and waits for the doorbells it rang. */
+/** Runs one worker of a stage until it ends, and waits for the answers to its wake-ups. */
 export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
   const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
   const settings = settingsOrDefaults(env);
@@ -56,7 +56,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
   }
 }
 
-/** The worker's own settings. Faulty ones are replaced by the defaults: each attempt then fails with what is wrong. */
+/** The worker's own settings. Defaults replace faulty ones, and each attempt then fails with what is wrong. */
 function settingsOrDefaults(env: Env) {
   try {
     return readSettings(workerSettings, env);

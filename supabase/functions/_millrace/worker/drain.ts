@@ -53,8 +53,8 @@ export class Drain {
   }
 
   /**
-   * Ends early: handlers stop, their attempts go back to the queue. Where the platform says that its CPU or memory is
-   * used, one of them is to blame, and they run alone from then on. Any other reason, such as the end of its wall
+   * Ends early: stops the handlers and puts their attempts back into the queue. Where the function has used up its CPU or
+   * memory, one of them is to blame, and the engine isolates them from then on. Any other reason, such as the end of the wall
    * clock or a new deployment, says nothing about them.
    */
   unload(reason: string): void {
@@ -111,7 +111,7 @@ export class Drain {
     if (held.ready(Date.now()).length === 0) await this.waitForWork(refillAt);
     if (Date.now() >= budget.endsAt) held.releaseRunning();
     if (held.ready(Date.now()).length > 0) {
-      // What ends within the same few milliseconds goes by one call.
+      // Handlers that end within the same few milliseconds share one call.
       if (held.running > 0 && !this.unloading) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
       await saver.saveAll(held.ready(Date.now()));
     } else if (Date.now() >= refillAt) {

@@ -14,7 +14,7 @@ export interface SaverOptions {
   log: Log;
 }
 
-/** Has the engine record what handlers made of their attempts, and takes new ones by the same calls. */
+/** Has the engine record the outcomes of attempts, and asks for new attempts by the same calls. */
 export class OutcomeSaver {
   constructor(private readonly o: SaverOptions) {}
 
@@ -32,8 +32,8 @@ export class OutcomeSaver {
   }
 
   /**
-   * A call the engine refuses as a whole is halved, so that one item it cannot take spoils no other. One that took too long
-   * is repeated without its claim, for what is finished must not wait until the claim is small enough, and then halved too.
+   * Halves a call that the engine refuses as a whole, so that one item it cannot take spoils no other. Repeats one that took
+   * too long without its claim, since finished work must not wait until the claim is small enough, and then halves it too.
    */
   private async save(items: OutcomeItem[], wanted: number): Promise<void> {
     const { session, held, intake } = this.o;

@@ -81,7 +81,7 @@ export function answerRequests(
     }
     if (request.method !== 'POST') {
       return Response.json(
-        { error: { code: 'method_not_allowed', message: 'WakeTarget with POST.' } },
+        { error: { code: 'method_not_allowed', message: 'Wake this function with POST.' } },
         { status: 405 },
       );
     }
