@@ -53,7 +53,7 @@ async function end(): Promise<void> {
 process.on('SIGINT', end);
 process.on('SIGTERM', end);
 process.on('SIGHUP', end);
-// Whoever started this is gone without a word.
+// The process that started this has died.
 process.on('disconnect', end);
 
 function printAddresses(ready: Stack, seconds: string): void {

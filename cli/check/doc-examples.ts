@@ -1,4 +1,4 @@
-// Whether what a stage's author may call is documented with an example, and whether the examples compile.
+// Checks that each function that a stage's author may call has an example, and that the examples compile.
 import fs from 'node:fs';
 import path from 'node:path';
 import { projectFolder, runScript } from './run-program.ts';

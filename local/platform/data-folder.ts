@@ -65,7 +65,7 @@ function makeFolder(folder: string): void {
   fs.mkdirSync(folder);
 }
 
-/** False where a living process holds the lock; one that is left from a process that was killed is replaced. */
+/** False where a living process holds the lock. Replaces a lock that a killed process left behind. */
 function createLock(lock: string): boolean {
   const holder = readHolder(lock);
   if (holder !== undefined && holder !== process.pid && isRunning(holder)) return false;

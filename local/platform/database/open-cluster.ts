@@ -10,12 +10,12 @@ export interface DatabaseOptions {
   dataDir: string;
   /** Folder of migrations, false for none. */
   migrations: string | false;
-  /** A free one when it is not given. */
+  /** Undefined for a free one. */
   port: number | undefined;
   fsync: boolean;
 }
 
-/** Starts Postgres on the cluster in `dataDir`, made where there is none, with all migrations applied. */
+/** Starts Postgres on the cluster in `dataDir` with all migrations applied; makes the cluster where there is none. */
 export async function openDatabaseCluster({
   dataDir,
   migrations,

@@ -1,4 +1,4 @@
-// The Deno program of a function: how it is started, and the lines by which it and the host speak with each other.
+// Starts the Deno program of a function, and carries the lines by which program and host speak with each other.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';

@@ -36,8 +36,7 @@ export interface HostOptions {
 }
 
 /**
- * Gets ready to run the functions in `folder`; nothing is started yet. Each request goes by config.toml beside the folder as it
- * is at that moment.
+ * Gets ready to run the functions in `folder`, and starts none yet. Reads config.toml beside the folder anew for each request.
  */
 export function createFunctionsHost(options: HostOptions): FunctionsHost {
   return new FunctionProcesses(options);
@@ -89,7 +88,7 @@ class FunctionProcesses implements FunctionsHost {
     await Promise.all([...this.#processes.values()].flat().map((worker) => worker.end('termination')));
   }
 
-  /** The process that takes the next request, started anew when there is none or the function was deployed anew. */
+  /** The process that takes the next request. Starts one where there is none, or where the function was deployed anew. */
   #currentProcess(name: string): FunctionProcess {
     const config = this.#configOf(name);
     const current = this.#processesOf(name).at(-1);
@@ -122,7 +121,7 @@ class FunctionProcesses implements FunctionsHost {
   }
 }
 
-/** The list of this name, made when there is none. */
+/** The list of this name; makes it where there is none. */
 function entryOf<T>(lists: Map<string, T[]>, name: string): T[] {
   const list = lists.get(name) ?? [];
   lists.set(name, list);

@@ -11,8 +11,8 @@ export function forwardRest(
 ): void {
   url.searchParams.delete('apikey');
   const path = `/${url.pathname.split('/').slice(3).join('/')}${url.search}`;
-  // Opens a connection for each call: PostgREST closes those it has answered on as it likes, and one that is used again just
-  // then loses its call.
+  // Opens a connection for each call: PostgREST may close one that it has answered on at any moment, and a call that reuses it
+  // just then is lost.
   const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers, agent: false };
   const forwarded = http.request(options, (result) => {
     response.writeHead(result.statusCode ?? 502, result.headers);

@@ -65,7 +65,7 @@ async function sendBatch(
   );
   const responses = await Promise.all(rows.map(send));
   if (signal.aborted) {
-    // Stopping: what was taken goes back to the queue.
+    // Stopping: the requests that were taken go back to the queue.
     await client.query('rollback');
     return 0;
   }

@@ -18,7 +18,7 @@ export const systemResolve: Resolve = async (hostname) => {
   return lookupAll(hostname, { all: true });
 };
 
-/** The hosts that may be visited wherever they are, and the name of the setting that lists them. */
+/** The hosts that a service may visit wherever they are, and the name of the setting that lists them. */
 export interface AllowedHosts {
   setting: string;
   hosts: Set<string>;

@@ -1,7 +1,7 @@
 import { type Env, PermanentError, UnavailableError } from '../_millrace/mod.ts';
 import { projectClient, projectError, storageStatus } from './project-client.ts';
 
-/** Where a file lies in Storage, and what is said for good when it does not. */
+/** Where a file lies in Storage, and the permanent error where it does not. */
 export interface StoragePlace {
   bucket: string;
   path: string;
@@ -18,7 +18,7 @@ export interface FoundFile {
   version: string;
 }
 
-/** A file of which the first bytes have been fetched. One of the two functions is to be called. */
+/** A file whose first bytes have arrived. Call one of the two functions, or its connection stays open. */
 export interface BegunFile {
   head: Uint8Array;
   /** The whole file. Throws a StageError, an UnavailableError when it was replaced meanwhile. */

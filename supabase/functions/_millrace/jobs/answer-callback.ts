@@ -102,7 +102,9 @@ async function refuseUnowned(about: Callback['about'], recorder: JobRecorder): P
     return refuse(503, 'unknown_job', message);
   }
   const { pipeline, stage, service } = about;
-  const message = `A callback came for stage ${stage} of pipeline ${pipeline}, and there is none: send data.metadata back as it came.`;
+  const message =
+    `A callback came for stage ${stage} of pipeline ${pipeline}, and there is none: ` +
+    'send data.metadata back as it came.';
   await recorder.noteFaults([{ submission: null, service, job_id: null, code: 'unknown_stage', message }]);
   return refuse(400, 'unknown_stage', message);
 }

@@ -56,7 +56,7 @@ export function createChildren(options: {
   };
 }
 
-/** Permanent where the engine will never take the items or no row can hold them; other errors of the insert function may pass. */
+/** Permanent where the engine will never take the items, or no row can hold them; the insert function's other errors may pass. */
 function refused(error: EngineRefusal): PermanentError | RetriableError {
   if (/^(MR|22)/.test(error.code ?? '')) return new PermanentError('children_refused', error.message);
   return new RetriableError('spawn_failed', 'The items could not be handed over just now.', undefined, error.message);

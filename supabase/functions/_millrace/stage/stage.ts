@@ -145,10 +145,10 @@ export interface Stage {
 }
 
 /**
- * Joins a stage's code with its definition. The handler gets what `input` makes of `{ entity, needs }`, the entity's row and the
- * results of the stages this one needs, and returns what `output` accepts; what it throws fails the attempt. It may return
- * `waiting(…)` only where `services` and `finish` are given. Throws when the pipeline defines no such stage, one that has no
- * code, or one of kind `external` that nobody could finish.
+ * Joins a stage's code with its definition. The handler gets what `input` makes of `{ entity, needs }`, the entity's row and
+ * the results of the stages that this one needs, and returns what `output` accepts; what it throws fails the attempt. It may
+ * return `waiting(…)` only where `services` and `finish` are given. Throws when the pipeline defines no such stage, one that
+ * has no code, or one of kind `external` that nobody could finish.
  *
  * @example
  * ```ts
