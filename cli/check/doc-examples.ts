@@ -135,7 +135,7 @@ function moduleOf(code: string, importable: PublicName[]): string {
     ({ name }, index) => importable.findIndex((other) => other.name === name) === index && isUsed(name),
   );
   const imports = first.map(
-    ({ name, from, isType }) => `import { ${isType ? 'type ' : ''}${name} } from '../../${from}';`,
+    ({ name, from, isType }) => `import { ${isType ? 'type ' : ''}${name} } from ${JSON.stringify(`../../${from}`)};`,
   );
   if (isUsed('z')) imports.push("import { z } from 'zod';");
   // An example says where things are as the code of a stage does.
