@@ -61,7 +61,7 @@ function run(target, args) {
     target === 'vitest'
       ? [path.join(modulesFolder, 'vitest', 'vitest.mjs'), ...args]
       : ['--import', 'tsx', path.join(projectFolder, target), ...args];
-  // The channel tells a long-running child when this process is gone, however it went.
+  // The channel tells a long-running child when this process has ended, however it ended.
   const stdio = target === 'vitest' ? 'inherit' : ['inherit', 'inherit', 'inherit', 'ipc'];
   const child = spawn(process.execPath, command, { cwd: projectFolder, stdio });
   // At a terminal the child hears Ctrl-C too; forwarding covers a signal sent to this process alone.

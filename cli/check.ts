@@ -1,8 +1,9 @@
-// npm run check: everything that can be judged without running the tests, one line each.
+// npm run check: checks all that can be checked without running the tests, and prints one line each.
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
+import { checkDocExamples } from './check/doc-examples.ts';
 import { checkFunctionSizes } from './check/function-sizes.ts';
 import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generated-files.ts';
 import { checkLayers } from './check/layers.ts';
@@ -38,6 +39,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'types', remedy: 'correct them', findings: checkTypes() },
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
     { name: 'migration of the engine', remedy: byWriting, findings: install },
+    { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { readSettings, settingWarnings } from '../local/platform/settings.ts';
 import { type Stack, startStack } from '../local/platform/stack.ts';
+import { startServices } from '../local/services/start-services.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 
 const usage = `npm run stack -- [--json] [--data DIR] [--port N] [--db-port N]
@@ -52,7 +53,7 @@ async function end(): Promise<void> {
 process.on('SIGINT', end);
 process.on('SIGTERM', end);
 process.on('SIGHUP', end);
-// Whoever started this is gone without a word.
+// The process that started this has died.
 process.on('disconnect', end);
 
 function printAddresses(ready: Stack, seconds: string): void {
@@ -80,6 +81,7 @@ try {
   const started = Date.now();
   const ready = await startStack({
     env: readSettings(),
+    services: startServices,
     ...(data && { dataDir: data }),
     ...(port && { port }),
     ...(dbPort && { dbPort }),

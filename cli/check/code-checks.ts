@@ -37,7 +37,7 @@ export async function checkFunctionTypes(): Promise<string> {
   return findings.join('\n');
 }
 
-/** Looks whether the pipelines are well defined, migrated, and have their functions. Resolves to what is amiss. */
+/** Checks that the pipelines are well defined, are migrated, and have their functions. Resolves to what is wrong. */
 export async function checkPipelines(): Promise<string> {
   const { ok, output } = await runProgram(process.execPath, ['--import', 'tsx', 'cli/sync.ts', '--check']);
   return ok ? '' : output;

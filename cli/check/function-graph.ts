@@ -1,4 +1,4 @@
-// What a function is made of, as the platform's bundler sees it.
+// Finds the files and packages of a function, as the platform's bundler does.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

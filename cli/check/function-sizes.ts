@@ -1,4 +1,4 @@
-// How large each function is where Supabase bundles it, and whether that is within its budget.
+// Measures how large each function is once Supabase has bundled it, and compares that with its budget.
 import fs from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';

@@ -28,10 +28,13 @@ const layers: Layer[] = [
     },
   },
   { folder: services, mayImport: [runtime] },
-  // The stack starts the local services beside the platform.
-  { folder: 'local/platform', mayImport: ['local/services', runtime] },
+  { folder: 'local/platform', mayImport: [runtime] },
   { folder: 'local/services', mayImport: ['local/platform', services, runtime] },
-  { folder: 'cli', mayImport: ['local/platform', runtime] },
+  { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'cli/command-arguments.ts', functions] },
+  { folder: 'cli', mayImport: ['local/platform', 'local/services', runtime] },
+  // Belong to the runtime: a project deploys them without an example.
+  { folder: `${functions}/job-complete`, mayImport: [runtime] },
+  { folder: `${functions}/job-poll`, mayImport: [runtime] },
   { folder: functions, mayImport: [] },
 ];
 

@@ -1,4 +1,4 @@
-// Whether the code of stages says how jobs at services are finished: what each function's handler.ts exports.
+// Checks that the code of stages, which each function's handler.ts exports, says how to finish jobs at services.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -29,8 +29,8 @@ function isStage(value: unknown): value is Stage {
 }
 
 /**
- * Loads every handler and looks whether its stage's jobs can be finished: resolves to what is amiss, a line each, empty when
- * all is well. That a waiting stage has a `finish` is what defineStage() itself asks for, so its handler cannot be loaded.
+ * Loads every handler and checks that its stage's jobs can be finished. Resolves to what is wrong, a line each, empty when all
+ * is well. defineStage() itself refuses a waiting stage without `finish`, so that its handler does not load.
  */
 export async function checkStageCode(functionsFolder = projectFunctions): Promise<string> {
   let stages: Stage[];

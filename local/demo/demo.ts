@@ -15,7 +15,7 @@ const run = async () => {
   return (await import('./leads/run-leads.ts')).runLeads(given, ending.signal);
 };
 const ending = new AbortController();
-// "disconnect": whoever started this is gone without a word.
+// "disconnect": the process that started this has died.
 for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => ending.abort());
 try {
   process.exitCode = await run();

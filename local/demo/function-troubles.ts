@@ -2,7 +2,7 @@ const keptLines = 20;
 
 /** The last lines of the functions that tell of something wrong. */
 export interface FunctionTroubles {
-  /** Takes a line that `source` wrote; one that is a report of the ordinary course of things is dropped. */
+  /** Takes a line that `source` wrote, and drops it where it reports that all is well. */
   add(source: string, line: string): void;
   /** What is kept, oldest first, for a person to read. */
   lines(): string[];
@@ -22,7 +22,7 @@ export function functionTroubles(): FunctionTroubles {
   };
 }
 
-/** What a warning or an error says, empty for other reports. What is no report, such as a stack trace, stays as it is. */
+/** What a warning or an error says, empty for other reports. Any other line, such as one of a stack trace, stays as it is. */
 function troubleIn(line: string): string {
   const report = parseReport(line);
   if (!report) return line.trim();

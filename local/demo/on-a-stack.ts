@@ -3,6 +3,7 @@ import pg from 'pg';
 import pc from 'picocolors';
 import { settingWarnings } from '../platform/settings.ts';
 import { type Stack, startStack } from '../platform/stack.ts';
+import { startServices } from '../services/start-services.ts';
 import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
 import { printInvariants, printTotals, type Subject } from './report.ts';
@@ -50,6 +51,7 @@ export async function onAStack(
     const started = Date.now();
     const stack = await startStack({
       env: settings.env,
+      services: startServices,
       // What it holds goes when the demo ends.
       fsync: false,
       progress: (message) => print(`  ${message}`),

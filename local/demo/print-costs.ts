@@ -14,7 +14,7 @@ export interface CostView {
   prices: string[];
 }
 
-/** Prints what was spent for whom, as a view has it; `isFree` where only stand-ins were asked. */
+/** Prints who spent how much, as a view has it. `isFree`: only stand-ins were asked. */
 export async function printCosts(
   client: pg.Client,
   { view, by, entities, prices }: CostView,

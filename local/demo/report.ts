@@ -52,7 +52,7 @@ export async function readFailures(client: pg.Client): Promise<Failure[]> {
   return rows;
 }
 
-/** Prints the leads without a message; those that were meant to fail are marked so. */
+/** Prints the leads without a message, and marks those that were meant to fail. */
 export function printFailures(failures: Failure[], expected: Set<string>, print: (line: string) => void): void {
   for (const { company_url: url, stage, status, error } of failures) {
     const note = expected.has(url) ? pc.dim('  (broken on purpose)') : '';

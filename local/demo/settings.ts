@@ -4,7 +4,7 @@ export interface DemoSettings {
   modelNote: string[];
   /** What the demo does otherwise than the user's settings say, in sentences for the user. */
   warnings: string[];
-  /** Whether nothing is asked that has a price: the model is the local stand-in. */
+  /** Whether the demo asks nobody who charges: the model is the local stand-in. */
   isFree: boolean;
   /** Milliseconds all leads may take, or a book or documents without making any progress. */
   limitMs: number;
@@ -47,7 +47,7 @@ const ignored: Record<Demo, [setting: string, local: string][]> = {
 /**
  * The settings of a demo from the user's own: it always reads with the local scraper, OCR service and transcriber, which
  * alone reach the sample sites and this machine's Storage, and asks the local model unless LLM_URL and LLM_MODEL both
- * name another. What is asked has a cost where the user names prices.
+ * name another. Questions have a cost where the user names prices.
  */
 export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'): DemoSettings {
   const { LLM_URL: url, LLM_MODEL: model } = given;

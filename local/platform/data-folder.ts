@@ -1,7 +1,9 @@
 // The folder that a stack keeps its data in over restarts: made where it is missing, and taken by one stack at a time.
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { isRunning } from './child-processes.ts';
+import { scratchFolder } from './scratch-folder.ts';
 
 const lockName = 'stack.pid';
 /** Folders that this very process has taken: its id in a lock may also be left from an earlier process. */
@@ -39,6 +41,14 @@ export function takeDataFolder(given: string): DataFolder {
   };
 }
 
+/** Makes a folder that the stack removes when it ends. Without fsync nobody minds where the files are. */
+export function temporaryDataFolder(fsync: boolean): DataFolder {
+  const folder = fs.mkdtempSync(path.join(fsync ? os.tmpdir() : scratchFolder(), 'millrace-'));
+  // Postgres may run as another user, who must get through to its own folder in here.
+  fs.chmodSync(folder, 0o711);
+  return { folder, release: () => fs.rmSync(folder, { recursive: true, force: true }) };
+}
+
 const reasons: Record<string, string> = {
   EEXIST: 'is a file: name a folder, or a place where one can be made',
   ENOTDIR: 'lies below a file: name a folder, or a place where one can be made',
@@ -55,7 +65,7 @@ function makeFolder(folder: string): void {
   fs.mkdirSync(folder);
 }
 
-/** False where a living process holds the lock; one that is left from a process that was killed is replaced. */
+/** False where a living process holds the lock. Replaces a lock that a killed process left behind. */
 function createLock(lock: string): boolean {
   const holder = readHolder(lock);
   if (holder !== undefined && holder !== process.pid && isRunning(holder)) return false;

@@ -23,7 +23,7 @@ export function deadline(ms: number, outer: AbortSignal): Deadline {
   };
 }
 
-/** Runs work that has to end within `ms` and before `outer` aborts; rejects at that moment, heeded or not. */
+/** Runs work that has to end within `ms` and before `outer` aborts. Rejects at that moment, even if the work goes on. */
 export async function within<T>(ms: number, outer: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { signal, clear } = deadline(ms, outer);
   const over = new Promise<never>((_, reject) => {

@@ -1,6 +1,7 @@
 // The keys of one stack, in the forms hosted Supabase hands out: new API keys, the legacy JWTs, and signed-in users'
 // tokens with an asymmetric signature.
 import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 
 const tenYears = '3650d';
@@ -8,7 +9,7 @@ const tenYears = '3650d';
 export interface Keys {
   publishableKey: string;
   secretKey: string;
-  /** Opens the functions' doorbells and nothing else. */
+  /** Lets its holder wake functions and do nothing else. */
   wakeSecret: string;
   anonKey: string;
   serviceRoleKey: string;
@@ -41,6 +42,14 @@ export async function createKeys(): Promise<Keys> {
     transcriberToken: token(),
     llmToken: token(),
   };
+}
+
+/** The keys in `file`, which is made where there is none. One that is older than some of the keys gets those. */
+export async function readOrCreateKeys(file: string): Promise<Keys> {
+  const known = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : {};
+  const keys = { ...(await createKeys()), ...known };
+  fs.writeFileSync(file, JSON.stringify(keys), { mode: 0o600 });
+  return keys;
 }
 
 function legacyKey(role: string, jwtSecret: string): Promise<string> {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { supabaseBinary } from './binaries.ts';
 
 export interface Migrations {
-  /** ChildCollector of `<timestamp>_<name>.sql` files. */
+  /** Folder of `<timestamp>_<name>.sql` files. */
   folder: string;
   /** Optional SQL file that is run after the migrations. */
   seed?: string;

@@ -26,9 +26,9 @@ printf '%s' "$folders" | while read -r f; do rm -rf "$f"; done
 `;
 
 export interface Watchdog {
-  /** Ends this process if the parent dies without a word. */
+  /** Ends this process if the parent dies without stopping it. */
   watch(child: ChildProcess): void;
-  /** Removes this folder if the parent dies without a word. */
+  /** Removes this folder if the parent dies without stopping. */
   removeLater(folder: string): void;
   /** To be called after a clean stop: the watchdog leaves without doing anything. */
   dismiss(): void;

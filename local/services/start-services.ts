@@ -1,37 +1,26 @@
 // The local scraper, OCR service, transcriber and model, unless the settings name others.
-import type { Keys } from '../platform/keys.ts';
+import type { Services, StartServices } from '../platform/stack.ts';
 
-export interface Services {
-  /** The functions' settings: those given, completed by what leads to the local services. */
-  env: Record<string, string>;
-  stop(): Promise<void>;
-}
-
-export interface ServicesOptions {
-  env: Record<string, string>;
-  keys: Keys;
-  /** Whether local services may be started. */
-  local: boolean;
-  apiUrl: string;
-}
-
-/** Starts those local services whose URL is not among the settings. */
-export async function startServices({ env: given, keys, local, apiUrl }: ServicesOptions): Promise<Services> {
-  const env: Record<string, string> = { WEBHOOK_SECRET: keys.webhookSecret, ...given };
+/**
+ * Starts those local services whose URL is not among the settings: SCRAPER_URL, OCR_URL, DEEPGRAM_URL and LLM_URL name
+ * others.
+ */
+export async function startServices({ env: given, keys, apiUrl }: Parameters<StartServices>[0]): Promise<Services> {
+  const env = { ...given };
   const started: { stop(): Promise<void> }[] = [];
   const stop = async () => {
     await Promise.all(started.map((service) => service.stop()));
   };
   try {
-    if (local && !env.SCRAPER_URL) {
+    if (!env.SCRAPER_URL) {
       env.SCRAPER_AUTH_TOKEN ??= keys.scraperToken;
-      // Loaded here, because a stack without services need not read their libraries.
+      // Loaded here, because a stack that asks other services need not read this one's libraries.
       const { startScraper } = await import('./scraper/server.ts');
       const scraper = await startScraper({ env });
       started.push(scraper);
       env.SCRAPER_URL = scraper.url;
     }
-    if (local && !env.OCR_URL) {
+    if (!env.OCR_URL) {
       env.OCR_AUTH_TOKEN ??= keys.ocrToken;
       const { startOcr } = await import('./ocr/server.ts');
       // The documents lie in this stack's own Storage.
@@ -40,7 +29,7 @@ export async function startServices({ env: given, keys, local, apiUrl }: Service
       started.push(ocr);
       env.OCR_URL = ocr.url;
     }
-    if (local && !env.DEEPGRAM_URL) {
+    if (!env.DEEPGRAM_URL) {
       env.DEEPGRAM_API_KEY ??= keys.transcriberToken;
       const { startTranscriber } = await import('./transcriber/server.ts');
       const allowed = [new URL(apiUrl).host, env.DEEPGRAM_ALLOW_HOSTS].filter(Boolean).join(',');
@@ -48,7 +37,7 @@ export async function startServices({ env: given, keys, local, apiUrl }: Service
       started.push(transcriber);
       env.DEEPGRAM_URL = transcriber.url;
     }
-    if (local && !env.LLM_URL) {
+    if (!env.LLM_URL) {
       env.LLM_AUTH_TOKEN ??= keys.llmToken;
       env.LLM_MODEL ??= 'local';
       const { startModel } = await import('./model/server.ts');

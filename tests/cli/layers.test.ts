@@ -51,6 +51,16 @@ test.each([
     'local/platform/stack.ts',
     "import '../../supabase/functions/_pipelines/leads.ts';",
   ],
+  [
+    'the platform imports a local service',
+    'local/platform/stack.ts',
+    "const { startOcr } = await import('../services/ocr/server.ts');",
+  ],
+  [
+    'a function of the runtime imports an example',
+    'supabase/functions/job-poll/index.ts',
+    "import { leads } from '../_pipelines/leads.ts';",
+  ],
   ['a local service imports a demo', 'local/services/ocr/server.ts', "import '../../demo/samples/books/misread.ts';"],
   ['a command imports a demo', 'cli/check.ts', "import { settings } from '../local/demo/settings.ts';"],
 ])('it is found when %s', async (_, file, text) => {

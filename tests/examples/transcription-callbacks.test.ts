@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { listen } from '../../local/services/http/listen.ts';
 import { startTranscriber } from '../../local/services/transcriber/server.ts';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { answerCallback } from '../../supabase/functions/_millrace/jobs/answer-callback.ts';
 import { defineStage, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { projectClient, projectError, storageStatus } from '../../supabase/functions/_services/project-client.ts';
 import {
@@ -13,7 +14,6 @@ import {
   transcription,
   transcriptOfJob,
 } from '../../supabase/functions/_services/transcription.ts';
-import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
 import { databaseRpc } from '../support/database-rpc.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { serveFunctions } from '../support/functions-server.ts';

@@ -4,7 +4,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
-import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
+import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { answering, calling, lookTool, makeAgent } from '../support/agent-model.ts';
@@ -49,7 +49,7 @@ async function invoke(engine: Engine, env: Record<string, string>, tool: ReturnT
     engine: client,
     budget: budgetOf(10_000),
     waker,
-    collector: createChildCollector({ engine: client, waker, log }),
+    collector: new ChildCollector({ engine: client, waker, log }),
     log,
     host: randomUUID(),
     assumed: { batch_size: 1, timeout_ms: 5_000, result_limit_bytes: 10_000 },
@@ -136,7 +136,7 @@ test('an attempt reports what it used itself, and what its execution did', async
     { state: 'failed', usage: null },
     {
       state: 'completed',
-      usage: expect.objectContaining({ turns: 1, input_tokens: 1_000, passage_turns: 2, passage_tokens: 2_200 }),
+      usage: expect.objectContaining({ turns: 1, input_tokens: 1_000, execution_turns: 2, execution_tokens: 2_200 }),
     },
   ]);
   expect(

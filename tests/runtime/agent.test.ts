@@ -209,7 +209,7 @@ describe('an answer that does not fit', () => {
     const second = runAgent(env, [], { kept: first.kept });
     expect(await second.outcome).toEqual({ done: 1 });
     expect(asked()[1].input).toEqual([{ role: 'user', content: 'Find 7.' }]);
-    expect(second.usages.at(-1)).toMatchObject({ passage_turns: 2, passage_tokens: 2_200 });
+    expect(second.usages.at(-1)).toMatchObject({ execution_turns: 2, execution_tokens: 2_200 });
   });
 });
 

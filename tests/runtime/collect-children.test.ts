@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
+import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
 import { gate, keepLog, makeDrain } from '../support/make-drain.ts';
 
@@ -10,8 +10,8 @@ interface Answer {
   collect?: number[];
 }
 
-/** A folder over an engine that answers each call by `answer`; `calls` are the fan-outs of each. */
-function makeFolder(answer: (fanOuts: number[], call: number) => Answer | Promise<Answer>) {
+/** A collector over an engine that answers each call by `answer`; `calls` are the fan-outs of each. */
+function makeCollector(answer: (fanOuts: number[], call: number) => Answer | Promise<Answer>) {
   const calls: number[][] = [];
   const woken: WakeTarget[] = [];
   const log = keepLog();
@@ -19,69 +19,69 @@ function makeFolder(answer: (fanOuts: number[], call: number) => Answer | Promis
     calls.push(fanOuts);
     return { wake: [], busy: [], collect: [], ...(await answer(fanOuts, calls.length)) };
   };
-  const folder = createChildCollector({
+  const collector = new ChildCollector({
     engine: { collectChildren },
     waker: { wake: (stages) => void woken.push(...stages) },
     log,
   });
-  return { folder, calls, woken, log };
+  return { collector, calls, woken, log };
 }
 
-describe('folding', () => {
+describe('collecting children', () => {
   test('wakes the stages that got work', async () => {
     const next = { pipeline: 'book', stage: 'toc', function: 'book-toc' };
-    const { folder, calls, woken } = makeFolder(() => ({ wake: [next] }));
-    folder.collectChildren([3]);
-    await folder.settled();
+    const { collector, calls, woken } = makeCollector(() => ({ wake: [next] }));
+    collector.collectChildren([3]);
+    await collector.settled();
     expect(calls).toEqual([[3]]);
     expect(woken).toEqual([next]);
   });
 
   test('has one call under way, and what is asked for meanwhile goes once with the next', async () => {
     const first = gate();
-    const { folder, calls } = makeFolder(async (_, call) => {
+    const { collector, calls } = makeCollector(async (_, call) => {
       if (call === 1) await first.opened;
       return {};
     });
-    folder.collectChildren([1]);
-    folder.collectChildren([2, 3]);
-    folder.collectChildren([3, 1]);
+    collector.collectChildren([1]);
+    collector.collectChildren([2, 3]);
+    collector.collectChildren([3, 1]);
     expect(calls).toEqual([[1]]);
     first.open();
-    await folder.settled();
+    await collector.settled();
     expect(calls).toEqual([[1], [2, 3, 1]]);
   });
 
   test('sends no more at a time than the engine takes', async () => {
-    const { folder, calls } = makeFolder(() => ({}));
-    folder.collectChildren(Array.from({ length: 230 }, (_, i) => i));
-    await folder.settled();
+    const { collector, calls } = makeCollector(() => ({}));
+    collector.collectChildren(Array.from({ length: 230 }, (_, i) => i));
+    await collector.settled();
     expect(calls.map((call) => call.length)).toEqual([100, 100, 30]);
   });
 
   test('goes on to the parents of parents', async () => {
-    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ collect: fanOut > 1 ? [fanOut - 1] : [] }));
-    folder.collectChildren([3]);
-    await folder.settled();
+    const { collector, calls } = makeCollector(([fanOut = 0]) => ({ collect: fanOut > 1 ? [fanOut - 1] : [] }));
+    collector.collectChildren([3]);
+    await collector.settled();
     expect(calls).toEqual([[3], [2], [1]]);
   });
 
   test('a call that fails is logged and left to the sweep, and the next is made all the same', async () => {
-    const { folder, calls, log } = makeFolder((_, call) => {
+    const { collector, calls, log } = makeCollector((_, call) => {
       if (call === 1) throw new Error('the engine is down');
       return {};
     });
-    folder.collectChildren([1]);
-    folder.collectChildren([2]);
-    await folder.settled();
+    collector.collectChildren([1]);
+    collector.collectChildren([2]);
+    await collector.settled();
     expect(calls).toEqual([[1], [2]]);
     expect(log.lines).toEqual([expect.stringMatching(/the sweep will do it .*\[1\].*the engine is down/)]);
   });
 
   test('ends although others go on reporting: that is for them to fold', async () => {
-    const { folder, calls } = makeFolder(([fanOut = 0]) => ({ collect: [fanOut + 1] }));
-    folder.collectChildren([1]);
-    await folder.settled();
+    const { collector, calls } = makeCollector(([fanOut = 0]) => ({ collect: [fanOut + 1] }));
+    collector.collectChildren([1]);
+    await collector.settled();
     expect(calls.length).toBeGreaterThan(3);
     expect(calls.length).toBeLessThan(20);
   });
@@ -92,36 +92,36 @@ describe('a parent that somebody holds', () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
   });
-  const settle = async (folder: { settled(): Promise<void> }) => {
-    const settled = folder.settled();
+  const settle = async (collector: { settled(): Promise<void> }) => {
+    const settled = collector.settled();
     await vi.advanceTimersByTimeAsync(5_000);
     await settled;
   };
 
   test('is tried again after a pause', async () => {
-    const { folder, calls, log } = makeFolder((fanOuts, call) => ({ busy: call < 3 ? fanOuts : [] }));
-    folder.collectChildren([7]);
+    const { collector, calls, log } = makeCollector((fanOuts, call) => ({ busy: call < 3 ? fanOuts : [] }));
+    collector.collectChildren([7]);
     await vi.advanceTimersByTimeAsync(0);
     expect(calls).toHaveLength(1);
-    await settle(folder);
+    await settle(collector);
     expect(calls).toEqual([[7], [7], [7]]);
     expect(log.lines).toEqual([]);
   });
 
   test('keeps no other waiting, and is not asked about in between', async () => {
-    const { folder, calls } = makeFolder((fanOuts) => ({ busy: fanOuts.filter((fanOut) => fanOut === 7) }));
-    folder.collectChildren([7]);
+    const { collector, calls } = makeCollector((fanOuts) => ({ busy: fanOuts.filter((fanOut) => fanOut === 7) }));
+    collector.collectChildren([7]);
     await vi.advanceTimersByTimeAsync(1);
-    folder.collectChildren([7, 8]);
+    collector.collectChildren([7, 8]);
     await vi.advanceTimersByTimeAsync(1);
     expect(calls).toEqual([[7], [8]]);
-    await settle(folder);
+    await settle(collector);
   });
 
   test('is left to the sweep in the end, with a log line', async () => {
-    const { folder, calls, log } = makeFolder((fanOuts) => ({ busy: fanOuts }));
-    folder.collectChildren([7]);
-    await settle(folder);
+    const { collector, calls, log } = makeCollector((fanOuts) => ({ busy: fanOuts }));
+    collector.collectChildren([7]);
+    await settle(collector);
     expect(calls).toHaveLength(5);
     expect(log.lines).toEqual([expect.stringContaining('the sweep will add up its children {"fan_out":7}')]);
   });

@@ -1,11 +1,11 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import { answerCallback } from '../../supabase/functions/_millrace/jobs/answer-callback.ts';
 import { signedCallbackUrl } from '../../supabase/functions/_millrace/jobs/callback-url.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { transcription } from '../../supabase/functions/_services/transcription.ts';
-import { answerCallback } from '../../supabase/functions/job-complete/handler.ts';
 import { intel } from '../../supabase/functions/leads-intel/handler.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { failedAnswer } from '../support/fake-engine.ts';

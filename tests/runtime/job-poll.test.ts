@@ -3,8 +3,8 @@ import type { Rpc } from '../../supabase/functions/_millrace/engine/engine-clien
 import type { WaitingJob } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { readPlatform } from '../../supabase/functions/_millrace/engine/platform.ts';
 import { JobRecorder } from '../../supabase/functions/_millrace/jobs/job-recorder.ts';
+import { answerPollWakeUp, pollJobs } from '../../supabase/functions/_millrace/jobs/poll-jobs.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { answerPollDoorbell, pollJobs } from '../../supabase/functions/job-poll/handler.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { failedAnswer } from '../support/fake-engine.ts';
 import { serveFunctions } from '../support/functions-server.ts';
@@ -144,7 +144,7 @@ async function wake(rpc: Rpc, headers: Record<string, string>, more: Record<stri
   const server = await startServer(() => job('completed', { result: samples.scrape }));
   const { env, settled } = await serveFunctions({ stages: [scrape], rpc, env: { SCRAPER_URL: server.url, ...more } });
   const started: Promise<void>[] = [];
-  const answer = answerPollDoorbell(
+  const answer = answerPollWakeUp(
     env,
     (work) => started.push(work),
     () => rpc,

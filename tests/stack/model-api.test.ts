@@ -5,7 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod';
 import { listen, type Service } from '../../local/services/http/listen.ts';
 import { startModel } from '../../local/services/model/server.ts';
-import { post, until } from './running.ts';
+import { until } from '../support/until.ts';
+import { post } from './running.ts';
 
 const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
 const events: { body: string; headers: Record<string, string> }[] = [];
@@ -138,10 +139,10 @@ describe('background responses', () => {
   test('are queued, then completed, and keep their metadata', async () => {
     const queued = await client.responses.create(question);
     expect(queued).toMatchObject({ status: 'queued', output: [], metadata: { ref: '8' } });
-    const done = await until('the response', async () => {
+    const done = await until(async () => {
       const now = await client.responses.retrieve(queued.id);
       return now.status === 'completed' ? now : undefined;
-    });
+    }, 20_000);
     expect(done.output_text).not.toBe('');
     expect(done.metadata).toEqual({ ref: '8' });
   });
@@ -149,7 +150,7 @@ describe('background responses', () => {
   test('are announced by an event that the official SDK verifies; its URL may be set late', async () => {
     const queued = await client.responses.create(question);
     env.LLM_CALLBACK_URL = `${receiver.url}/events`;
-    const { body, headers } = await until('the event', () => events[0]);
+    const { body, headers } = await until(() => events[0], 20_000);
     const event = await client.webhooks.unwrap(body, headers);
     expect(event).toMatchObject({ object: 'event', type: 'response.completed', data: { id: queued.id } });
     expect(event.id).toBe(headers['webhook-id']);
@@ -160,7 +161,7 @@ describe('background responses', () => {
     env.LLM_CALLBACK_URL = `${receiver.url}/events`;
     answerStatuses = [503, 500];
     await client.responses.create(question);
-    await until('the third try', () => events[2]);
+    await until(() => events[2], 20_000);
     expect(new Set(events.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
@@ -186,7 +187,7 @@ describe('background responses', () => {
     const queued = await ai.responses.create(question);
     expect((await ai.responses.cancel(queued.id)).status).toBe('cancelled');
     expect((await ai.responses.cancel(queued.id)).status).toBe('cancelled');
-    const { body } = await until('the event', () => events[0]);
+    const { body } = await until(() => events[0], 20_000);
     expect(JSON.parse(body).type).toBe('response.cancelled');
     await slow.stop();
     const finished = await client.responses.create({ model: 'any', input: ferry });

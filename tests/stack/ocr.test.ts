@@ -7,7 +7,8 @@ import { listen, type Service } from '../../local/services/http/listen.ts';
 import type { PageText } from '../../local/services/ocr/page-text.ts';
 import { startOcr } from '../../local/services/ocr/server.ts';
 import { lockedPdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/documents.ts';
-import { post, until } from './running.ts';
+import { until } from '../support/until.ts';
+import { post } from './running.ts';
 
 const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
 const rows = [
@@ -60,7 +61,7 @@ async function read(file: string, page = 1, more: object = {}, seconds = 20): Pr
     const view = (await answer.json()) as JobView<PageText>;
     return view.status === 'completed' || view.status === 'failed' ? view : undefined;
   };
-  return until(`the end of the job for ${file}`, ask, seconds);
+  return until(ask, seconds * 1000);
 }
 
 describe('a page is read', () => {
@@ -122,10 +123,10 @@ test.each([
 
 test('a document on a private address is refused unless its host is allowed', async () => {
   const { json } = await post(`${ocr.url}/jobs`, { document_url: `${ocr.url}/x.pdf`, page: 1 }, auth);
-  const view = await until('the end of the job', async () => {
+  const view = await until(async () => {
     const job = (await (await fetch(`${ocr.url}/jobs/${json.job_id}`, { headers: auth })).json()) as JobView<PageText>;
     return job.error && job;
-  });
+  }, 20_000);
   expect(view.error).toMatchObject({ code: 'blocked_address', permanent: true });
   expect(view.error?.message).toContain('OCR_ALLOW_HOSTS');
 });
@@ -139,17 +140,17 @@ test('the signature of a URL is told to nobody', async () => {
 test('a page that takes too long fails for now, and its reader does not go on', async () => {
   const slow = await startOcr({ env: { OCR_ALLOW_HOSTS: '127.0.0.1' }, limits: { readMs: 1 } });
   const { json } = await post(`${slow.url}/jobs`, { document_url: `${host.url}/scan.pdf`, page: 2 });
-  const view = await until('the end of the job', async () => {
+  const view = await until(async () => {
     const job = (await (await fetch(`${slow.url}/jobs/${json.job_id}`)).json()) as JobView<PageText>;
     return job.error && job;
-  });
+  }, 20_000);
   await slow.stop();
   expect(view.error).toMatchObject({ code: 'timeout', permanent: false });
 });
 
 test('the end of a job is reported once, signed, with its result and metadata', async () => {
   const view = await read('scan.pdf', 1, { callback_url: `${host.url}/callback`, metadata: { ref: 'r1' } });
-  const { body, headers } = await until('the callback', () => received[0]);
+  const { body, headers } = await until(() => received[0], 20_000);
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({
     type: 'job.completed',
     data: { job_id: view.job_id, status: 'completed', result: view.result, metadata: { ref: 'r1' } },

@@ -1,21 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import type { JobView } from '../../local/services/http/jobs.ts';
 import type { ScrapedPage } from '../../local/services/scraper/crawl-site.ts';
-
-/** Asks `read` again and again until it gives something; fails after twenty seconds or as many as are given. */
-export async function until<T>(
-  what: string,
-  read: () => T | undefined | Promise<T | undefined>,
-  seconds = 20,
-): Promise<T> {
-  const deadline = Date.now() + seconds * 1000;
-  while (Date.now() < deadline) {
-    const value = await read();
-    if (value !== undefined) return value;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`${what} did not come about within ${seconds} seconds`);
-}
+import { until } from '../support/until.ts';
 
 /** A port of the loopback interface on which nothing listens. */
 export async function closedPort(): Promise<number> {
@@ -43,8 +29,8 @@ export async function scrape(
   body: { url: string } & Record<string, unknown>,
 ): Promise<JobView<{ pages: ScrapedPage[] }>> {
   const { json } = await post(`${scraperUrl}/jobs`, body);
-  return until(`the end of the job for ${body.url}`, async () => {
+  return until(async () => {
     const view = (await (await fetch(`${scraperUrl}/jobs/${json.job_id}`)).json()) as JobView<{ pages: ScrapedPage[] }>;
     return view.status === 'completed' || view.status === 'failed' ? view : undefined;
-  });
+  }, 20_000);
 }

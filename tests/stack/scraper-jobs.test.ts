@@ -3,7 +3,8 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listen, type Service } from '../../local/services/http/listen.ts';
 import { startScraper } from '../../local/services/scraper/server.ts';
-import { post, scrape, until } from './running.ts';
+import { until } from '../support/until.ts';
+import { post, scrape } from './running.ts';
 
 const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
 const token = 'the-token';
@@ -39,7 +40,7 @@ describe('callbacks', () => {
   test('a finished job is reported once, signed, with its result and metadata', async () => {
     const body = { url: site.url, callback_url: `${site.url}/callback`, metadata: { ref: 'r1' } };
     const view = await scrape(open.url, body);
-    const { body: text, headers } = await until('the callback', () => received[0]);
+    const { body: text, headers } = await until(() => received[0], 20_000);
     expect(new Webhook(secret).verify(text, headers)).toMatchObject({
       type: 'job.completed',
       timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -50,7 +51,7 @@ describe('callbacks', () => {
 
   test('a failed job is reported with its error', async () => {
     await scrape(open.url, { url: `${site.url}/none`, callback_url: `${site.url}/callback` });
-    const { body } = await until('the callback', () => received[0]);
+    const { body } = await until(() => received[0], 20_000);
     expect(JSON.parse(body)).toMatchObject({
       type: 'job.failed',
       data: { status: 'failed', error: { code: 'not_found', permanent: true } },
@@ -60,18 +61,18 @@ describe('callbacks', () => {
   test('a refused callback is sent again under the same id with a valid signature, then given up', async () => {
     answerStatuses = [503, 500];
     await scrape(open.url, { url: site.url, callback_url: `${site.url}/callback` });
-    await until('the third try', () => received[2]);
+    await until(() => received[2], 20_000);
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     for (const { body, headers } of received) expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();
 
     received.length = 0;
     answerStatuses = [500, 500, 500, 500];
     await scrape(open.url, { url: site.url, callback_url: `${site.url}/callback` });
-    await until('the third try', () => received[2]);
+    await until(() => received[2], 20_000);
     // A later job's callback comes in after every try of the earlier one would have.
     answerStatuses = [];
     await scrape(open.url, { url: site.url, callback_url: `${site.url}/callback` });
-    await until('the next callback', () => received[3]);
+    await until(() => received[3], 20_000);
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(2);
   });
 
@@ -81,7 +82,7 @@ describe('callbacks', () => {
       env: { SCRAPER_ALLOW_HOSTS: '127.0.0.1', WEBHOOK_SECRET: `${secret} ${older}` },
     });
     await scrape(rotating.url, { url: site.url, callback_url: `${site.url}/callback` });
-    const { body, headers } = await until('the callback', () => received[0]);
+    const { body, headers } = await until(() => received[0], 20_000);
     await rotating.stop();
     for (const key of [secret, older]) expect(() => new Webhook(key).verify(body, headers)).not.toThrow();
   });

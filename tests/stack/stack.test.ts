@@ -36,7 +36,7 @@ describe('startStack', () => {
     const migrations = temporaryFolder();
     fs.writeFileSync(path.join(migrations, '20260101000000_bad.sql'), 'create table public.a (id nonsense);');
     const before = childProcesses(process.pid).length;
-    await expect(startStack({ services: false, migrations, functionsDir })).rejects.toThrow(
+    await expect(startStack({ migrations, functionsDir })).rejects.toThrow(
       /^Migration 20260101000000_bad.sql failed.\nERROR: type "nonsense" does not exist [\s\S]*\ncreate table public.a \(id nonsense\)\n +\^$/,
     );
     await until(() => childProcesses(process.pid).length <= before);
@@ -47,9 +47,7 @@ describe('startStack', () => {
     const definition = `select '${'{}\n'.repeat(100)}'::jsonb;`;
     fs.writeFileSync(path.join(migrations, '20260101000000_good.sql'), 'create table public.a (id int);');
     fs.writeFileSync(path.join(migrations, '20260101000001_pipeline_bad.sql'), definition);
-    const failure = await startStack({ services: false, migrations, functionsDir }).catch(
-      (error: Error) => error.message,
-    );
+    const failure = await startStack({ migrations, functionsDir }).catch((error: Error) => error.message);
     expect(failure).toMatch(
       /^Migration 20260101000001_pipeline_bad.sql failed.\nERROR: invalid input syntax for type json/,
     );
@@ -62,12 +60,11 @@ describe('startStack', () => {
   it('refuses a migration that only a superuser could apply', async () => {
     const migrations = temporaryFolder();
     fs.writeFileSync(path.join(migrations, '20260101000000_super.sql'), `alter system set work_mem = '8MB';`);
-    await expect(startStack({ services: false, migrations, functionsDir })).rejects.toThrow(/permission denied/);
+    await expect(startStack({ migrations, functionsDir })).rejects.toThrow(/permission denied/);
   });
 
   it('copies USE_NEW_PIPELINE into the database, where it stays until another is given', async () => {
     const options = {
-      services: false,
       migrations: false as const,
       functionsDir,
       dataDir: path.join(temporaryFolder(), 'data'),
@@ -86,7 +83,7 @@ describe('startStack', () => {
   });
 
   it('says at once when USE_NEW_PIPELINE is neither true nor false', async () => {
-    await expect(startStack({ services: false, functionsDir, env: { USE_NEW_PIPELINE: 'yes' } })).rejects.toThrow(
+    await expect(startStack({ functionsDir, env: { USE_NEW_PIPELINE: 'yes' } })).rejects.toThrow(
       'USE_NEW_PIPELINE is "yes", but must be true or false: correct it, or leave it out.',
     );
   });
@@ -95,7 +92,7 @@ describe('startStack', () => {
     const dataDir = path.join(temporaryFolder(), 'data');
     const migrations = temporaryFolder();
     fs.writeFileSync(path.join(migrations, '20260101000000_one.sql'), 'create table public.one (id int);');
-    const options = { services: false, migrations, functionsDir, dataDir };
+    const options = { migrations, functionsDir, dataDir };
     const first = await startStack(options);
     await query(first.dbUrl, 'insert into public.one values (1)');
     await first.stop();

@@ -4,7 +4,8 @@ import { listen, type Service } from '../../local/services/http/listen.ts';
 import { startTranscriber } from '../../local/services/transcriber/server.ts';
 import { transcriptOfJob } from '../../supabase/functions/_services/transcription.ts';
 import { mp3Of, wavOf } from '../support/recordings.ts';
-import { post, until } from './running.ts';
+import { until } from '../support/until.ts';
+import { post } from './running.ts';
 
 const spoken = 'The ferry leaves at seven. Is it on time? “Yes.”\n\nIt is — Möwe is her name…\nAnd she is late!';
 const auth = { authorization: 'Token the-key' };
@@ -176,7 +177,7 @@ describe('with a callback', () => {
     const { status, json } = await hear('talk.wav', `${everything}${callback()}&extra=idempotency_key:trace-5`);
     expect(status).toBe(200);
     expect(json).toEqual({ request_id: expect.any(String) });
-    const { url, body, headers } = await until('the callback', () => received[0]);
+    const { url, body, headers } = await until(() => received[0], 20_000);
     expect(url).toBe(`${host.url}/callback?entity_id=7&signature=a-b_c`);
     expect(headers).toMatchObject({ 'content-type': 'application/json', 'dg-token': expect.stringMatching(/./) });
     expect(headers['dg-token']).not.toContain('the-key');
@@ -196,7 +197,7 @@ describe('with a callback', () => {
   test('it is sent again until it is taken', async () => {
     answerStatuses = [503, 500, 200];
     await hear('talk.wav', `${everything}${callback()}`);
-    await until('the third callback', () => received[2]);
+    await until(() => received[2], 20_000);
     expect(new Set(received.map(({ body }) => body)).size).toBe(1);
   });
 });

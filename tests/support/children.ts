@@ -133,7 +133,7 @@ export async function waitingFolder(
   return { folder: folder as string, fanOut: await spawnAll(engine, numbers(1, count)) };
 }
 
-/** Folds as a worker does, until nothing is left to collect children but what is busy. */
+/** Collects children as a worker does, until nothing is left but what is busy. */
 export async function collectChildren(engine: Engine, fanOuts?: number[], client?: pg.Client): Promise<CollectAnswer> {
   const session = client ?? (await engine.database.connect('service_role'));
   const ids =

@@ -41,7 +41,7 @@ export async function diagnose(leads: {
     ...table('health', await leads.rows('select * from millrace.stage_health')),
     ...table('unsent', await leads.rows('select id, url from net.http_request_queue order by id')),
     ...table(
-      'answers to wakes',
+      'answers to wake-ups',
       await leads.rows(
         'select id, status_code, content, error_msg from net._http_response order by created desc limit 10',
       ),

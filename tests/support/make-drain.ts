@@ -5,7 +5,7 @@ import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engin
 import type { Log } from '../../supabase/functions/_millrace/log.ts';
 import { defineStage, type HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import type { Budget } from '../../supabase/functions/_millrace/worker/budget.ts';
-import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
+import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { FakeEngine } from './fake-engine.ts';
@@ -54,7 +54,7 @@ export function budgetOf(ms: number, savingMs = 0, fits?: () => boolean): Budget
   return { endsAt, savesUntil: endsAt + savingMs, fits: fits ?? (() => Date.now() + 100 <= endsAt) };
 }
 
-/** A drain over a fake engine with all else real; `woken` are the stages it rang. */
+/** A drain over a fake engine with all else real; `woken` are the stages that it woke. */
 export function makeDrain(
   fake: FakeEngine,
   handler: TestHandler,
@@ -72,7 +72,7 @@ export function makeDrain(
     engine,
     budget,
     waker,
-    collector: createChildCollector({ engine, waker, log }),
+    collector: new ChildCollector({ engine, waker, log }),
     log,
     host: '00000000-0000-4000-8000-000000000000',
     batchSize: changes.batchSize,

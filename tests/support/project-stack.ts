@@ -6,6 +6,7 @@ import { StorageClient } from '@supabase/storage-js';
 import pg from 'pg';
 import { expect } from 'vitest';
 import { type Stack, type StackOptions, startStack } from '../../local/platform/stack.ts';
+import { startServices } from '../../local/services/start-services.ts';
 import type { Row } from './engine.ts';
 import { until } from './until.ts';
 
@@ -29,7 +30,7 @@ export class ProjectStack {
   }
 
   protected static launch(options: StackOptions): Promise<Stack> {
-    return startStack({ fsync: false, ...options });
+    return startStack({ fsync: false, services: startServices, ...options });
   }
 
   async stop(): Promise<void> {

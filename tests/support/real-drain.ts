@@ -4,7 +4,7 @@ import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engin
 import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { createChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
+import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain, type DrainEnd } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { databaseRpc } from './database-rpc.ts';
@@ -45,7 +45,7 @@ export async function invoke(engine: Engine, stage: Stage, interrupt: Interrupti
     engine: client,
     budget: budgetOf(30_000),
     waker,
-    collector: createChildCollector({ engine: client, waker, log }),
+    collector: new ChildCollector({ engine: client, waker, log }),
     log,
     host: randomUUID(),
     assumed: { batch_size: definition.batchSize, timeout_ms: 10_000, result_limit_bytes: definition.resultLimitBytes },

@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import type { ScrapeLimits } from '../../local/services/scraper/crawl-site.ts';
+import { startServices } from '../../local/services/start-services.ts';
 import type { Row } from './engine.ts';
 import { type Attempt, describeAttempt, diagnose, type StageName, stages } from './leads-report.ts';
 import { type ProxiedServices, startProxiedServices } from './proxied-services.ts';
@@ -20,6 +21,7 @@ export interface LeadsStackOptions {
   /** As for startStack(). */
   env?: Record<string, string>;
   functionsDir?: string;
+  /** Whether to start the local services that no proxy stands before (default true). */
   services?: boolean;
   dataDir?: string;
   /** Puts a proxy before the scraper, the model and the project. */
@@ -65,7 +67,8 @@ export class LeadsStack {
       const allowed = allowSites(samples.url, site.url, ...samples.hosts.map(({ url }) => url));
       const env = { ...allowed, ...options.env };
       const services = proxies ? keep(await startProxiedServices(env, scraperLimits)) : undefined;
-      const stack = keep(await startStack({ fsync: false, ...options, env: { ...services?.env, ...env } }));
+      const local = { services: options.services === false ? (false as const) : startServices };
+      const stack = keep(await startStack({ fsync: false, ...options, ...local, env: { ...services?.env, ...env } }));
       services?.connect(stack.apiUrl);
       const leads = new LeadsStack(stack, samples, site, services);
       await leads.#takeClock();

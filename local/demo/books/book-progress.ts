@@ -20,7 +20,7 @@ export interface BookProgress {
   contents: Record<string, string>;
 }
 
-/** Reads where a book stands. What runs is counted first, so that nothing runs any more where it says so. */
+/** Reads where a book stands. Counts running work first, so that a count of none means that nothing runs any more. */
 export async function readBookProgress(client: pg.Client, bookId: string): Promise<BookProgress> {
   const running = await client.query<{ running: number; waiting: number }>(
     `select (select count(*) from millrace.runs where status = 'running')::int as running,

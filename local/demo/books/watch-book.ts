@@ -1,4 +1,4 @@
-// Live progress of a book: a table that is drawn again in place at a terminal, a line for each change elsewhere.
+// Shows the progress of a book: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
@@ -25,7 +25,7 @@ export interface WatchBookOptions {
   out: NodeJS.WriteStream;
 }
 
-/** What came of watching: all is over, a person is asked, or nothing has moved for too long. */
+/** How watching ended: all is over, the book waits for a person, or nothing has moved for too long. */
 export type BookEnd = 'over' | 'asks' | 'stuck';
 
 /** Shows the progress of a book; each call goes on with the clock of the first. */
@@ -60,7 +60,10 @@ function note({ pages, pageCounts, statuses }: BookProgress, notes: Map<string, 
   }
 }
 
-/** The progress table, one string for each line, none wider than `columns` from about 65 on. A nought is shown as a dot, so that what moves stands out. */
+/**
+ * The progress table, one string for each line, none wider than `columns` from about 65 on. Shows a nought as a dot, so that what
+ * moves stands out.
+ */
 export function bookTable(
   progress: BookProgress,
   notes: ReadonlyMap<string, string>,
@@ -104,7 +107,7 @@ function tableOn(out: NodeJS.WriteStream, notes: Map<string, string>): (progress
   return (progress, elapsedMs) => {
     const lines = bookTable(progress, notes, elapsedMs, out.columns);
     const up = drawn ? `\x1b[${drawn}A` : '';
-    // Each line is cleared to its end, and all at once, so that nothing flickers.
+    // Clears each line to its end and writes all at once, so that nothing flickers.
     out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}`);
     drawn = lines.length;
   };

@@ -28,7 +28,7 @@ interface Row {
   monolith_status: string;
 }
 
-/** Reads where all documents stand. What runs is counted first, so that nothing runs any more where it says so. */
+/** Reads where all documents stand. Counts running work first, so that a count of none means that nothing runs any more. */
 export async function readDocumentProgress(
   client: pg.Client,
 ): Promise<{ running: number; documents: DocumentProgress[] }> {

@@ -17,7 +17,7 @@ export interface FinishedDocument {
   name: string;
   status: string;
   phase: string;
-  /** How its text was come by; null when there is none. */
+  /** Where its text comes from; null when there is none. */
   by: string | null;
   pages: number | null;
   duration_seconds: number | null;
@@ -27,7 +27,7 @@ export interface FinishedDocument {
   cost_usd: number | null;
   seconds: number | null;
   error: string | null;
-  /** The failed run, where trying again may help: what failed is not the file's own fault. */
+  /** The failed run, where trying again may help because the file is not to blame. */
   retry: string | null;
 }
 
@@ -57,7 +57,7 @@ export async function readFinishedDocuments(client: pg.Client): Promise<Finished
   return rows;
 }
 
-/** Prints what came of each document that was completed. */
+/** Prints the result of each completed document. */
 export function printDocuments(documents: FinishedDocument[], print: Print): void {
   const completed = documents.filter(({ status }) => status === 'completed');
   if (completed.length === 0) {
@@ -95,10 +95,10 @@ function readAs({ by, pages, duration_seconds: seconds }: FinishedDocument): str
   return [(by ?? '').replace('_', ' '), ...extent].join(', ');
 }
 
-/** A document that came to no end: `phase` is upload where it was not even begun. */
+/** A document that did not complete. `phase` is upload where its run did not even begin. */
 export type UnfinishedDocument = Pick<FinishedDocument, 'name' | 'phase' | 'status' | 'error' | 'retry'>;
 
-/** Prints documents that came to no end and how to try again; those that were meant to fail are marked so. */
+/** Prints the documents that did not complete and how to try again; marks those that were meant to fail. */
 export function printFailedDocuments(
   failed: UnfinishedDocument[],
   expected: ReadonlySet<string>,

@@ -1,4 +1,4 @@
-// Live progress of documents: a table that is drawn again in place at a terminal, a line for each change elsewhere.
+// Shows the progress of documents: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
@@ -27,7 +27,7 @@ export interface WatchDocumentsOptions {
 
 type Show = (documents: DocumentProgress[], retries: Retry[], elapsedMs: number) => void;
 
-/** Shows progress, and each failure that is tried again, until no run is under way any more. Resolves to whether that happened. */
+/** Shows progress and each retried failure until no run is under way any more. Resolves to whether that happened. */
 export async function watchDocuments({ client, limitMs, signal, out }: WatchDocumentsOptions): Promise<boolean> {
   const started = Date.now();
   const show = out.isTTY ? tableOn(out) : linesOn(out);
@@ -46,7 +46,7 @@ export async function watchDocuments({ client, limitMs, signal, out }: WatchDocu
   }
 }
 
-/** The progress table, one string for each line. What has not begun is shown as a dot, so that what moves stands out. */
+/** The progress table, one string for each line. Shows a dot for what has not begun, so that what moves stands out. */
 export function documentsTable(documents: DocumentProgress[], elapsedMs: number): string[] {
   const shown = documents.map(({ name }) => shorten(name));
   const width = Math.max(...shown.map(({ length }) => length), 'document'.length) + 2;
@@ -95,7 +95,7 @@ function tableOn(out: NodeJS.WriteStream): Show {
     const table = documentsTable(documents, elapsedMs);
     const lines = [...retries.map((retry) => retryLine(retry, elapsedMs)), ...table];
     const up = drawn ? `\x1b[${drawn}A` : '';
-    // Each line is cleared to its end, and all at once, so that nothing flickers. Retries stay, above the table.
+    // Clears each line to its end and writes all at once, so that nothing flickers. Retries stay, above the table.
     out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}`);
     drawn = table.length;
   };

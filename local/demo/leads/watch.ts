@@ -1,4 +1,4 @@
-// Live progress: a table that is drawn again in place at a terminal, a line for each change elsewhere.
+// Shows the progress of leads: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
@@ -32,7 +32,7 @@ export async function watchLeads({ client, stages, limitMs, signal, out }: Watch
   const started = Date.now();
   const show = out.isTTY ? tableOn(out) : linesOn(out);
   for (;;) {
-    // In this order: what is shown last was counted when nothing was running any more.
+    // In this order, so that the last table counts what is there when nothing runs any more.
     const running = await countRunning(client);
     show(await countStages(client, stages), Date.now() - started);
     if (running === 0) return true;
@@ -64,7 +64,7 @@ async function countStages(client: pg.Client, stages: string[]): Promise<StageCo
   });
 }
 
-/** The progress table, one string for each line. A nought is shown as a dot, so that what moves stands out. */
+/** The progress table, one string for each line. Shows a nought as a dot, so that what moves stands out. */
 export function progressTable(counts: StageCounts[], elapsedMs: number): string[] {
   const width = Math.max(...counts.map(({ stage }) => stage.length), 5) + 2;
   const cell = (text: string) => text.padStart(11);
@@ -83,7 +83,7 @@ function tableOn(out: NodeJS.WriteStream): (counts: StageCounts[], elapsedMs: nu
   return (counts, elapsedMs) => {
     const lines = progressTable(counts, elapsedMs);
     const up = drawn ? `\x1b[${drawn}A` : '';
-    // Each line is cleared to its end, and all at once, so that nothing flickers.
+    // Clears each line to its end and writes all at once, so that nothing flickers.
     out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}`);
     drawn = lines.length;
   };

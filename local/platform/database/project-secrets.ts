@@ -12,8 +12,8 @@ export function readUseNewPipeline(settings: Record<string, string>): string | u
 }
 
 /**
- * Tells the database, through Vault, where the project's functions are and which secret wakes them; and, where given, which
- * way rows go where a pipeline replaces another. What is not given stays as it is.
+ * Tells the database, through Vault, where the project's functions are and which secret wakes them. With `useNewPipeline` it
+ * also sets which way rows go where a pipeline replaces another; without it that stays as it is.
  */
 export async function setProjectSecrets(
   superUrl: string,

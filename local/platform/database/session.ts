@@ -5,14 +5,14 @@ import pg from 'pg';
 
 const reconnectMs = 200;
 
-/** Waits `ms` milliseconds, or less if the signal is given meanwhile. */
+/** Waits `ms` milliseconds, or until the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 
 /**
- * Runs `work` with a session at `url` until `signal` is given, again with a new session after each failure.
- * `work` must return soon after the signal. Failures other than a lost session are given to `report`.
+ * Runs `work` with a session at `url` until `signal` aborts, and again with a new session after each failure. `work` must
+ * return soon after the signal. Passes failures other than a lost session to `report`.
  */
 export async function keepSession(
   url: string,

@@ -25,13 +25,13 @@ const inThisFolder = (name: string) => path.join(import.meta.dirname, name);
 const rolesFile = inThisFolder('roles.sql');
 const schemasFile = inThisFolder('schemas.sql');
 const newObjectsFile = inThisFolder('new-objects.sql');
-// They decide what a cluster is like as well.
+// These files decide what a cluster is like as well.
 const makers = [import.meta.filename, path.join(import.meta.dirname, '..', 'postgres.ts')];
 
 /**
  * Puts a new cluster at `dataDir`, which must not exist yet: Supabase's roles and schemas, the stand-ins and, unless
- * `migrations` is false, the migrations. `workDir` is a folder for scratch data on the way. With `exposeNewObjects` what
- * postgres makes in public is granted to the API roles, as in projects of before 30 October 2026.
+ * `migrations` is false, the migrations. `workDir` is a folder for scratch data on the way. With `exposeNewObjects` the
+ * API roles have rights on what postgres makes in public, as in projects of before 30 October 2026.
  */
 export async function createDataDirectory(
   dataDir: string,
@@ -124,7 +124,7 @@ export async function setUpDatabase(url: string, exposeNewObjects = false): Prom
   }
 }
 
-/** Rids the catalogs of what migrations leave behind, a third of the database's size: it may be copied hundreds of times. */
+/** Removes what migrations leave in the catalogs, a third of the size of a database that is copied hundreds of times. */
 async function compactCatalogs(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

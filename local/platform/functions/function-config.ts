@@ -40,7 +40,7 @@ export function readFunctionConfigs(folder: string): (name: string) => FunctionC
   };
 }
 
-/** The same, as config.toml says at each call. While it is no TOML, `complain` hears why and what it said before holds. */
+/** The same, reading config.toml at each call. While it is no TOML, `complain` hears why and the last good version holds. */
 export function watchFunctionConfigs(
   folder: string,
   complain: (line: string) => void,

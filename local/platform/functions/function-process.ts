@@ -1,210 +1,173 @@
 // One Deno process of a function: boots it, watches its limits, tells it when it is about to end, and ends it.
-import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import os from 'node:os';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
-import { denoBinary } from '../binaries.ts';
-import type { Watchdog } from '../watchdog.ts';
-import type { FunctionLimits } from './limits.ts';
+import {
+  type FunctionProgram,
+  type ProgramEvent,
+  type ProgramOptions,
+  startFunctionProgram,
+} from './function-program.ts';
+import { type EndReason, type FunctionLimits, judgeUsage } from './limits.ts';
 import { processUsage } from './usage.ts';
 
-const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
 const bootTimeoutMs = 30_000;
 const watchMs = 100;
 const unloadGraceMs = 1000;
 
-export type EndReason = 'wall_clock' | 'cpu' | 'memory' | 'early_drop' | 'termination';
+export type ProcessOptions = ProgramOptions;
 
-export interface FunctionProcess {
-  readonly pid: number;
-  /** What it was started from. */
+/** Starts the process. It is not ready before `listening` resolves. */
+export function startFunctionProcess(options: ProcessOptions): FunctionProcess {
+  return new FunctionProcess(options);
+}
+
+/** A process that takes requests at the port `listening` resolves to, until it retires or ends. */
+export class FunctionProcess {
   readonly entry: string;
   readonly importMap: string | undefined;
   /** The port its Deno.serve listens on. Rejects when the function does not boot. */
   readonly listening: Promise<number>;
   /** Resolves when the process is gone. */
   readonly exited: Promise<void>;
-  /** No new request may go to it: it ends once it has finished what it does. */
-  readonly retired: boolean;
   /** Which limit ended it, if one did. */
-  readonly killedBy: EndReason | undefined;
-  /** Counts a request in; the answer counts it out. */
-  beginRequest(): () => void;
-  /** Takes no new request, and ends once it has finished what it does. */
-  retire(): void;
-  /** Tells the function that it ends, gives its background work a moment, then ends it. */
-  end(reason: EndReason): Promise<void>;
-  kill(): Promise<void>;
-}
+  killedBy: EndReason | undefined;
+  readonly #program: FunctionProgram;
+  readonly #limits: FunctionLimits;
+  readonly #log: (line: string) => void;
+  readonly #started = Date.now();
+  readonly #boot: Deferred<number> = deferred();
+  readonly #heardEnd: Deferred<void> = deferred();
+  /** CPU time in milliseconds that it had used when it listened; what it uses for booting is not limited. */
+  #cpuAtBoot: number | undefined;
+  #requests = 0;
+  #hasBackgroundWork = false;
+  #retired = false;
+  #warned = false;
+  #ending = false;
+  #gone = false;
 
-export interface ProcessOptions {
-  entry: string;
-  /** Maps what the function imports; without one, package.json of this project does. */
-  importMap: string | undefined;
-  /** The folder of all functions, from which it may import. */
-  folder: string;
-  env: Record<string, string>;
-  limits: FunctionLimits;
-  watchdog?: Watchdog | undefined;
-  log(line: string): void;
-}
-
-/** Starts the process. It is not ready before `listening` resolves. */
-export function startFunctionProcess(options: ProcessOptions): FunctionProcess {
-  const { entry, importMap, folder, env, limits, watchdog, log } = options;
-  const token = `${randomUUID()} `;
-  const readable = [projectFolder, folder, path.dirname(entry), os.tmpdir()].join(',');
-  const permissions = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${readable}`];
-  // Not as --config: a deno.json in a function's own folder would hide this project's package.json and node_modules.
-  const mapped = importMap === undefined ? [] : ['--import-map', importMap];
-  const flags = ['--node-modules-dir=manual', '--no-lock', '--cached-only', '--no-prompt', '--quiet', ...mapped];
-  const heap = `--v8-flags=--max-old-space-size=${limits.memoryMb}`;
-  const main = path.join(import.meta.dirname, 'worker-main.ts');
-  const child = spawn(denoBinary(), ['run', ...flags, heap, ...permissions, `--allow-write=${os.tmpdir()}`, main], {
-    cwd: projectFolder,
-    env: { ...env, DENO_DIR: path.join(projectFolder, '.cache', 'deno'), DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' },
-    // Its own session: Ctrl-C at a terminal reaches only the stack, which lets functions release what they hold.
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  watchdog?.watch(child);
-  child.stdin.on('error', () => {});
-  child.stdin.write(`${JSON.stringify({ token, entry: pathToFileURL(entry).href })}\n`);
-
-  let requests = 0;
-  let background = false;
-  let retired = false;
-  let ending = false;
-  let warned = false;
-  let gone = false;
-  let killedBy: EndReason | undefined;
-  let cpuAtBoot = 0;
-  const started = Date.now();
-  let onUnloading = () => {};
-
-  const exited = new Promise<void>((resolve) => {
-    child.once('close', () => {
-      gone = true;
+  constructor(options: ProgramOptions) {
+    this.entry = options.entry;
+    this.importMap = options.importMap;
+    this.#limits = options.limits;
+    this.#log = options.log;
+    this.#program = startFunctionProgram(options, (event) => this.#hear(event), this.#boot.reject);
+    this.listening = this.#boot.promise;
+    this.listening.catch(() => {});
+    const bootTimer = setTimeout(() => {
+      this.#boot.reject(new Error(`no Deno.serve within ${bootTimeoutMs} ms`));
+      void this.kill();
+    }, bootTimeoutMs);
+    const stopBootTimer = () => clearTimeout(bootTimer);
+    this.listening.then(stopBootTimer, stopBootTimer);
+    const watch = setInterval(() => this.#watch(), watchMs);
+    watch.unref();
+    this.exited = this.#program.exited.then(() => {
+      this.#gone = true;
       clearInterval(watch);
-      resolve();
+      this.#boot.reject(new Error('the process ended before it listened'));
     });
-  });
-  let settle: { resolve(port: number): void; reject(error: Error): void };
-  const listening = new Promise<number>((resolve, reject) => {
-    settle = { resolve, reject };
-  });
-  listening.catch(() => {});
-  const bootTimer = setTimeout(() => {
-    settle.reject(new Error(`no Deno.serve within ${bootTimeoutMs} ms`));
-    void kill();
-  }, bootTimeoutMs);
-  child.once('error', (error) => settle.reject(error));
-  void exited.then(() => {
-    clearTimeout(bootTimer);
-    settle.reject(new Error('the process ended before it listened'));
-  });
-
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    if (!line.startsWith(token)) return log(line);
-    const message = JSON.parse(line.slice(token.length)) as { event: string; port?: number };
-    if (message.event === 'listening') {
-      clearTimeout(bootTimer);
-      cpuAtBoot = processUsage(pid)?.cpuMs ?? 0;
-      settle.resolve(message.port as number);
-    } else if (message.event === 'unloading') {
-      onUnloading();
-    } else {
-      background = message.event === 'busy';
-      endIfIdle();
-    }
-  });
-  createInterface({ input: child.stderr }).on('line', log);
-
-  const pid = child.pid ?? 0;
-  const watch = setInterval(() => {
-    const age = Date.now() - started;
-    const used = processUsage(pid);
-    const cpu = (used?.cpuMs ?? 0) - cpuAtBoot;
-    const memory = used?.memoryBytes ?? 0;
-    const memoryLimit = limits.memoryMb * 1024 * 1024;
-    if (age > limits.wallClockMs / 2 || cpu > limits.cpuSoftMs) retired = true;
-    if (age > limits.wallClockMs) return killBecause('wall_clock');
-    if (cpuAtBoot > 0 && cpu > limits.cpuHardMs) return killBecause('cpu');
-    if (memory > memoryLimit) return killBecause('memory');
-    if (age > limits.wallClockMs * 0.9) warn('wall_clock');
-    else if (cpuAtBoot > 0 && cpu > limits.cpuSoftMs) warn('cpu');
-    else if (memory > memoryLimit * 0.9) warn('memory');
-    endIfIdle();
-  }, watchMs);
-  watch.unref();
-
-  function warn(reason: EndReason) {
-    retired = true;
-    if (warned) return;
-    warned = true;
-    child.stdin.write(`${JSON.stringify({ reason })}\n`);
   }
 
-  function killBecause(reason: EndReason) {
-    killedBy = reason;
-    log(`ended by the platform’s limit: ${reason}`);
-    void kill();
+  get pid(): number {
+    return this.#program.pid;
   }
 
-  function endIfIdle() {
-    if (retired && !ending && requests === 0 && !background) void end('early_drop');
+  /** Whether it takes no new request: it ends once it has finished what it does. */
+  get retired(): boolean {
+    return this.#retired || this.#gone;
   }
 
-  async function end(reason: EndReason) {
-    retired = true;
-    if (!ending && !gone) {
-      ending = true;
-      const unloading = new Promise<void>((resolve) => {
-        onUnloading = resolve;
-      });
-      if (warned) onUnloading();
-      else warn(reason);
+  /** Counts a request in; the function it returns counts it out. */
+  beginRequest(): () => void {
+    this.#requests += 1;
+    return () => {
+      this.#requests -= 1;
+      this.#endIfIdle();
+    };
+  }
+
+  /** Takes no new request, and ends once it has finished what it does. */
+  retire(): void {
+    this.#retired = true;
+    this.#endIfIdle();
+  }
+
+  /** Tells the function that it ends, gives its background work a moment, then ends it. */
+  async end(reason: EndReason): Promise<void> {
+    this.#retired = true;
+    if (!this.#ending && !this.#gone) {
+      this.#ending = true;
       const deadline = Date.now() + unloadGraceMs;
-      await Promise.race([unloading, exited, wait(unloadGraceMs)]);
-      while (!gone && (background || requests > 0) && Date.now() < deadline) await wait(10);
+      if (!this.#warned) {
+        this.#warn(reason);
+        await Promise.race([this.#heardEnd.promise, this.exited, wait(unloadGraceMs)]);
+      }
+      while (!this.#gone && this.#isBusy() && Date.now() < deadline) await wait(10);
     }
-    await kill();
+    await this.kill();
   }
 
-  async function kill() {
-    retired = true;
-    if (!gone) child.kill('SIGKILL');
-    await exited;
+  async kill(): Promise<void> {
+    this.#retired = true;
+    if (!this.#gone) this.#program.kill();
+    await this.exited;
   }
 
-  return {
-    pid,
-    entry,
-    importMap,
-    listening,
-    exited,
-    get retired() {
-      return retired || gone;
-    },
-    get killedBy() {
-      return killedBy;
-    },
-    beginRequest() {
-      requests += 1;
-      return () => {
-        requests -= 1;
-        endIfIdle();
-      };
-    },
-    retire() {
-      retired = true;
-      endIfIdle();
-    },
-    end,
-    kill,
-  };
+  #hear(told: ProgramEvent): void {
+    if (told.event === 'listening') {
+      this.#cpuAtBoot = processUsage(this.pid)?.cpuMs;
+      this.#boot.resolve(told.port);
+    } else if (told.event === 'unloading') {
+      this.#heardEnd.resolve();
+    } else {
+      this.#hasBackgroundWork = told.event === 'busy';
+      this.#endIfIdle();
+    }
+  }
+
+  #watch(): void {
+    const used = processUsage(this.pid);
+    const cpuMs = this.#cpuAtBoot === undefined ? 0 : (used?.cpuMs ?? 0) - this.#cpuAtBoot;
+    const ageMs = Date.now() - this.#started;
+    const verdict = judgeUsage(this.#limits, { ageMs, cpuMs, memoryBytes: used?.memoryBytes ?? 0 });
+    if (verdict.retire) this.#retired = true;
+    if (verdict.kill) {
+      this.killedBy = verdict.kill;
+      this.#log(`ended by the platform’s limit: ${verdict.kill}`);
+      void this.kill();
+      return;
+    }
+    if (verdict.warn) this.#warn(verdict.warn);
+    this.#endIfIdle();
+  }
+
+  #warn(reason: EndReason): void {
+    this.#retired = true;
+    if (this.#warned) return;
+    this.#warned = true;
+    this.#program.announceEnd(reason);
+  }
+
+  #isBusy(): boolean {
+    return this.#hasBackgroundWork || this.#requests > 0;
+  }
+
+  #endIfIdle(): void {
+    if (this.#retired && !this.#ending && !this.#isBusy()) void this.end('early_drop');
+  }
+}
+
+interface Deferred<T> {
+  promise: Promise<T>;
+  resolve(value: T): void;
+  reject(error: Error): void;
+}
+
+function deferred<T>(): Deferred<T> {
+  let settlers: Omit<Deferred<T>, 'promise'> | undefined;
+  const promise = new Promise<T>((resolve, reject) => {
+    settlers = { resolve, reject };
+  });
+  return { promise, ...(settlers as Omit<Deferred<T>, 'promise'>) };
 }
 
 function wait(ms: number): Promise<void> {

@@ -1,12 +1,11 @@
 // The Edge Functions of a folder, each in a Deno process of its own that starts at the first request.
 import fs from 'node:fs';
-import http from 'node:http';
+import type http from 'node:http';
 import type { Watchdog } from '../watchdog.ts';
-import { watchFunctionConfigs } from './function-config.ts';
+import { callProcess, refuse } from './call-process.ts';
+import { type FunctionConfig, watchFunctionConfigs } from './function-config.ts';
 import { type FunctionProcess, startFunctionProcess } from './function-process.ts';
 import type { FunctionLimits } from './limits.ts';
-
-const answerTimeoutMs = 150_000;
 
 export interface FunctionsHost {
   /** Whether a function of this name can be called. */
@@ -32,117 +31,99 @@ export interface HostOptions {
   env: Record<string, string>;
   limits: FunctionLimits;
   watchdog?: Watchdog | undefined;
-  /** Receives each line a function writes, with the function's name. */
+  /** Receives each line that a function writes, with the function's name. */
   log?: ((name: string, line: string) => void) | undefined;
 }
 
 /**
- * Gets ready to run the functions in `folder`; nothing is started yet. Each request goes by config.toml beside the folder as it
- * is at that moment.
+ * Gets ready to run the functions in `folder`, and starts none yet. Reads config.toml beside the folder anew for each request.
  */
-export function createFunctionsHost({ folder, env, limits, watchdog, log }: HostOptions): FunctionsHost {
-  const configOf = watchFunctionConfigs(folder, (line) => log?.('functions', line));
-  const processes = new Map<string, FunctionProcess[]>();
-  const lines = new Map<string, string[]>();
-  let stopped = false;
+export function createFunctionsHost(options: HostOptions): FunctionsHost {
+  return new FunctionProcesses(options);
+}
 
-  const has = (name: string) => /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && fs.existsSync(configOf(name).entry);
-  const linesOf = (name: string) => {
-    const known = lines.get(name) ?? [];
-    lines.set(name, known);
-    return known;
-  };
+class FunctionProcesses implements FunctionsHost {
+  readonly #options: HostOptions;
+  readonly #configOf: (name: string) => FunctionConfig;
+  readonly #processes = new Map<string, FunctionProcess[]>();
+  readonly #lines = new Map<string, string[]>();
+  #stopped = false;
 
-  function processFor(name: string): FunctionProcess {
-    const all = processes.get(name) ?? [];
-    processes.set(name, all);
-    const { entry, importMap } = configOf(name);
-    const current = all.at(-1);
-    const isCurrent = current?.entry === entry && current.importMap === importMap;
+  constructor(options: HostOptions) {
+    this.#options = options;
+    this.#configOf = watchFunctionConfigs(options.folder, (line) => options.log?.('functions', line));
+  }
+
+  has(name: string): boolean {
+    return /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && fs.existsSync(this.#configOf(name).entry);
+  }
+
+  verifiesJwt(name: string): boolean {
+    return this.#configOf(name).verifyJwt;
+  }
+
+  async handle(name: string, url: string, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    if (this.#stopped) return refuse(response, 503, 'SHUTTING_DOWN', 'The stack is stopping');
+    await callProcess(this.#currentProcess(name), url, request, response);
+  }
+
+  logs(name: string): string[] {
+    return [...this.#linesOf(name)];
+  }
+
+  pids(name: string): number[] {
+    return this.#processesOf(name).map((worker) => worker.pid);
+  }
+
+  retire(name: string): void {
+    for (const worker of this.#processesOf(name)) worker.retire();
+  }
+
+  async kill(name: string): Promise<void> {
+    await Promise.all(this.#processesOf(name).map((worker) => worker.kill()));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#processes.values()].flat().map((worker) => worker.end('termination')));
+  }
+
+  /** The process that takes the next request. Starts one where there is none, or where the function was deployed anew. */
+  #currentProcess(name: string): FunctionProcess {
+    const config = this.#configOf(name);
+    const current = this.#processesOf(name).at(-1);
+    const isCurrent = current?.entry === config.entry && current.importMap === config.importMap;
     if (isCurrent && !current.retired) return current;
-    // Deployed anew: what it is doing it may finish.
+    // A process of an older deployment may finish what it is doing.
     if (!isCurrent) current?.retire();
-    const fresh = startFunctionProcess({
-      entry,
-      importMap,
-      folder,
-      env,
-      limits,
-      watchdog,
-      log(line) {
-        linesOf(name).push(line);
-        log?.(name, line);
-      },
-    });
+    return this.#start(name, config);
+  }
+
+  #start(name: string, { entry, importMap }: FunctionConfig): FunctionProcess {
+    const { folder, env, limits, watchdog } = this.#options;
+    const log = (line: string) => {
+      this.#linesOf(name).push(line);
+      this.#options.log?.(name, line);
+    };
+    const fresh = startFunctionProcess({ entry, importMap, folder, env, limits, watchdog, log });
+    const all = this.#processesOf(name);
     all.push(fresh);
     void fresh.exited.then(() => all.splice(all.indexOf(fresh), 1));
     return fresh;
   }
 
-  async function handle(name: string, url: string, request: http.IncomingMessage, response: http.ServerResponse) {
-    if (stopped) return refuse(response, 503, 'SHUTTING_DOWN', 'The stack is stopping');
-    const worker = processFor(name);
-    const finished = worker.beginRequest();
-    response.once('close', finished);
-    try {
-      const port = await worker.listening;
-      await forward(port, url, request, response);
-    } catch (error) {
-      if (response.headersSent) return void response.destroy();
-      await Promise.race([worker.exited, new Promise((resolve) => setTimeout(resolve, 100))]);
-      if (error instanceof AnswerTimeout) refuse(response, 504, 'IDLE_TIMEOUT', 'No answer within 150 seconds');
-      else if (worker.killedBy) refuse(response, 546, 'WORKER_LIMIT', 'The function reached a limit of the platform');
-      else if (error instanceof ForwardError) refuse(response, 500, 'WORKER_ERROR', 'The function ended: see its log');
-      else refuse(response, 503, 'BOOT_ERROR', `The function did not start: see its log (${(error as Error).message})`);
-    }
+  #processesOf(name: string): FunctionProcess[] {
+    return entryOf(this.#processes, name);
   }
 
-  const each = (work: (worker: FunctionProcess) => Promise<void>, names = [...processes.keys()]) =>
-    Promise.all(names.flatMap((name) => processes.get(name) ?? []).map(work));
-
-  return {
-    has,
-    verifiesJwt: (name) => configOf(name).verifyJwt,
-    handle,
-    logs: (name) => [...linesOf(name)],
-    pids: (name) => (processes.get(name) ?? []).map((worker) => worker.pid),
-    retire(name) {
-      for (const worker of processes.get(name) ?? []) worker.retire();
-    },
-    async kill(name) {
-      await each((worker) => worker.kill(), [name]);
-    },
-    async stop() {
-      stopped = true;
-      await each((worker) => worker.end('termination'));
-    },
-  };
+  #linesOf(name: string): string[] {
+    return entryOf(this.#lines, name);
+  }
 }
 
-class ForwardError extends Error {}
-class AnswerTimeout extends Error {}
-
-function forward(port: number, url: string, request: http.IncomingMessage, response: http.ServerResponse) {
-  return new Promise<void>((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path: url, method: request.method, headers: request.headers };
-    const forwarded = http.request({ ...options, agent: false }, (answer) => {
-      clearTimeout(timer);
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-      answer.once('error', reject);
-      response.once('close', resolve);
-    });
-    const timer = setTimeout(() => forwarded.destroy(new AnswerTimeout()), answerTimeoutMs);
-    forwarded.once('error', (error) => {
-      clearTimeout(timer);
-      reject(error instanceof AnswerTimeout ? error : new ForwardError(error.message));
-    });
-    response.once('close', () => forwarded.destroy());
-    request.pipe(forwarded);
-  });
-}
-
-function refuse(response: http.ServerResponse, status: number, code: string, message: string): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ code, message }));
+/** The list of this name; makes it where there is none. */
+function entryOf<T>(lists: Map<string, T[]>, name: string): T[] {
+  const list = lists.get(name) ?? [];
+  lists.set(name, list);
+  return list;
 }

@@ -1,4 +1,4 @@
-// What a process has used, from /proc. Where there is no /proc the limits on CPU and memory are not enforced.
+// Reads from /proc what a process has used. Without /proc nobody enforces the limits on CPU and memory.
 import { existsSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = 100;

@@ -17,7 +17,7 @@ const realServe = Deno.serve.bind(Deno) as (options: Deno.ServeOptions, handler:
 
 function serve(first: Deno.ServeHandler | Deno.ServeOptions, second?: Deno.ServeHandler): unknown {
   const handler = typeof first === 'function' ? first : (second ?? (first as { handler: Deno.ServeHandler }).handler);
-  // Where to listen is the host's business, as on the platform.
+  // The host decides where a function listens, as the platform does.
   const onListen = ({ port }: { port: number }) => tell({ event: 'listening', port });
   return realServe({ hostname: '127.0.0.1', port: 0, onListen }, handler);
 }
@@ -44,7 +44,7 @@ async function listenToHost(): Promise<void> {
     globalThis.dispatchEvent(new CustomEvent('beforeunload', { detail: { reason }, cancelable: true }));
     tell({ event: 'unloading' });
   }
-  // The host is gone.
+  // The host has died.
   process.exit(1);
 }
 void listenToHost();

@@ -4,7 +4,7 @@ import type { Job, UrlOf } from './worker.ts';
 
 const rolesThatLogIn = ['postgres', 'supabase_admin'];
 
-/** Runs the job's command as its user. A failing command is recorded, not thrown; a lost session is thrown. */
+/** Runs the job's command as its user. Records a failing command; throws only when the session is lost. */
 export async function runJob(urlOf: UrlOf, job: Job, signal: AbortSignal): Promise<void> {
   const recorder = await connect(urlOf('supabase_admin'));
   try {

@@ -1,4 +1,4 @@
-// When a pg_cron schedule is due. Seconds are measured from the last start; minutes are read by a cron library.
+// Tells when a pg_cron schedule is due. Counts seconds from the last start; a cron library reads the minutes.
 import { Cron } from 'croner';
 
 export type Schedule =

@@ -28,7 +28,7 @@ export function createSender(signal: AbortSignal) {
   const agent = new Agent({ connections: null, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 } });
   const dispatcher = agent.compose(interceptors.redirect({ maxRedirections }));
 
-  /** Sends a request. Never throws: what went wrong is in the row. */
+  /** Sends a request. Never throws: the row says what went wrong. */
   async function send(queued: QueuedRequest): Promise<Record<string, unknown>> {
     const { id, method, url, body, timeout_milliseconds: timeout } = queued;
     const started = performance.now();
@@ -41,7 +41,7 @@ export function createSender(signal: AbortSignal) {
         headers: requestHeaders(queued.headers),
         signal: ending.signal,
       });
-      // A NUL byte cannot be stored as text; the real one stores what stands before it.
+      // Postgres cannot store a NUL byte as text; the real pg_net stores what stands before it.
       const content = (await response.body.text()).split('\0', 1)[0];
       return {
         id,

@@ -21,17 +21,17 @@ export function startPgNet(url: string, report: (message: string) => void): PgNe
   const sender = createSender(stopping.signal);
   const done = keepSession(url, 'pg_net 0.20.0', stopping.signal, report, async (client) => {
     await client.query(`set search_path = ''`);
-    const wake = listen(client, stopping.signal);
+    const wakeUp = listen(client, stopping.signal);
     await client.query('listen pg_net_wake');
     while (!stopping.signal.aborted) {
-      wake.reset();
+      wakeUp.reset();
       // An error sends the whole batch again after the pause, as the real worker's restart does.
       const sent = await sendBatch(client, sender.send, stopping.signal).catch(async (error: unknown) => {
         await client.query('rollback');
         report(String(error));
         return -1;
       });
-      if (sent === 0) await wake.wait();
+      if (sent === 0) await wakeUp.wait();
       else await pause(pauseMs, stopping.signal);
     }
   });
@@ -65,7 +65,7 @@ async function sendBatch(
   );
   const responses = await Promise.all(rows.map(send));
   if (signal.aborted) {
-    // Stopping: what was taken goes back to the queue.
+    // Stopping: the requests that were taken go back to the queue.
     await client.query('rollback');
     return 0;
   }

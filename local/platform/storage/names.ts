@@ -1,4 +1,4 @@
-// Which names Supabase Storage takes: those that are safe in S3. Letters beyond ASCII are refused.
+// Checks names as Supabase Storage does: it takes those that are safe in S3, and refuses letters beyond ASCII.
 import { StorageError } from './storage-error.ts';
 
 const objectName = /^[\w/!.*'() &$=@;:+,?-]+$/;

@@ -76,7 +76,7 @@ export async function writeObject(
   return known ? { id, replaced: known.version } : { id };
 }
 
-/** Gives an object another place. The caller must be allowed to update it. */
+/** Moves an object. The caller must be allowed to update it. */
 export async function moveObject(session: Session, from: Place, to: Place): Promise<StoredObject> {
   await findObject(session, from);
   const [moved] = await session.query<StoredObject>(
@@ -88,7 +88,7 @@ export async function moveObject(session: Session, from: Place, to: Place): Prom
   return moved;
 }
 
-/** Removes what is there of `names` and may be removed. Resolves to the removed rows; their files are left. */
+/** Removes those objects of `names` that exist and that the caller may remove. Resolves to their rows; leaves the files. */
 export async function deleteObjects({ query }: Session, bucket: string, names: string[]): Promise<StoredObject[]> {
   await query(`set local storage.allow_delete_query = 'true'`);
   return query<StoredObject>(

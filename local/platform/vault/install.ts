@@ -1,4 +1,4 @@
-// Vault's stand-in is an extension like the real one, so that Postgres itself judges the statement that creates it.
+// Vault's stand-in is an extension like the real one, so that Postgres itself checks the statement that creates it.
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -12,8 +12,8 @@ export interface Delivery {
 const tryTimeoutMs = 10_000;
 
 /**
- * Posts a JSON message until the receiver answers 2xx. `delaysMs` are the pauses between tries. Resolves to whether it
- * was delivered; never rejects.
+ * Posts a JSON message until the receiver answers 2xx. `delaysMs` are the pauses between tries. Resolves to whether the
+ * receiver accepted it; never rejects.
  */
 export async function deliverCallback(delivery: Delivery, delaysMs: number[], stop: AbortSignal): Promise<boolean> {
   for (let tries = 0; !stop.aborted; tries++) {

@@ -21,7 +21,7 @@ export async function fetchDocument(
     return (await fetchUrl(url, { agent, signal: stop, ...options })).body;
   } catch (error) {
     if (!(error instanceof JobError) || url.search === '') throw error;
-    // A signed URL's query is a secret.
+    // The query of a signed URL is a secret.
     throw new JobError(error.code, error.message.replaceAll(url.search, ''), error.retryAfterMs);
   } finally {
     await agent.destroy();

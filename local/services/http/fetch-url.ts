@@ -87,7 +87,7 @@ async function readResponse(response: Response, url: URL, options: FetchOptions)
 async function readBody(response: Response, url: URL, { maxBytes, truncate }: FetchOptions): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // The announced length spares the transfer; the count is what holds, since a length may be missing, wrong or packed.
+  // The announced length spares the transfer. Only the count is reliable: a length may be missing, wrong or of packed bytes.
   if (!truncate && Number(response.headers.get('content-length')) > maxBytes) {
     await response.body?.cancel();
     throw tooLarge(url, maxBytes);

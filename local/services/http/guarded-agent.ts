@@ -18,7 +18,7 @@ export const systemResolve: Resolve = async (hostname) => {
   return lookupAll(hostname, { all: true });
 };
 
-/** The hosts that may be visited wherever they are, and the name of the setting that lists them. */
+/** The hosts that a service may visit wherever they are, and the name of the setting that lists them. */
 export interface AllowedHosts {
   setting: string;
   hosts: Set<string>;
@@ -40,7 +40,7 @@ export function readAllowedHosts(setting: string, env: Record<string, string | u
 
 /**
  * An HTTP agent that connects to public addresses only, and to the allowed hosts wherever they are.
- * The address is judged where the connection is made, so neither a redirect nor a changed DNS answer gets around it.
+ * It checks the address where the connection is made, so that neither a redirect nor a changed DNS answer gets around it.
  */
 export function guardedAgent({ setting, hosts }: AllowedHosts, resolve: Resolve): Agent {
   const connectAnywhere = buildConnector({ lookup: lookupBy(resolve, () => true, setting) });
@@ -50,7 +50,7 @@ export function guardedAgent({ setting, hosts }: AllowedHosts, resolve: Resolve)
       const host = options.hostname.replace(/^\[|\]$/g, '').toLowerCase();
       const port = options.port || (options.protocol === 'https:' ? '443' : '80');
       if (hosts.has(host) || hosts.has(`${host}:${port}`)) return connectAnywhere(options, callback);
-      // A literal address is never looked up, so it has to be judged here.
+      // Nobody looks a literal address up, so that it must be checked here.
       if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host, setting), null);
       return connectPublic(options, callback);
     },

@@ -9,13 +9,13 @@ import { listen, type Service } from './listen.ts';
 import { readWebhookSecrets } from './signed-callback.ts';
 
 export interface JobServiceOptions<Schema extends z.ZodType<CommonRequest>, Result> {
-  /** What the service is called in its messages. */
+  /** The name of the service in its messages. */
   name: string;
   /** Of `POST /jobs`. */
   request: Schema;
   /** Does the work of a job, until `stop` aborts. Rejects with a JobError. */
   run: (request: z.output<Schema>, stop: AbortSignal) => Promise<Result>;
-  /** What of a request must be the same under the same idempotency key; all of it unless given. */
+  /** The part of a request that must be the same under the same idempotency key (default: all of it). */
   identity?: (request: z.output<Schema>) => unknown;
   /** How many jobs run at a time. */
   concurrency: number;

@@ -22,7 +22,7 @@ export interface CommonRequest {
 export interface JobsOptions<Request, Result> {
   /** Does the work of a job. Rejects with a JobError. */
   run: (request: Request) => Promise<Result>;
-  /** What of a request must be the same under the same idempotency key. */
+  /** The part of a request that must be the same under the same idempotency key. */
   identity: (request: Request) => unknown;
   /** How many jobs run at a time. */
   concurrency: number;
@@ -54,7 +54,7 @@ export class Jobs<Request extends CommonRequest, Result> {
 
   /**
    * Queues a job, or finds the one that the same idempotency key has already made.
-   * Refuses a key that came with another request before, and a job for which there is no room now.
+   * Refuses a key that came with another request before, and a job that it has no room for now.
    */
   submit(
     request: Request,
@@ -73,7 +73,7 @@ export class Jobs<Request extends CommonRequest, Result> {
     this.#byId.set(view.job_id, job);
     if (key !== undefined) this.#idByKey.set(key, view.job_id);
     this.#queue.push(job);
-    // Started in a later turn, so that the submission is answered as queued.
+    // Starts the job in a later turn, so that the answer to its submission says queued.
     setImmediate(() => this.#startNext());
     return { view, created: true };
   }
@@ -112,7 +112,7 @@ export class Jobs<Request extends CommonRequest, Result> {
       view.status = 'failed';
     }
     job.endedAt = Date.now();
-    // Not awaited: a receiver that is slow must not keep the next job waiting.
+    // Does not wait for the delivery: a slow receiver must not hold up the next job.
     void this.#report(job);
   }
 

@@ -31,7 +31,7 @@ export function readWebhookSecrets(value: string | undefined): Webhook[] {
 
 /**
  * Posts a Standard Webhooks message, signed afresh at every try, until the receiver answers 2xx.
- * `delaysMs` are the pauses between tries. Resolves to whether it was delivered; never rejects.
+ * `delaysMs` are the pauses between tries. Resolves to whether the receiver accepted it; never rejects.
  */
 export async function deliverSigned(callback: SignedCallback, delaysMs: number[], stop: AbortSignal): Promise<boolean> {
   const { url, id, secrets } = callback;

@@ -66,7 +66,7 @@ function validatorOf(schema: JsonSchema, param: string): ValidateFunction {
   const text = JSON.stringify(schema);
   const known = validators.get(text);
   if (known) return known;
-  // The library never forgets a schema, so it is made anew from time to time.
+  // The library never forgets a schema, so this makes it anew from time to time.
   if (validators.size >= keptValidators) {
     validators.clear();
     ajv = newAjv();

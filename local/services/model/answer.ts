@@ -38,12 +38,12 @@ export function answer(task: Task): Answer {
 function materialOf(conversation: Conversation, terse: boolean): Material {
   const said = [...conversation.user, ...conversation.assistant, ...outputsOf(conversation)];
   const outputs = outputsOf(conversation);
-  // What tools have found is the answer; before that the user's own words are all there is.
+  // Answers with what tools have found; before they have found anything, with the user's own words.
   const own = readUnits(outputs.length > 0 && !terse ? [...outputs, ...conversation.user.filter(isMaterial)] : said);
   return new Material(own.length > 0 ? own : readUnits(conversation.instructions), said.join('\n'), terse);
 }
 
-// A short user message next to tool outputs is the request, no source.
+// A short user message next to tool outputs is the request and no source.
 function isMaterial(text: string): boolean {
   return requestOf(text) !== text || text.length > 400;
 }

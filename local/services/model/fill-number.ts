@@ -46,7 +46,7 @@ function betweenBounds(schema: JsonSchema, step: number | undefined): number[] {
   });
 }
 
-// As the validator judges it: the quotient has to be whole.
+// As the validator checks it: the quotient has to be whole.
 function isMultiple(value: number, step: number): boolean {
   return Number.isInteger(value / step);
 }

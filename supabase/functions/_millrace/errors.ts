@@ -27,24 +27,55 @@ export abstract class StageError extends Error {
   }
 }
 
-/** Trying again cannot help: the attempt fails for good. */
+/**
+ * Trying again cannot help: the attempt fails for good. `code` is lower case letters, digits and _; the stage's retry policy
+ * and operators know the error by it. Whoever may read the row reads `message`: write what is wrong and what to do.
+ *
+ * @example
+ * ```ts
+ * throw new PermanentError('invalid_address', 'The order has no address: write one and set the stage to queued again.');
+ * ```
+ */
 export class PermanentError extends StageError {
   readonly permanent = true;
 }
 
-/** Trying again may help: the attempt is retried as the stage's policy says. */
+/**
+ * Trying again may help: the attempt is retried as the stage's policy says, after `retryAfterMs` milliseconds at the
+ * earliest where they are given. `detail` is for operators alone.
+ *
+ * @example
+ * ```ts
+ * throw new RetriableError('carrier_busy', 'The carrier takes no order just now.', 30_000, 'Its answer was 503.');
+ * ```
+ */
 export class RetriableError extends StageError {
   readonly permanent = false;
 }
 
-/** A setting is missing or wrong. Retriable, so that nothing is lost while somebody corrects it. */
+/**
+ * A setting is missing or wrong. Its code is `misconfigured`. Retriable, so that nothing is lost while somebody corrects it.
+ *
+ * @example
+ * ```ts
+ * throw new MisconfiguredError('The mailer refused MAILER_AUTH_TOKEN: correct it.');
+ * ```
+ */
 export class MisconfiguredError extends RetriableError {
   constructor(message: string, detail?: string) {
     super('misconfigured', message, undefined, detail);
   }
 }
 
-/** The project's own rows or files do not answer just now, which says nothing about the work that needs them. */
+/**
+ * The project's own rows or files do not answer just now, which says nothing about the work that needs them. Thrown by a
+ * finish function, it ends nothing: the job is kept, and finished when it is reported or asked after again.
+ *
+ * @example
+ * ```ts
+ * throw new UnavailableError('orders_unavailable', 'The orders cannot be read just now.');
+ * ```
+ */
 export class UnavailableError extends RetriableError {}
 
 /** The attempt was taken away: whatever its handler does now counts for nothing. */
@@ -54,13 +85,18 @@ const MAX_MESSAGE_LENGTH = 2000;
 const UNDESCRIBED = 'Something was thrown that cannot be turned into text: throw an Error.';
 
 /**
- * Replaces what Postgres cannot store in a text or jsonb value: NUL and lone surrogates.
+ * The text with what Postgres cannot store in a text or jsonb value, NUL and lone surrogates, replaced by U+FFFD.
+ *
+ * @example
+ * ```ts
+ * const body = storableText(entity.body);
+ * ```
  */
 export function storableText(text: string): string {
   return text.replaceAll('\u0000', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** The beginning of a text, of at most `most` UTF-16 units, as Postgres can store it: a cut may leave half of a character. */
+/** The beginning of a text, at most `most` UTF-16 units of it, as Postgres can store it: a cut may leave half a character. */
 export function excerpt(text: string, most: number): string {
   return storableText(text.slice(0, most));
 }
@@ -120,8 +156,14 @@ export function classifyNetworkError(error: unknown): StageError | null {
 }
 
 /**
- * Sorts an HTTP answer that is no success. `what` names the thing asked for, in the error's message; `detail` is what it
- * said, for operators.
+ * The error for an HTTP answer that is no success: retriable for 408, 429 and 5xx, with the wait that `Retry-After` asks for;
+ * permanent for the rest. `what` names who answered, in the error's message; `detail` is what it said, for operators alone.
+ *
+ * @example
+ * ```ts
+ * const answer = await fetch('https://carrier.example.com/rates', { signal: context.signal });
+ * if (!answer.ok) throw errorFromStatus(answer.status, answer.headers, 'The carrier', await answer.text());
+ * ```
  */
 export function errorFromStatus(status: number, headers: Headers, what: string, detail?: string): StageError {
   const said = `${what} answered ${status}`;
@@ -142,7 +184,19 @@ export function retryAfterMs(headers: Headers, now: number = Date.now()): number
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** The message of anything thrown, for operators: with its detail, or its cause's message, where `fetch` puts the reason. Never throws. */
+/**
+ * The message of anything thrown, for operators: with its detail, or with its cause's message, where `fetch` puts the reason.
+ * Never throws.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await fetch('https://carrier.example.com/rates');
+ * } catch (error) {
+ *   throw new RetriableError('carrier_unreachable', 'The carrier cannot be reached.', undefined, messageOf(error));
+ * }
+ * ```
+ */
 export function messageOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return String(error);

@@ -19,7 +19,7 @@ export { ownCallbackUrl } from './jobs/callback-url.ts';
 export { type JobService, jobService, type SubmitContext } from './jobs/job-service.ts';
 export type { CalledBack, JobState, Service, ServiceContext } from './jobs/service.ts';
 export { parseJson } from './parse-json.ts';
-export { type Env, httpUrl, price, processEnv, readSettings, wholeNumber } from './settings.ts';
+export { type Env, httpUrl, price, processEnv, readSettings, type SettingsGroup, wholeNumber } from './settings.ts';
 export { defineMap, mapResult } from './stage/map-stage.ts';
 export { defineStage, type FinishContext, type HandlerContext, type Stage, Waiting, waiting } from './stage/stage.ts';
 export { serveStage } from './worker/serve-stage.ts';

@@ -10,7 +10,14 @@ export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' })
   .transform((url) => url.replace(/\/+$/, ''));
 
-/** The value is a whole number from `min` to `max`. */
+/**
+ * The value is a whole number from `min` to `max`, written in digits; it is read as a number.
+ *
+ * @example
+ * ```ts
+ * const settings = z.object({ CARRIER_PARCELS: wholeNumber(1, 100).describe('set how many parcels go by one order') });
+ * ```
+ */
 export const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -18,7 +25,15 @@ export const wholeNumber = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 
-/** The value is a price in US dollars, of `unit`, as in "a million tokens". */
+/**
+ * The value is a price in US dollars for `unit`, as in "a million tokens"; it is read as a number. `example` is shown to whoever
+ * set something else.
+ *
+ * @example
+ * ```ts
+ * const settings = z.object({ CARRIER_PRICE: price('a parcel', '4.20').describe('set US dollars for a parcel') });
+ * ```
+ */
 export const price = (unit: string, example: string) =>
   z
     .string()
@@ -27,12 +42,14 @@ export const price = (unit: string, example: string) =>
 
 /**
  * Settings that one part of the functions needs: environment variables by name, each with a schema that reads its text. The
- * description of a schema says how to mend a value that is missing or wrong, and comes last:
+ * description of a schema says how to mend a value that is missing or wrong, and comes last.
  *
  * @example
- * const mailerSettings = z.object({
+ * ```ts
+ * const mailerSettings: SettingsGroup = z.object({
  *   MAILER_SENDER: z.email('must be an e-mail address').describe('set the address that mails are sent from'),
  * });
+ * ```
  */
 export type SettingsGroup = z.ZodObject;
 
@@ -61,14 +78,28 @@ export const webhookSettings = z.object({
     .describe('set whsec_ followed by the output of: openssl rand -base64 32'),
 });
 
-/** The environment of this process. An empty value counts as unset, as it does in a .env file. */
+/**
+ * The environment of this process. Outside of handlers, which have it as `context.env`.
+ *
+ * @example
+ * ```ts
+ * const { CARRIER_URL } = readSettings(z.object({ CARRIER_URL: httpUrl }), processEnv());
+ * ```
+ */
 export function processEnv(): Env {
   return process.env;
 }
 
 /**
- * Reads one group of settings. Throws a MisconfiguredError that names each faulty variable, what is wrong with it
- * and the remedy; a value is never shown, since it may be a secret.
+ * Reads one group of settings; an empty value counts as unset, as it does in a .env file. Throws a MisconfiguredError that
+ * names each faulty variable, what is wrong with it and the remedy; a value is never shown, since it may be a secret.
+ *
+ * @example
+ * ```ts
+ * const carrierSettings = z.object({ CARRIER_URL: httpUrl.describe('set the base URL of the carrier') });
+ *
+ * const { CARRIER_URL } = readSettings(carrierSettings, context.env);
+ * ```
  */
 export function readSettings<G extends SettingsGroup>(group: G, env: Env): z.output<G> {
   const names = Object.keys(group.shape);

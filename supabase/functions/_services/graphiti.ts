@@ -38,6 +38,21 @@ const longestReason = 500;
  * It gets no uuid. The server takes one for that of an episode it has, and what reads its queue ends for good at one it
  * does not have (graphiti-core 0.29, August 2026: NodeNotFoundError in the task of routers/ingest.py). So a text that is
  * posted twice becomes two episodes, of the same name; what they say is resolved to the same entities and facts.
+ *
+ * @example
+ * ```ts
+ * const isSet = await postEpisode(
+ *   {
+ *     groupId: 'orders',
+ *     name: 'order 7',
+ *     content: entity.body,
+ *     timestamp: '2026-11-01T12:00:00Z',
+ *     sourceDescription: 'an order',
+ *   },
+ *   env,
+ *   context.signal,
+ * );
+ * ```
  */
 export async function postEpisode(episode: Episode, env: Env, signal: AbortSignal): Promise<boolean> {
   const { GRAPHITI_URL: url, GRAPHITI_AUTH_TOKEN: token } = readSettings(graphitiSettings, env);

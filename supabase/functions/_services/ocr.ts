@@ -34,7 +34,18 @@ const pageSchema = z.object({
 /** What was read on a page. */
 export type ReadPage = z.output<typeof pageSchema>;
 
-/** Has a page read. Returns the job's id; the same key gets the same job. Throws a StageError. */
+/**
+ * Has a page of a document read. `documentUrl` is where the service downloads the document, and `page` counts from 1. Resolves
+ * to the job's id; the same key gets the same job. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * async function readPage(context: HandlerContext): Promise<Waiting> {
+ *   const request = { documentUrl: 'https://files.example.com/order.pdf', page: 1 };
+ *   return waiting(ocrService, await submitPage(request, context, context.submissionKey));
+ * }
+ * ```
+ */
 export async function submitPage(
   { documentUrl, page }: PageRequest,
   context: SubmitContext,
@@ -43,7 +54,14 @@ export async function submitPage(
   return ocrService.submit({ document_url: documentUrl, page }, context, key);
 }
 
-/** Turns a finished job into what was read; a blank page is empty text. Throws what the job failed of. */
+/**
+ * Turns a finished job into what was read; a blank page is empty text. Throws what the job failed of.
+ *
+ * @example
+ * ```ts
+ * const { text, confidence } = pageOfJob(job);
+ * ```
+ */
 export function pageOfJob(value: unknown): ReadPage {
   const page = pageSchema.safeParse(ocrService.resultOf(value));
   if (page.success) return page.data;

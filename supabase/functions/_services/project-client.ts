@@ -4,14 +4,31 @@ import { dataApi, keyHeaders } from '../_millrace/engine/data-api.ts';
 import { readPlatform } from '../_millrace/engine/platform.ts';
 import { type Env, errorFromStatus, MisconfiguredError, PermanentError, UnavailableError } from '../_millrace/mod.ts';
 
-/** The project's rows and its Storage, with the rights of its secret key. Throws a MisconfiguredError. */
+/**
+ * The project's rows and its Storage, with the rights of its secret key. Throws a MisconfiguredError without one.
+ *
+ * @example
+ * ```ts
+ * const { rows } = projectClient(context.env);
+ * const { data, error, status } = await rows.from('orders').select('id').eq('id', entity.id);
+ * if (error) throw projectError(status, error, 'The order');
+ * ```
+ */
 export function projectClient(env: Env): { rows: PostgrestClient; storage: StorageClient } {
   const platform = readPlatform(env);
   const storage = new StorageClient(`${platform.url}/storage/v1`, keyHeaders(platform.secretKey));
   return { rows: dataApi(platform), storage };
 }
 
-/** The status that a failed call of Storage means: its answer's own status is 400 for nearly everything. */
+/**
+ * The status that a failed call of Storage means: its answer's own status is 400 for nearly everything.
+ *
+ * @example
+ * ```ts
+ * const { error } = await projectClient(env).storage.from('orders').info('7.pdf');
+ * if (error) throw projectError(storageStatus(error), error, 'The order');
+ * ```
+ */
 export function storageStatus(error: { status?: number; statusCode?: string }): number {
   return Number(error.statusCode) || error.status || 0;
 }
@@ -19,6 +36,12 @@ export function storageStatus(error: { status?: number; statusCode?: string }): 
 /**
  * A StageError for a call that failed with `status`, 0 where no answer came; `what` names the thing asked for. What may
  * pass by itself is an UnavailableError, with which a finish function keeps the job it was to finish.
+ *
+ * @example
+ * ```ts
+ * const { error, status } = await projectClient(env).rows.from('orders').select('id');
+ * if (error) throw projectError(status, error, 'The list of orders');
+ * ```
  */
 export function projectError(status: number, error: { message: string }, what: string): Error {
   const said = `${what}: ${error.message}`;

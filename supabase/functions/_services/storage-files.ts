@@ -1,7 +1,7 @@
 import { type Env, PermanentError, UnavailableError } from '../_millrace/mod.ts';
 import { projectClient, projectError, storageStatus } from './project-client.ts';
 
-/** Where a file lies in Storage, and what is said for good when it does not. */
+/** Where a file lies in Storage, and the permanent error where it does not. */
 export interface StoragePlace {
   bucket: string;
   path: string;
@@ -18,7 +18,7 @@ export interface FoundFile {
   version: string;
 }
 
-/** A file of which the first bytes have been fetched. One of the two functions is to be called. */
+/** A file whose first bytes have arrived. Call one of the two functions, or its connection stays open. */
 export interface BegunFile {
   head: Uint8Array;
   /** The whole file. Throws a StageError, an UnavailableError when it was replaced meanwhile. */
@@ -27,14 +27,32 @@ export interface BegunFile {
   cancel(): Promise<void>;
 }
 
-/** Looks a file up. Throws a StageError: the place's own when there is none. */
+/**
+ * Looks a file up. Throws a StageError: the place's own when there is none.
+ *
+ * @example
+ * ```ts
+ * const place = { bucket: 'orders', path: '7.pdf', missing: { code: 'no_file', remedy: 'upload it there' } };
+ * const { bytes: size, version } = await findFile(place, env);
+ * ```
+ */
 export async function findFile(place: StoragePlace, env: Env): Promise<FoundFile> {
   const { data, error } = await projectClient(env).storage.from(place.bucket).info(place.path);
   if (error) throw fileError(error, place);
   return { bytes: data.size ?? 0, version: [data.etag, data.lastModified].join(' ') };
 }
 
-/** Begins to fetch a file of `bytes` bytes, until it has `headBytes` of them or all. Throws a StageError. */
+/**
+ * Begins to fetch a file of `bytes` bytes, until it has `headBytes` of them or all. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * const place = { bucket: 'orders', path: '7.pdf', missing: { code: 'no_file', remedy: 'upload it there' } };
+ * const file = await beginFile(place, await findFile(place, env), 1024, env);
+ * if (file.head[0] === 0x25) await openPdf(await file.all());
+ * else await file.cancel();
+ * ```
+ */
 export async function beginFile(
   place: StoragePlace,
   { bytes: size }: FoundFile,
@@ -73,12 +91,27 @@ export async function beginFile(
   };
 }
 
-/** All bytes of a file that has been looked up. Throws a StageError. */
+/**
+ * All bytes of a file that has been looked up. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * const place = { bucket: 'orders', path: '7.pdf', missing: { code: 'no_file', remedy: 'upload it there' } };
+ * const content = await fetchFile(place, await findFile(place, env), env);
+ * ```
+ */
 export async function fetchFile(place: StoragePlace, found: FoundFile, env: Env): Promise<Uint8Array<ArrayBuffer>> {
   return (await beginFile(place, found, 0, env)).all();
 }
 
-/** Throws the PermanentError `file_too_large` where `bytes` is more than `most`; `remedy` is as in "split it". */
+/**
+ * Throws the PermanentError `file_too_large` where `bytes` is more than `most`; `remedy` is as in "split it".
+ *
+ * @example
+ * ```ts
+ * checkFileSize(bytes.length, 20_000_000, 'split it into parts');
+ * ```
+ */
 export function checkFileSize(bytes: number, most: number, remedy: string): void {
   if (bytes <= most) return;
   throw new PermanentError(
@@ -87,14 +120,29 @@ export function checkFileSize(bytes: number, most: number, remedy: string): void
   );
 }
 
-/** A URL under which an outside service may fetch the file for the next `seconds`. Throws a StageError. */
+/**
+ * A URL under which an outside service may fetch the file for the next `seconds`. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * const place = { bucket: 'orders', path: '7.pdf', missing: { code: 'no_file', remedy: 'upload it there' } };
+ * const url = await signedUrl(place, env, 3600);
+ * ```
+ */
 export async function signedUrl(place: StoragePlace, env: Env, seconds: number): Promise<string> {
   const { data, error } = await projectClient(env).storage.from(place.bucket).createSignedUrl(place.path, seconds);
   if (error) throw fileError(error, place);
   return data.signedUrl;
 }
 
-/** Writes a file, in the place of one that is there. Throws a StageError. */
+/**
+ * Writes a file, in the place of one that is there. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * await uploadFile({ bucket: 'orders', path: '7.txt' }, new TextEncoder().encode('Packed.'), 'text/plain', env);
+ * ```
+ */
 export async function uploadFile(
   { bucket, path }: Pick<StoragePlace, 'bucket' | 'path'>,
   bytes: Uint8Array<ArrayBuffer>,
@@ -109,6 +157,11 @@ export async function uploadFile(
 /**
  * Whether the path leads into that folder and nowhere else. It becomes part of a URL, so it has no character that a URL
  * reads as something else. The tables have the same rule: what these functions may read, the row's owner may not.
+ *
+ * @example
+ * ```ts
+ * if (!isInFolder('account-7', 'account-7/order.pdf')) throw new PermanentError('foreign_file', 'It is not your file.');
+ * ```
  */
 export function isInFolder(folder: string, path: string): boolean {
   const parts = path.split('/');

@@ -11,7 +11,11 @@ import {
 const refusalSchema = z.object({ err_code: z.string(), err_msg: z.string() });
 type Refusal = z.output<typeof refusalSchema>;
 
-/** Why the service refused a request, in its own words; null for anything else. */
+/**
+ * Why the service refused a request, in its own words; null for anything else.
+ *
+ * @internal
+ */
 export function readRefusal(body: unknown): Refusal | null {
   return refusalSchema.safeParse(body).data ?? null;
 }
@@ -19,6 +23,8 @@ export function readRefusal(body: unknown): Refusal | null {
 /**
  * Sorts a refusal by its status: https://developers.deepgram.com/docs/errors. The service's own words may hold the signed
  * address of the file, or the account: they are for operators, but where they say what is wrong with the recording.
+ *
+ * @internal
  */
 export function refusalError(status: number, refusal: Refusal | null, headers = new Headers()): StageError {
   const reason = storableText(refusal ? `${refusal.err_code}: ${refusal.err_msg}` : 'it gave no reason');

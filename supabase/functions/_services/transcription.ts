@@ -91,6 +91,13 @@ type Transcription = z.output<typeof transcriptionSchema>;
  * it: a signed URL of Storage that outlives the job. Returns the request's id, which is the job's. The API has no
  * idempotency key and cannot be asked for a result: a function that dies between submission and waiting may buy a second
  * transcription, and a callback that never comes is ended by the stage's deadline. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * async function hear(context: HandlerContext): Promise<Waiting> {
+ *   return waiting(transcription, await submitTranscription(entity.audio_url, context));
+ * }
+ * ```
  */
 export async function submitTranscription(audioUrl: string, context: HandlerContext): Promise<string> {
   const answer = await listen(audioUrl, context, { callback: ownCallbackUrl(transcription, context) });
@@ -102,6 +109,11 @@ export async function submitTranscription(audioUrl: string, context: HandlerCont
 /**
  * Has audio transcribed and waits for it: for short recordings only, since the service may take ten minutes. Reports
  * usage; throws a StageError.
+ *
+ * @example
+ * ```ts
+ * const { text, language } = await transcribeNow(entity.audio_url, context);
+ * ```
  */
 export async function transcribeNow(
   audioUrl: string,
@@ -125,6 +137,11 @@ function readCallback(body: unknown) {
 /**
  * Turns a callback's body into what was said, and reports usage. Throws a permanent error for a recording without
  * speech (`no_speech`), which is paid for all the same, and for a body of another form.
+ *
+ * @example
+ * ```ts
+ * const { text, durationSeconds } = transcriptOfJob(job, finishContext);
+ * ```
  */
 export function transcriptOfJob(job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>): Transcript {
   const refusal = readRefusal(job);

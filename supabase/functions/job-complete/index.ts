@@ -1,5 +1,3 @@
-import { processEnv } from '../_millrace/settings.ts';
-import { serve } from '../_millrace/worker/edge-runtime.ts';
-import { answerCallback } from './handler.ts';
+import { serveCallbacks } from '../_millrace/jobs/answer-callback.ts';
 
-serve(answerCallback(processEnv()));
+serveCallbacks();

@@ -1,5 +1,3 @@
-import { processEnv } from '../_millrace/settings.ts';
-import { serve, waitUntil } from '../_millrace/worker/edge-runtime.ts';
-import { answerPollDoorbell } from './handler.ts';
+import { servePolls } from '../_millrace/jobs/poll-jobs.ts';
 
-serve(answerPollDoorbell(processEnv(), waitUntil));
+servePolls();

@@ -3,7 +3,7 @@ import type { AgentLimits, HeldAttempt, NewTurn, Turn } from '../engine/engine-c
 import { LeaseLost } from '../errors.ts';
 
 /** What an agent's attempt goes on from. */
-export interface Passage {
+export interface Execution {
   turns: Turn[];
   limits: AgentLimits;
   /** Milliseconds since the first attempt of the execution began. */
@@ -13,7 +13,7 @@ export interface Passage {
 /** The recorded conversation of one attempt of an agent. Both calls throw LeaseLost when the attempt was taken away. */
 export interface Checkpoints {
   /** The turns that this attempt and those it retries have recorded, and the stage's limits of today. */
-  load(): Promise<Passage>;
+  load(): Promise<Execution>;
   /** Records a turn; it is safe once this resolves. */
   append(turn: NewTurn): Promise<void>;
 }
@@ -40,7 +40,7 @@ export function createCheckpoints(options: {
         const answer = await engine.checkpoint(worker, item, [turn]);
         if (answer.status === 'stale') throw new LeaseLost(answer.reason);
         if (answer.status !== 'busy') return;
-        // Somebody may be about to end this attempt: what follows the turn could be in vain.
+        // Whoever holds the row may be ending this attempt, and the handler's next turn would be in vain.
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, pause));
       }

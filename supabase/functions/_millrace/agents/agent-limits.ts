@@ -34,9 +34,9 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
     output_tokens: used.output,
     cost_usd: used.costUsd,
     turns: used.turns,
-    passage_turns: execution.turns,
-    passage_tokens: (execution.input ?? 0) + (execution.output ?? 0),
-    passage_cost_usd: execution.costUsd,
+    execution_turns: execution.turns,
+    execution_tokens: (execution.input ?? 0) + (execution.output ?? 0),
+    execution_cost_usd: execution.costUsd,
   };
 }
 

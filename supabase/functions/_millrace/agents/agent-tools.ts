@@ -30,7 +30,23 @@ export interface ToolOutput {
 
 const LONGEST_OUTPUT = 100_000;
 
-/** A tool whose `run` gets arguments of the form of `parameters` and returns text, or a value that JSON can hold. */
+/**
+ * A tool that an agent's model may call. `run` gets arguments of the form of `parameters` and returns text, or a value that JSON
+ * can hold, of at most 100,000 characters. What it throws is told to the model; only a MisconfiguredError ends the attempt.
+ *
+ * @example
+ * ```ts
+ * const readStock = defineTool({
+ *   name: 'read_stock',
+ *   description: 'How many pieces of an article are in stock.',
+ *   parameters: z.object({ article: z.string() }),
+ *   run: async ({ article }, { signal }) => {
+ *     const answer = await fetch(`https://stock.example.com/${encodeURIComponent(article)}`, { signal });
+ *     return await answer.text();
+ *   },
+ * });
+ * ```
+ */
 export function defineTool<P extends z.ZodObject>(tool: {
   name: string;
   description: string;
@@ -43,6 +59,8 @@ export function defineTool<P extends z.ZodObject>(tool: {
 /**
  * Runs the tool that the model called. What goes wrong becomes the output, for the model to act on; only a wrong
  * setting is thrown, which no model can correct, and whatever ended the tool when `signal` was aborted.
+ *
+ * @internal
  */
 export async function runTool(
   tools: readonly AgentTool[],

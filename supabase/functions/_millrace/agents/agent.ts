@@ -11,7 +11,7 @@ import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
 import { readSettings, type SettingsGroup } from '../settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
-import type { Passage } from './agent-checkpoints.ts';
+import type { Execution } from './agent-checkpoints.ts';
 import {
   type AnswerCheck,
   type Call,
@@ -51,6 +51,26 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
  * A turn (one answer of the model, or one call of a tool) should take less than half of the stage's timeout: once half of
  * it is used the attempt goes back to the queue between two turns, which costs nothing. The model answers in the call,
  * whatever LLM_MODE says.
+ *
+ * @example
+ * ```ts
+ * export const research = defineAgent({
+ *   pipeline: orders,
+ *   stage: 'research',
+ *   input: z.object({ entity: z.object({ id: z.string() }) }),
+ *   output: z.object({ inStock: z.boolean() }),
+ *   prompt: { label: 'research-1', instructions: 'Find out whether all articles of the order are in stock.' },
+ *   ask: ({ entity }) => `Look at order ${entity.id}.`,
+ *   tools: () => [
+ *     defineTool({
+ *       name: 'read_stock',
+ *       description: 'How many pieces of an article are in stock.',
+ *       parameters: z.object({ article: z.string() }),
+ *       run: ({ article }) => ({ article, pieces: 3 }),
+ *     }),
+ *   ],
+ * });
+ * ```
  */
 export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject, Name extends string>(
   options: AgentOptions<Input, Output, Name>,
@@ -92,7 +112,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     private readonly agent: AgentOptions<Input, Output>,
     input: z.output<Input>,
     private readonly context: HandlerContext,
-    private readonly execution: Passage,
+    private readonly execution: Execution,
   ) {
     this.settings = readSettings(modelSettings, context.env);
     checkMeasurable(execution.limits, this.settings);
@@ -188,14 +208,14 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     const content = {
       ...(seq === 1 ? { asked: this.asked } : {}),
       output: storable(response.output) as ModelTurn['content']['output'],
-      // Paid for, so it counts; but nothing of it can be gone on from.
+      // Paid for, so it counts; but the conversation cannot go on from it.
       ...(fault ? { discarded: fault.code } : {}),
     };
     await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, settings) });
     if (fault) throw fault;
   }
 
-  /** What is over is recorded even if the agent was stopped meanwhile: then nobody need do it again. */
+  /** Records a finished turn even if the agent was stopped meanwhile, so that nobody need take it again. */
   private async record(turn: NewTurn): Promise<void> {
     await this.context.checkpoints.append(turn);
     this.turns.push({ ...turn, attempt: this.context.attempt });

@@ -14,6 +14,25 @@ export interface PipelineDefinition<Name extends string = string> {
 /**
  * Checks a pipeline's definition. Throws an error that names the field, what is wrong with it and what was found;
  * the database checks it again when it is defined there.
+ *
+ * @example
+ * ```ts
+ * export const orders = definePipeline({
+ *   name: 'orders',
+ *   entity: { table: 'public.orders', key: 'id', projection: 'columns' },
+ *   stages: {
+ *     pack: {
+ *       kind: 'function',
+ *       function: 'orders-pack',
+ *       batchSize: 10,
+ *       maxWorkers: 2,
+ *       leaseSeconds: 60,
+ *       timeoutSeconds: 30,
+ *       retry: { maxAttempts: 4, backoff: { kind: 'list', seconds: [5, 60, 600] } },
+ *     },
+ *   },
+ * });
+ * ```
  */
 export function definePipeline<Input extends PipelineInput>(
   input: Input,

@@ -66,7 +66,7 @@ export interface Engine {
     items: ChildItem[],
     last: boolean,
   ): Promise<z.output<typeof contract.spawnAnswer>>;
-  /** Adds up what the children of these fan-outs have reported; at most 100 at a time. */
+  /** Adds up what the children of these fan-outs have reported. Takes at most 100 at a time. */
   collectChildren(fanOuts: number[]): Promise<z.output<typeof contract.collectAnswer>>;
   /** What an agent's attempt goes on from. */
   turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
@@ -97,25 +97,49 @@ export type JobName = contract.JobOrigin | { job_id: string };
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
-/** The SQLSTATE of a statement that was cancelled, mostly by its timeout: nothing of it stays. */
+/** The SQLSTATE of a cancelled statement, mostly by its timeout: nothing of it stays. */
 const QUERY_CANCELED = '57014';
+
+/**
+ * Calls one of the engine's functions and checks its answer. `once`: not repeated. `afterTimeout` gives the arguments of the
+ * next try after the database has cancelled a call.
+ */
+type Call = <S extends z.ZodType, N extends keyof EngineFunctions>(
+  schema: S,
+  name: N,
+  given: EngineArgs<N>,
+  once?: boolean,
+  afterTimeout?: (args: EngineArgs<N>) => EngineArgs<N>,
+) => Promise<z.output<S>>;
+
+/** Returns an answer, after starting the sweep where the answer says that it is late. */
+type Heed = <A extends { sweep_due: boolean }>(answer: A) => A;
+
+interface EngineOptions {
+  rpc: Rpc;
+  retryUntil: () => number;
+  log: Log;
+}
 
 /**
  * The engine's functions over `rpc`. A call that got no answer, or 5xx, is repeated until `retryUntil` (epoch
  * milliseconds), unchanged, since every function takes a repeat as the same call; only a claim that the database has
- * cancelled, so that nothing of it stays, may ask for less the next time. `renew` is tried once, its timer repeats it,
- * and so is `collect children`, which the sweep repeats. When an answer says that the sweep itself is late, it is called in the background.
+ * cancelled, so that nothing of it stays, may ask for less the next time. `renew` is tried once, since its timer repeats it,
+ * and so is `collectChildren`, which the sweep repeats. When an answer says that the sweep itself is late, the client calls
+ * it in the background.
  */
-export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log: Log }): Engine {
-  const { rpc, retryUntil, log } = options;
+export function createEngine(options: EngineOptions): Engine {
+  const call = createCall(options);
+  const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'millrace_sweep', {}, true), options.log);
+  const heed: Heed = (answer) => {
+    sweepWhenDue(answer);
+    return answer;
+  };
+  return { ...workerCalls(call, heed), ...attemptCalls(call), ...jobCalls(call, heed) };
+}
 
-  async function call<S extends z.ZodType, N extends keyof EngineFunctions>(
-    schema: S,
-    name: N,
-    given: EngineArgs<N>,
-    once = false,
-    afterTimeout: (args: EngineArgs<N>) => EngineArgs<N> = (args) => args,
-  ): Promise<z.output<S>> {
+function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
+  return async (schema, name, given, once = false, afterTimeout = (args) => args) => {
     let args = given;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const answer = await tryCall(rpc, name, args);
@@ -129,68 +153,58 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
       if (answer.error.code === QUERY_CANCELED) args = afterTimeout(args);
     }
-  }
-
-  /** The same call with the limit that its caller chooses after a timeout. */
-  const claimLess =
-    (choose?: (limit: number) => number) =>
-    <A extends { p_limit: number }>(args: A): A =>
-      choose ? { ...args, p_limit: choose(args.p_limit) } : args;
-
-  const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'millrace_sweep', {}, true), log);
-  const seen = <A extends { sweep_due: boolean }>(answer: A): A => {
-    sweepWhenDue(answer);
-    return answer;
   };
+}
 
+/** The same call with the limit that its caller chooses after a timeout. */
+function claimLess(choose: ((limit: number) => number) | undefined) {
+  return <A extends { p_limit: number }>(args: A): A => (choose ? { ...args, p_limit: choose(args.p_limit) } : args);
+}
+
+/** What a worker calls for all its attempts at once. */
+function workerCalls(
+  call: Call,
+  heed: Heed,
+): Pick<Engine, 'claim' | 'complete' | 'renew' | 'leave' | 'wake' | 'collectChildren'> {
   return {
-    claim: (c) =>
-      call(
-        contract.claimAnswer,
-        'millrace_claim',
-        {
-          p_pipeline: c.pipeline,
-          p_stage: c.stage,
-          p_worker: c.worker,
-          p_host: c.host,
-          p_seq: c.seq,
-          p_limit: c.limit,
-        },
-        false,
-        claimLess(c.afterTimeout),
-      ).then(seen),
-    complete: (c) =>
-      call(
-        contract.completeAnswer,
-        'millrace_complete',
-        { p_worker: c.worker, p_seq: c.seq, p_items: c.items, p_limit: c.limit },
-        false,
-        claimLess(c.afterTimeout),
-      ).then(seen),
+    claim({ pipeline, stage, worker, host, seq, limit, afterTimeout }) {
+      const who = { p_pipeline: pipeline, p_stage: stage, p_worker: worker, p_host: host };
+      const args = { ...who, p_seq: seq, p_limit: limit };
+      return call(contract.claimAnswer, 'millrace_claim', args, false, claimLess(afterTimeout)).then(heed);
+    },
+    complete({ worker, seq, items, limit, afterTimeout }) {
+      const args = { p_worker: worker, p_seq: seq, p_items: items, p_limit: limit };
+      return call(contract.completeAnswer, 'millrace_complete', args, false, claimLess(afterTimeout)).then(heed);
+    },
     renew: (worker, attempts) =>
       call(contract.renewAnswer, 'millrace_renew', { p_worker: worker, p_attempts: attempts }, true),
     leave: (worker, handOver) =>
       call(contract.leaveAnswer, 'millrace_leave', { p_worker: worker, p_hand_over: handOver }),
     wake: (stages) => call(contract.wakeAnswer, 'millrace_wake', { p_stages: stages }),
-    spawn: (worker, { attempt, token }, items, last) =>
-      call(contract.spawnAnswer, 'millrace_spawn', {
-        p_worker: worker,
-        p_attempt: attempt,
-        p_token: token,
-        p_items: items,
-        p_last: last,
-      }),
     collectChildren: (fanOuts) =>
       call(contract.collectAnswer, 'millrace_collect_children', { p_fan_outs: fanOuts }, true),
+  };
+}
+
+/** What a worker calls for one attempt: for its children, and for its conversation with a model. */
+function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'> {
+  return {
+    spawn(worker, { attempt, token }, items, last) {
+      const held = { p_worker: worker, p_attempt: attempt, p_token: token };
+      return call(contract.spawnAnswer, 'millrace_spawn', { ...held, p_items: items, p_last: last });
+    },
     turns: (worker, { attempt, token }) =>
       call(contract.turnsAnswer, 'millrace_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
-    checkpoint: (worker, { attempt, token }, turns) =>
-      call(contract.checkpointAnswer, 'millrace_checkpoint', {
-        p_worker: worker,
-        p_attempt: attempt,
-        p_token: token,
-        p_turns: turns,
-      }),
+    checkpoint(worker, { attempt, token }, turns) {
+      const held = { p_worker: worker, p_attempt: attempt, p_token: token };
+      return call(contract.checkpointAnswer, 'millrace_checkpoint', { ...held, p_turns: turns });
+    },
+  };
+}
+
+/** What job-poll, job-complete and the stages' functions call about jobs at external services. */
+function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'noteFaults' | 'jobOwner' | 'resume'> {
+  return {
     poll: (limit, pollMs) =>
       call(contract.pollAnswer, 'millrace_poll', {
         p_limit: limit,
@@ -199,7 +213,7 @@ export function createEngine(options: { rpc: Rpc; retryUntil: () => number; log:
     noteJobs: (jobs) => call(contract.noteJobsAnswer, 'millrace_note_jobs', { p_jobs: jobs }, true),
     noteFaults: (faults) => call(contract.noteFaultsAnswer, 'millrace_note_faults', { p_faults: faults }, true),
     jobOwner: (job) => call(contract.jobOwnerAnswer, 'millrace_job_owner', { p_job: job }),
-    resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(seen),
+    resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(heed),
   };
 }
 

@@ -2,7 +2,9 @@ import '../zod-settings.ts';
 import { z } from 'zod';
 import type { Failure } from '../errors.ts';
 
-const wake = z.object({ pipeline: z.string(), stage: z.string(), function: z.string() });
+const wakeTarget = z.object({ pipeline: z.string(), stage: z.string(), function: z.string() });
+/** The stages that the engine wants woken. */
+const wake = z.array(wakeTarget);
 
 const item = z.object({
   attempt: z.number(),
@@ -18,7 +20,7 @@ const item = z.object({
   /** The first attempt of this execution of the stage: retries go on from it, a reset begins another. */
   execution: z.number(),
   isolated: z.boolean(),
-  /** Why the engine hands out neither row nor results: to be reported, as a permanent failure, in the handler's place. */
+  /** Why the engine hands out neither row nor results. The worker reports it as a permanent failure and runs no handler. */
   failure: z.object({ code: z.string(), message: z.string() }).nullish(),
 });
 
@@ -33,7 +35,7 @@ const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), r
 /** Fan-outs whose children have reported something. */
 const collect = z.array(z.number()).default([]);
 
-/** Whether the last sweep is over a minute old, so that whoever reads this calls millrace_sweep. */
+/** Whether the last sweep is over a minute old: then whoever reads this calls millrace_sweep. */
 const sweep_due = z.boolean().default(false);
 
 const admitted = z.object({
@@ -42,10 +44,10 @@ const admitted = z.object({
   lease_ms: z.number(),
   stage: stageLimits,
   batch: z.array(item),
-  wake: z.array(wake),
+  wake,
   /** After how long to ask again when the stage's limits left nothing to take; null when waiting would be no use. */
   wait_ms: z.number().nullish(),
-  /** Whether the batch has all the bytes that one may have, and more is queued. */
+  /** Whether the engine cut the batch at the most bytes that one may have, with more queued. */
   cut: z.boolean().default(false),
   collect,
   sweep_due,
@@ -53,7 +55,7 @@ const admitted = z.object({
 const refused = z.object({
   status: z.literal('refused'),
   reason: z.string().nullish(),
-  wake: z.array(wake).default([]),
+  wake: wake.default([]),
   collect,
   sweep_due,
 });
@@ -62,11 +64,11 @@ const verdicts = { items: z.array(verdict) };
 export const claimAnswer = z.discriminatedUnion('status', [admitted, refused]);
 export const completeAnswer = z.discriminatedUnion('status', [admitted.extend(verdicts), refused.extend(verdicts)]);
 export const renewAnswer = z.object({ renewed: z.number(), lost: z.array(z.number()) });
-export const leaveAnswer = z.object({ left: z.boolean(), wake: z.array(wake) });
+export const leaveAnswer = z.object({ left: z.boolean(), wake });
 export const wakeAnswer = z.object({ woken: z.number() });
-export const resumeAnswer = z.object({ items: z.array(verdict), wake: z.array(wake), collect, sweep_due });
+export const resumeAnswer = z.object({ items: z.array(verdict), wake, collect, sweep_due });
 export const sweepAnswer = z.object({ swept: z.boolean() });
-export const collectAnswer = z.object({ wake: z.array(wake), busy: z.array(z.number()), collect });
+export const collectAnswer = z.object({ wake, busy: z.array(z.number()), collect });
 /** A job whose poll is due. */
 export const waitingJob = z.object({
   attempt: z.number(),
@@ -143,9 +145,9 @@ const agentLimits = z.object({
 });
 const staleAnswer = z.object({ status: z.literal('stale'), reason: z.string() });
 export const spawnAnswer = z.discriminatedUnion('status', [
-  z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), wake: z.array(wake) }),
+  z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), wake }),
   /** The keys of items whose rows somebody holds; without any, somebody holds the parent. */
-  z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), wake: z.array(wake) }),
+  z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), wake }),
   staleAnswer,
 ]);
 export const turnsAnswer = z.discriminatedUnion('status', [
@@ -158,9 +160,9 @@ export const checkpointAnswer = z.discriminatedUnion('status', [
   staleAnswer,
 ]);
 
-/** A doorbell the engine wants woken. */
-export type WakeTarget = z.output<typeof wake>;
-/** One claimed attempt, with all its handler needs. */
+/** A stage that the engine wants woken, and the function to wake for it. */
+export type WakeTarget = z.output<typeof wakeTarget>;
+/** One claimed attempt, with all that its handler needs. */
 export type Item = z.output<typeof item>;
 /** An attempt under the token of its claim. */
 export type HeldAttempt = Pick<Item, 'attempt' | 'token'>;
@@ -174,9 +176,9 @@ export type WaitingJob = z.output<typeof waitingJob>;
 /** What a service says of a job that has not ended: it waits in the service's queue, or it runs. */
 export type JobReport = Pick<WaitingJob, 'attempt' | 'service' | 'job_id'> & { state: 'queued' | 'running' };
 
-/** What went wrong when a job was asked after, called back about or finished; without code and message it is over. */
+/** What went wrong when a job was polled, called back about or finished. Without code and message, the fault is over. */
 export interface JobFault {
-  /** The submission whose job it is; null where a callback could not be attributed. */
+  /** The submission whose job it is; null where nobody can tell whose callback it was. */
   submission: number | null;
   service: string;
   job_id: string | null;
@@ -188,7 +190,7 @@ export interface JobFault {
 export type Turn = z.output<typeof turn>;
 /** An answer of the model. */
 export type ModelTurn = Extract<Turn, { kind: 'model' }>;
-/** A turn as it is recorded: the engine knows the attempt. */
+/** A turn as the runtime records it: the engine knows the attempt. */
 export type NewTurn = Turn extends infer T ? (T extends Turn ? Omit<T, 'attempt'> : never) : never;
 export type AgentLimits = z.output<typeof agentLimits>;
 
@@ -204,12 +206,12 @@ export interface Usage {
   cost_usd: number | null;
   /** Of an agent: how often this attempt asked the model, and what all attempts of its execution have used. */
   turns?: number;
-  passage_turns?: number;
-  passage_tokens?: number;
-  passage_cost_usd?: number | null;
+  execution_turns?: number;
+  execution_tokens?: number;
+  execution_cost_usd?: number | null;
 }
 
-/** What the platform allows one function, and ends it for. */
+/** A limit for which the platform ends a function. */
 export type PlatformLimit = 'cpu' | 'memory';
 
 /** What a worker reports of an attempt it holds. */

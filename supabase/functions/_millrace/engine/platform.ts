@@ -7,7 +7,7 @@ export interface Platform {
   url: string;
   secretKey: string;
   secretKeys: Record<string, string>;
-  /** Opens nothing but the doorbells. Without it the secret key wakes. */
+  /** Lets its holder wake functions and do nothing else. Without it functions wake one another with the secret key. */
   wakeSecret?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string,
 
 /**
  * Tells who calls: the project, when `apikey` holds one of its secret keys; a waker, when the request shows the wake-up
- * secret; null for anybody else. How long it takes tells nothing about a key.
+ * secret; null for anybody else. The comparison takes equally long for every key, so that its time tells nothing.
  */
 export function callerOf(request: Request, { secretKeys, wakeSecret }: Platform): Caller | null {
   if (isOneOf(request.headers.get('apikey'), Object.values(secretKeys))) return 'project';
@@ -59,11 +59,11 @@ export function refuseStranger(request: Request, platform: Platform): Response |
   return unauthorized('Send a secret key of this project in the header "apikey".');
 }
 
-/** Checks that a request may wake a doorbell. Returns null when it may, else the answer to give. */
+/** Checks that a request may wake a function. Returns null when it may, else the answer to give. */
 export function refuseWakeUp(request: Request, platform: Platform): Response | null {
   if (callerOf(request, platform)) return null;
   return unauthorized(
-    `WakeTarget with the value of MILLRACE_WAKE_SECRET in the header "${WAKE_HEADER}", or with a secret key of this project ` +
+    `Wake it with the value of MILLRACE_WAKE_SECRET in the header "${WAKE_HEADER}", or with a secret key of this project ` +
       'in "apikey": set the function secret MILLRACE_WAKE_SECRET and Vault’s millrace_wake_secret to the same value.',
   );
 }

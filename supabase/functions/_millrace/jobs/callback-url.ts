@@ -19,7 +19,14 @@ const names = ['service', 'pipeline', 'stage', 'submission', 'trace_id', 'entity
  * so that the service need send nothing back but its answer. Throws a MisconfiguredError without WEBHOOK_SECRET.
  *
  * @example
- * const callback = ownCallbackUrl(transcriber, context);
+ * ```ts
+ * const carrier: Service = { name: 'carrier', readCallback: (body) => ({ jobId: z.string().parse(body) }) };
+ *
+ * await fetch('https://carrier.example.com/orders', {
+ *   method: 'POST',
+ *   body: JSON.stringify({ order: entity.id, notify: ownCallbackUrl(carrier, context) }),
+ * });
+ * ```
  */
 export function ownCallbackUrl(service: Pick<Service, 'name'>, context: HandlerContext): string {
   const [secret = ''] = readSettings(webhookSettings, context.env).WEBHOOK_SECRET;
@@ -37,17 +44,17 @@ export function signedCallbackUrl(base: string, origin: CallbackOrigin, secret: 
   return url.href;
 }
 
-/** True for a URL that signedCallbackUrl could have made: it is to be judged by its own signature. */
+/** True for a URL that signedCallbackUrl could have made: its own signature vouches for it. */
 export function isOwnCallbackUrl(url: URL): boolean {
   return url.searchParams.has('service');
 }
 
-/** Whose job a URL is about. Nobody has vouched for it before callbackUrlFault finds no fault. */
+/** Whose job a URL is about. Call callbackUrlFault() first: nobody vouches for a URL with a fault. */
 export function readOrigin(params: URLSearchParams): CallbackOrigin {
   return { ...writtenOrigin(params), submission: Number(params.get('submission')) };
 }
 
-/** The other way round: what readOrigin reads. */
+/** The parameters from which readOrigin() reads this origin. */
 export function originParams(origin: CallbackOrigin): URLSearchParams {
   return new URLSearchParams(names.map((name) => [name, String(origin[name])]));
 }
@@ -62,7 +69,7 @@ export function callbackUrlFault(url: URL, secrets: string[]): string | null {
   return 'The signature in the URL does not fit the rest of it';
 }
 
-/** No expiry is signed: the engine refuses what comes for an attempt that is over. */
+/** Signs no expiry: the engine refuses what comes for an attempt that is over. */
 function signatureOf(url: URL, secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return createHmac('sha256', key)

@@ -6,6 +6,7 @@ import type { Stage } from '../stage/stage.ts';
 import type { CallbackOrigin } from './callback-url.ts';
 import { finishJob } from './finish-job.ts';
 import type { JobRecorder } from './job-recorder.ts';
+import { refuse } from './refuse.ts';
 import type { CalledBack, Service } from './service.ts';
 
 const ASK_TIMEOUT_MS = 10_000;
@@ -81,8 +82,4 @@ function answerTo(item: JobOutcomeItem, [verdict]: { verdict: string; reason?: s
     return refuse(400, 'rejected', verdict?.reason ?? `the engine gave no verdict on job ${item.job_id}`);
   }
   return Response.json({ verdict: verdict.verdict, reason: verdict.reason ?? null });
-}
-
-function refuse(status: number, code: string, message: string): Response {
-  return Response.json({ error: { code, message } }, { status });
 }

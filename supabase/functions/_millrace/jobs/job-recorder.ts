@@ -3,7 +3,7 @@ import type { JobFault, JobOutcomeItem, JobReport, Verdict } from '../engine/eng
 import type { Platform } from '../engine/platform.ts';
 import { messageOf, storableText } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { type ChildCollector, createChildCollector } from '../worker/collect-children.ts';
+import { ChildCollector } from '../worker/collect-children.ts';
 import { createWaker, type Waker } from '../worker/wake.ts';
 import { resumeJobs } from './resume-jobs.ts';
 
@@ -23,7 +23,7 @@ export class JobRecorder {
     this.log = log;
     this.engine = createEngine({ rpc, retryUntil: () => until, log });
     this.waker = createWaker({ platform, engine: this.engine, log });
-    this.collector = createChildCollector({ engine: this.engine, waker: this.waker, log });
+    this.collector = new ChildCollector({ engine: this.engine, waker: this.waker, log });
   }
 
   /** Records jobs that have ended; the answers come in the order of the items. Throws as the engine does. */
@@ -31,7 +31,7 @@ export class JobRecorder {
     return resumeJobs(items, { engine: this.engine, waker: this.waker, collector: this.collector, until: this.until });
   }
 
-  /** Says of jobs that have not ended whether they wait in their service's queue. Never throws: the next poll repeats it. */
+  /** Tells the engine which unfinished jobs wait in their service's queue. Never throws: the next poll repeats it. */
   async noteJobs(reports: JobReport[]): Promise<void> {
     if (reports.length === 0) return;
     try {
@@ -51,14 +51,14 @@ export class JobRecorder {
     }
   }
 
-  /** Resolves when the stages that got work are woken and what children reported is added up. */
+  /** Resolves when the stages that got work are woken and the children's outcomes are added up. */
   async settled(): Promise<void> {
     await this.collector.settled();
     await this.waker.settled();
   }
 }
 
-/** What a service or a function says goes into the database as it is, but for what Postgres cannot store. */
+/** Removes from a fault what Postgres cannot store; all else goes into the database as the service said it. */
 function storable(fault: JobFault): JobFault {
   const text = (value: string | null) => (value === null ? null : storableText(value));
   return { ...fault, service: storableText(fault.service), job_id: text(fault.job_id), message: text(fault.message) };

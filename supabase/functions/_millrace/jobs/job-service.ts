@@ -63,9 +63,21 @@ export function jobOrigin(context: Omit<SubmitContext, 'env' | 'signal'>): JobOr
  * NAME_AUTH_TOKEN. `label` is what messages call it, as in "The mailer answered 500."; its name when it is left out.
  *
  * @example
- * export const mailer = jobService({ name: 'mailer' });
- * // in a handler:  return waiting(mailer, await mailer.submit({ to, text }, context, context.idempotencyKey));
- * // in finish:     mailer.resultOf(job)
+ * ```ts
+ * const mailer = jobService({ name: 'mailer' });
+ *
+ * export const notify = defineStage({
+ *   pipeline: orders,
+ *   stage: 'notify',
+ *   input: z.object({ entity: z.object({ email: z.email() }) }),
+ *   output: z.object({ delivered: z.boolean() }),
+ *   handler: async ({ entity }, context) =>
+ *     waiting(mailer, await mailer.submit({ to: entity.email }, context, context.idempotencyKey)),
+ *   finish: (job) => z.object({ delivered: z.boolean() }).parse(mailer.resultOf(job)),
+ *   services: [mailer],
+ *   settings: [mailer.settings],
+ * });
+ * ```
  */
 export function jobService({ name, label = name }: { name: string; label?: string }): JobService {
   const client = new JobClient(name, label);

@@ -10,7 +10,7 @@ import type { JobState } from './service.ts';
 /** For asking after a job and finishing it. */
 const ASK_TIMEOUT_MS = 5_000;
 
-/** What asking after a job came to. */
+/** What a service said of a job. */
 interface Asked {
   ended?: JobOutcomeItem;
   report?: JobReport;
@@ -18,9 +18,9 @@ interface Asked {
 }
 
 /**
- * Asks the stage's services after jobs whose poll is due, finishes and records those that have ended, and tells the engine
- * which of the others wait in their service's queue. A job that could not be asked after is asked after again at its next
- * poll, until its deadline: a service's silence says nothing about its job. Resolves to how many have ended.
+ * Asks the stage's services about jobs whose poll is due, finishes and records those that have ended, and tells the engine
+ * which of the others wait in their service's queue. Where a service does not answer, the job's next poll asks again, until its
+ * deadline: a service's silence says nothing about its job. Resolves to how many have ended.
  */
 export async function pollServices(
   stage: Stage,
@@ -52,7 +52,7 @@ async function askAfter(stage: Stage, waiting: WaitingJob, env: Env): Promise<As
   const { submission, service: name, job_id } = waiting;
   try {
     const service = serviceOf(stage, name);
-    // It cannot be asked: its callback finishes the attempt, or the deadline does.
+    // Nobody can ask this service: its callback finishes the attempt, or the deadline does.
     if (!service.poll) return {};
     const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
     return await conclude(stage, waiting, await service.poll(job_id, { env, signal }), { env, signal });

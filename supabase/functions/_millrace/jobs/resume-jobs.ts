@@ -13,8 +13,8 @@ interface ResumeOptions {
 }
 
 /**
- * Records what became of external jobs, wakes the stages that got work and collects what children reported. One whose row is locked is sent again
- * until `until` (epoch milliseconds). Returns the last answer to each item, in their order.
+ * Records what became of external jobs, wakes the stages that got work and collects what children reported. Sends an item
+ * whose row is locked again until `until` (epoch milliseconds). Returns the last answer to each item, in their order.
  */
 export async function resumeJobs(
   items: JobOutcomeItem[],
@@ -36,7 +36,7 @@ export async function resumeJobs(
   }
 }
 
-/** A batch the engine refuses as a whole goes item by item, so that one it cannot take spoils no other. */
+/** Sends a batch that the engine refuses as a whole item by item, so that one it cannot take spoils no other. */
 async function resume(items: JobOutcomeItem[], options: ResumeOptions): Promise<Verdict[]> {
   try {
     const answer = await options.engine.resume(items);

@@ -44,8 +44,24 @@ export interface Question<S extends z.ZodObject> {
 }
 
 /**
- * Asks the model. With LLM_MODE `inline` returns the parsed answer; with `background` returns at once, waiting for the
- * response to be finished by webhook or polling. Reports usage; throws a StageError that says what to do.
+ * Asks the model at LLM_URL. With LLM_MODE `inline` it resolves to the parsed answer; with `background` at once to a Waiting, and
+ * the response is finished by webhook or polling, for which the stage has `finish: finishAnswer(schema)`. Reports what the
+ * answer used up. Throws a StageError: retriable when the model cannot be reached, is overloaded or answers in another form,
+ * permanent when it declines or rejects the request.
+ *
+ * @example
+ * ```ts
+ * export const readSummary = (context: HandlerContext) =>
+ *   askModel(
+ *     {
+ *       name: 'order_summary',
+ *       schema: answerSchema,
+ *       prompt: { label: 'summary-1', instructions: `Say in a sentence what is ordered. ${UNTRUSTED_NOTE}` },
+ *       input: quote('order', entity.body, 4_000),
+ *     },
+ *     context,
+ *   );
+ * ```
  */
 export async function askModel<S extends z.ZodObject>(
   question: Question<S>,
@@ -88,7 +104,17 @@ export async function askModel<S extends z.ZodObject>(
   return readAnswer(response, question.schema);
 }
 
-/** How a background response becomes a stage's output. */
+/**
+ * The finish function of a stage that asks a model: turns a background response into the stage's output, of the form of
+ * `schema`, and reports what it used up. Throws as askModel() does.
+ *
+ * @example
+ * ```ts
+ * const finish = finishAnswer(answerSchema);
+ *
+ * const { summary } = finish(job, finishContext);
+ * ```
+ */
 export function finishAnswer<S extends z.ZodObject>(
   schema: S,
 ): (job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>) => z.output<S> {
@@ -122,7 +148,11 @@ function isUnfinished(response: ModelResponse): boolean {
   return response.status === 'queued' || response.status === 'in_progress';
 }
 
-/** The official client for the API at LLM_URL; it does not retry. */
+/**
+ * The official client for the API at LLM_URL; it does not retry.
+ *
+ * @internal
+ */
 export function modelClient(settings: ModelSettings): OpenAI {
   const url = new URL(settings.LLM_URL);
   if (url.pathname === '/') url.pathname = '/v1';
@@ -135,7 +165,11 @@ export function modelClient(settings: ModelSettings): OpenAI {
   });
 }
 
-/** Why a response that has ended cannot be used, or null when it can. */
+/**
+ * Why a response that has ended cannot be used, or null when it can.
+ *
+ * @internal
+ */
 export function responseFault(response: ModelResponse): StageError | null {
   if (response.status === 'cancelled') return new RetriableError('job_cancelled', 'The response was cancelled.');
   if (response.status === 'failed') {
@@ -167,7 +201,11 @@ function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): 
   return parsed.data;
 }
 
-/** What a response has used up, with its cost where the settings name prices. */
+/**
+ * What a response has used up, with its cost where the settings name prices.
+ *
+ * @internal
+ */
 export function usageOf(response: ModelResponse, prompt: string, settings: ModelSettings): ModelTurn['usage'] {
   const input = response.usage?.input_tokens ?? null;
   const output = response.usage?.output_tokens ?? null;

@@ -7,7 +7,15 @@ export interface Prompt {
   instructions: string;
 }
 
-/** What the attempt's record says of its prompt: the label and a hash that shows unlabelled edits too. */
+/**
+ * What the attempt's record says of its prompt: the label and a hash that shows unlabelled edits too, such as
+ * `summary-1@4f1d09ab`.
+ *
+ * @example
+ * ```ts
+ * const version = promptVersion({ label: 'summary-1', instructions: 'Say in a sentence what is ordered.' });
+ * ```
+ */
 export function promptVersion(prompt: Prompt): string {
   const hash = createHash('sha256').update(prompt.instructions).digest('hex').slice(0, 8);
   return `${prompt.label}@${hash}`;
@@ -27,7 +35,9 @@ const longestResult = 12_000;
  * always gets the same mark.
  *
  * @example
- * const question = quote('opinion', entity.body, 4_000);
+ * ```ts
+ * const input = quote('order', entity.body, 4_000);
+ * ```
  */
 export function quote(tag: string, text: string, maxLength: number): string {
   const cut = text.trim().slice(0, maxLength).trimEnd();
@@ -36,7 +46,14 @@ export function quote(tag: string, text: string, maxLength: number): string {
   return `<${name}>\n${harmless}\n</${name}>`;
 }
 
-/** The same for an earlier stage's result, which is made of text from outside. */
+/**
+ * Wraps an earlier stage's result, which is made of text from outside, as `quote` does: as JSON of at most 12,000 characters.
+ *
+ * @example
+ * ```ts
+ * const input = quoteResult('research', { summary: 'Three clocks, one of them broken.' });
+ * ```
+ */
 export function quoteResult(tag: string, result: unknown): string {
   return quote(tag, JSON.stringify(result, null, 2), longestResult);
 }

@@ -44,6 +44,17 @@ export interface MapOptions<Input extends z.ZodType, Item extends z.ZodType<Chil
 /**
  * A stage that starts a run of its child pipeline for each item, in chunks, and then waits for them: the definition's
  * fan-in rule says when it is done. Throws when the pipeline defines no map stage of that name.
+ *
+ * @example
+ * ```ts
+ * export const parcels = defineMap({
+ *   pipeline: orders,
+ *   stage: 'parcels',
+ *   input: z.object({ entity: z.object({ id: z.string(), lines: z.array(z.string()) }) }),
+ *   item: z.object({ key: z.string(), article: z.string() }),
+ *   items: ({ entity }) => entity.lines.map((article, index) => ({ key: `line-${index}`, article })),
+ * });
+ * ```
  */
 export function defineMap<Input extends z.ZodType, Item extends z.ZodType<ChildItem>, Name extends string>(
   options: MapOptions<Input, Item, Name>,

@@ -46,9 +46,9 @@ export function createChildren(options: {
         waker.wake(answer.wake);
         if (answer.status === 'spawned') return answer.fan_out;
         const busy = new Set(answer.busy);
-        // Without keys it is the parent that somebody holds, and nothing was done.
+        // Without keys somebody holds the parent, and the engine has done nothing.
         if (busy.size > 0) left = left.filter(({ key }) => busy.has(String(key)));
-        // Somebody may be about to end this attempt: what follows could be in vain.
+        // Whoever holds the row may be ending this attempt, and going on would be in vain.
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, pause));
       }
@@ -56,7 +56,7 @@ export function createChildren(options: {
   };
 }
 
-/** What the engine will not take, or no row can hold, it never will; other errors of the insert function may pass. */
+/** Permanent where the engine will never take the items, or no row can hold them; the insert function's other errors may pass. */
 function refused(error: EngineRefusal): PermanentError | RetriableError {
   if (/^(MR|22)/.test(error.code ?? '')) return new PermanentError('children_refused', error.message);
   return new RetriableError('spawn_failed', 'The items could not be handed over just now.', undefined, error.message);

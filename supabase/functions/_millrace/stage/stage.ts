@@ -44,7 +44,16 @@ export interface HandlerContext {
   reportUsage(usage: Usage): void;
 }
 
-/** What a handler returns when an external job will finish its work. */
+/**
+ * What a handler returns when an external job will finish its work. `waiting()` makes it.
+ *
+ * @example
+ * ```ts
+ * function isHandedOver(answer: { weight: number } | Waiting): boolean {
+ *   return answer instanceof Waiting;
+ * }
+ * ```
+ */
 export class Waiting {
   constructor(
     readonly service: string,
@@ -52,12 +61,24 @@ export class Waiting {
   ) {}
 }
 
-/** Says that the job `jobId` at `service` will finish this attempt, by callback or by polling. */
+/**
+ * Says that the job `jobId` at `service` will finish this attempt, by callback or by polling. The stage must name the service
+ * among its `services`.
+ *
+ * @example
+ * ```ts
+ * const mailer = jobService({ name: 'mailer' });
+ *
+ * async function sendMail(context: HandlerContext): Promise<Waiting> {
+ *   return waiting(mailer, await mailer.submit({ to: entity.email }, context, context.idempotencyKey));
+ * }
+ * ```
+ */
 export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting {
   return new Waiting(service.name, jobId);
 }
 
-/** What a handler returns to go on under another claim, which costs no attempt: what it has recorded so far is kept. */
+/** What a handler returns to go on under another claim, which costs no attempt. The engine keeps what it has recorded. */
 export class HandedBack {
   /** Without it the type would let every value pass for one. */
   readonly handedBack = true;
@@ -124,11 +145,24 @@ export interface Stage {
 }
 
 /**
- * Joins a stage's code with its definition. A handler may return `waiting(…)` only where `services` and `finish` are given.
- * Throws when the pipeline defines no such stage, one that has no code, or one of kind `external` that nobody could finish.
+ * Joins a stage's code with its definition. The handler gets what `input` makes of `{ entity, needs }`, the entity's row and
+ * the results of the stages that this one needs, and returns what `output` accepts; what it throws fails the attempt. It may
+ * return `waiting(…)` only where `services` and `finish` are given. Throws when the pipeline defines no such stage, one that
+ * has no code, or one of kind `external` that nobody could finish.
  *
  * @example
- * export const pack = defineStage({ pipeline: orders, stage: 'pack', input, output, handler: packOrder });
+ * ```ts
+ * export const pack = defineStage({
+ *   pipeline: orders,
+ *   stage: 'pack',
+ *   input: z.object({ entity: z.object({ id: z.string(), articles: z.array(z.string()) }) }),
+ *   output: z.object({ parcels: z.number() }),
+ *   handler: ({ entity }) => {
+ *     if (entity.articles.length === 0) throw new PermanentError('empty_order', 'The order names no article.');
+ *     return { parcels: Math.ceil(entity.articles.length / 10) };
+ *   },
+ * });
+ * ```
  */
 export function defineStage<Input extends z.ZodType, Output extends z.ZodType, Name extends string>(
   options: StageOptions<Input, Output, Name>,

@@ -20,10 +20,10 @@ export interface Used {
 const CPU_LIMIT_MS = 800;
 const MEMORY_LIMIT_BYTES = 150 * 1024 * 1024;
 
-// WORKER_SECONDS is less than half of the platform's wall clock, which this leaves a tenth of.
+// WORKER_SECONDS is less than half of the platform's wall clock, so that this share of it leaves a tenth unused.
 const SAVING_SHARE = 1.8;
 
-/** A budget of `seconds` of wall clock from now, and of CPU and memory as the platform's limits leave room for. */
+/** A budget of `seconds` of wall clock from now, and of as much CPU and memory as the platform's limits leave room for. */
 export function createBudget(seconds: number, measure: () => Used = measureProcess): Budget {
   const startedAt = Date.now();
   const endsAt = startedAt + seconds * 1000;
@@ -40,8 +40,8 @@ export function createBudget(seconds: number, measure: () => Used = measureProce
 }
 
 /**
- * Whether what was used since `before` is most of what led to the limit: at least half of what one worker's budget
- * allows. True where the runtime does not tell.
+ * Whether the work since `before` led to the limit: it used at least half of what one worker's budget allows. True where the
+ * runtime does not tell.
  */
 export function usedUp(limit: PlatformLimit, before: Used, now: Used = measureProcess()): boolean {
   if (now.cpuMs === 0) return true;

@@ -1,7 +1,7 @@
 /**
- * How much a worker takes. Claims get smaller after one that ran into the database's statement timeout, and a worker whose
- * batch had all the bytes that one may have holds no more items than it had then, or slow handlers would gather batch upon
- * batch in its memory. Each answer that brings all that was asked for lets both grow by one item.
+ * Decides how many items a worker takes. A claim that runs into the database's statement timeout makes the next ones smaller.
+ * A batch that the engine cut at its most bytes bounds what the worker holds, or slow handlers would gather batch upon batch in
+ * its memory. Each answer that brings all that was asked for lets both bounds grow by one item.
  */
 export class ClaimSize {
   private atOnce = Infinity;
@@ -18,7 +18,7 @@ export class ClaimSize {
     return Math.min(limit, this.atOnce);
   }
 
-  /** An answer has come that makes it `held` items in hand; `cut`: its batch has all the bytes that one may have. */
+  /** An answer has come, and the worker holds `held` items. `cut`: the engine cut the batch at its most bytes. */
   answered(cut: boolean, held: number): void {
     this.atOnce += 1;
     this.inHand = cut ? Math.max(1, held) : this.inHand + 1;

@@ -6,7 +6,7 @@ import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { createChildren } from '../stage/spawn-children.ts';
 import type { Stage } from '../stage/stage.ts';
 import { createBudget } from './budget.ts';
-import { createChildCollector } from './collect-children.ts';
+import { ChildCollector } from './collect-children.ts';
 import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload } from './edge-runtime.ts';
 import { runHandler } from './run-handler.ts';
@@ -15,7 +15,7 @@ import { createWaker } from './wake.ts';
 /** One id for all drains of this isolate. */
 const host = crypto.randomUUID();
 
-/** Runs one worker of a stage until it ends, and waits for the doorbells it rang. */
+/** Runs one worker of a stage until it ends, and waits for the answers to its wake-ups. */
 export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
   const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
   const settings = settingsOrDefaults(env);
@@ -30,7 +30,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     engine,
     budget,
     waker,
-    collector: createChildCollector({ engine, waker, log }),
+    collector: new ChildCollector({ engine, waker, log }),
     log,
     host,
     batchSize: settings.QUEUE_BATCH_SIZE,
@@ -56,7 +56,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
   }
 }
 
-/** The worker's own settings. Faulty ones are replaced by the defaults: each attempt then fails with what is wrong. */
+/** The worker's own settings. Defaults replace faulty ones, and each attempt then fails with what is wrong. */
 function settingsOrDefaults(env: Env) {
   try {
     return readSettings(workerSettings, env);

@@ -6,7 +6,7 @@ import { Stopped } from './run-handler.ts';
 interface Held {
   item: Item;
   controller: AbortController;
-  /** What the process had used when the handler began, of an item that runs alone. */
+  /** Of an isolated item: what the process had used when its handler began. */
   usedBefore: Used | null;
   outcome: Outcome | null;
   /** True once the engine has refused what the handler made of it. */
@@ -23,7 +23,7 @@ const LONGEST_BUSY_PAUSE_MS = 1_000;
 /** The attempts a worker holds: starts their handlers and keeps their outcomes until the engine has answered. */
 export class HeldItems {
   private readonly held = new Map<number, Held>();
-  private wake: () => void = () => {};
+  private notify: () => void = () => {};
   private releasing = false;
 
   constructor(private readonly start: (item: Item, controller: AbortController) => Promise<Outcome | null>) {}
@@ -36,8 +36,8 @@ export class HeldItems {
     return this.count((h) => h.state === 'running');
   }
 
-  /** True while an item is in work that must not have neighbours, since its kind has ended a worker before. */
-  get hasLoner(): boolean {
+  /** True while an isolated item is in work: it may have ended a worker before, and must have no neighbours. */
+  get hasIsolated(): boolean {
     return this.count((h) => h.item.isolated && h.state !== 'finished') > 0;
   }
 
@@ -72,7 +72,7 @@ export class HeldItems {
   drop(attempt: number): void {
     this.held.delete(attempt);
     this.startWhatMay();
-    this.wake();
+    this.notify();
   }
 
   /** Keeps a finished attempt to send it again after a pause that doubles each time. */
@@ -103,8 +103,8 @@ export class HeldItems {
   }
 
   /**
-   * Ends the handlers of attempts that were taken away, and forgets these; returns them.
-   * One that has finished meanwhile is left to the engine's verdict: it may just have been recorded.
+   * Ends the handlers of attempts that the engine took away, and forgets and returns these. It keeps one that has finished
+   * meanwhile for the engine's verdict: the engine may just have recorded it.
    */
   lose(attempts: number[]): number[] {
     const unfinished = this.unfinished();
@@ -117,14 +117,14 @@ export class HeldItems {
   }
 
   /**
-   * Ends every handler that still runs and starts no other: these attempts will be reported as released, those that
-   * ran with the limit that the function reached. What is finished stays.
+   * Ends every handler that still runs and starts no other. The worker reports these attempts as released, those that ran
+   * with the limit that the function reached. Finished items stay.
    */
   releaseRunning(limit?: PlatformLimit): void {
     this.releasing = true;
     for (const held of this.held.values()) {
       if (held.state !== 'running') continue;
-      // One that ran alone fails by it, and must not pay for what ran in this process before.
+      // An isolated attempt fails for reaching the limit, and must not pay for what ran in this process before it.
       const blamed = limit && (!held.usedBefore || usedUp(limit, held.usedBefore));
       held.controller.abort(new Stopped({ outcome: 'released', ...(blamed && { limit }) }));
     }
@@ -145,7 +145,7 @@ export class HeldItems {
   async changed(until: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     await new Promise<void>((resolve) => {
-      this.wake = resolve;
+      this.notify = resolve;
       if (Number.isFinite(until)) timer = setTimeout(resolve, Math.max(0, until - Date.now()));
     });
     clearTimeout(timer);
@@ -165,7 +165,7 @@ export class HeldItems {
     }
   }
 
-  /** Whatever goes wrong is an outcome: an item without one would be held for ever. */
+  /** Turns whatever goes wrong into an outcome: the worker would hold an item without one for ever. */
   private async run(held: Held): Promise<void> {
     let outcome: Outcome | null;
     try {
@@ -186,7 +186,7 @@ export class HeldItems {
   private finish(held: Held, outcome: Outcome): void {
     held.state = 'finished';
     held.outcome = outcome;
-    this.wake();
+    this.notify();
   }
 
   private count(test: (held: Held) => boolean): number {

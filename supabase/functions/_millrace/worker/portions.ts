@@ -4,8 +4,8 @@ import type { OutcomeItem } from '../engine/engine-contract.ts';
 const MOST_CHARACTERS = 4_000_000;
 
 /**
- * Outcomes in portions that the database records well within its time for a call: each a few megabytes of JSON at most, or a
- * single outcome. The last portion is never missing.
+ * Divides outcomes into portions that the database records well within its time for a call: a few megabytes of JSON at most,
+ * or a single outcome. There is always at least one portion.
  */
 export function portionsOf(items: OutcomeItem[]): OutcomeItem[][] {
   const portions: OutcomeItem[][] = [[]];

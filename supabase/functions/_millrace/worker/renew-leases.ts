@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine-client.ts';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-// A worker counts as alive for 15 s after it was last heard of.
+// The engine counts a worker as alive for 15 s after it last heard of it.
 const LONGEST_INTERVAL_MS = 5_000;
 
 /**

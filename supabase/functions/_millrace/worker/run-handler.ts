@@ -25,7 +25,7 @@ export interface HandlerRun {
 
 /**
  * Runs the handler on one claimed item and says what to report of it. Never throws.
- * A handler that does not heed its signal is left behind at the timeout: its late answer counts for nothing.
+ * At the timeout it leaves a handler that does not heed its signal behind, whose late answer counts for nothing.
  */
 export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   const { controller, limits } = run;
@@ -88,7 +88,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
   }
 }
 
-/** Refuses to wait for what nobody could finish: map stages wait for children, others for the services that they name. */
+/** Refuses to wait for what nobody could finish: a map stage waits for children, any other for a service that it names. */
 function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
   const known = stage.services.map(({ name }) => name);
   if (stage.definition.kind !== 'map' && !known.includes(service)) {

@@ -30,8 +30,21 @@ interface Serving {
 }
 
 /**
- * Serves a stage as an Edge Function: answers its doorbell at once, then works until the stage is empty; finishes the jobs
- * that job-complete and job-poll hand over.
+ * Serves a stage as an Edge Function: answers a wake-up at once, then works until the stage is empty; finishes the jobs that
+ * job-complete and job-poll hand over. It is all that a stage's index.ts calls.
+ *
+ * @example
+ * ```ts
+ * const pack = defineStage({
+ *   pipeline: orders,
+ *   stage: 'pack',
+ *   input: z.object({ entity: z.object({ id: z.string() }) }),
+ *   output: z.object({ packed: z.string() }),
+ *   handler: ({ entity }) => ({ packed: entity.id }),
+ * });
+ *
+ * serveStage(pack);
+ * ```
  */
 export function serveStage(stage: Stage): void {
   serve(answerRequests(stage, processEnv(), (work) => waitUntil(work)));
@@ -68,7 +81,7 @@ export function answerRequests(
     }
     if (request.method !== 'POST') {
       return Response.json(
-        { error: { code: 'method_not_allowed', message: 'WakeTarget with POST.' } },
+        { error: { code: 'method_not_allowed', message: 'Wake this function with POST.' } },
         { status: 405 },
       );
     }

@@ -42,7 +42,14 @@ const escapeByte = 27;
 // Types whose files are texts themselves.
 const writtenTypes = /^text\/|xml$|\/(?:rtf|postscript|eps|pgp-encrypted)$/;
 
-/** Tells what a file is by its bytes, whatever its name says. */
+/**
+ * Tells what a file is by its bytes, whatever its name says.
+ *
+ * @example
+ * ```ts
+ * if ((await sniffDocument(bytes)) !== 'pdf') throw new PermanentError('unsupported_type', 'Upload a PDF.');
+ * ```
+ */
 export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
   const type = await sniffMediaType(bytes);
   if (type === 'application/pdf') return 'pdf';
@@ -50,7 +57,14 @@ export async function sniffDocument(bytes: Uint8Array): Promise<DocumentKind> {
   return type?.startsWith('image/') ? 'image' : 'unknown';
 }
 
-/** The same as a media type: text/plain for any text that says of itself nothing more, null for what nobody knows. */
+/**
+ * The same as a media type: text/plain for any text that says of itself nothing more, null for what nobody knows.
+ *
+ * @example
+ * ```ts
+ * const type = (await sniffMediaType(bytes)) ?? 'application/octet-stream';
+ * ```
+ */
 export async function sniffMediaType(bytes: Uint8Array): Promise<string | null> {
   const isWritten = isText(bytes.subarray(0, textProbeBytes));
   // A text may speak of PDF.
@@ -65,6 +79,17 @@ export async function sniffMediaType(bytes: Uint8Array): Promise<string | null> 
 /**
  * Opens a PDF. The bytes are handed over and cannot be read afterwards. Throws a PermanentError with the code
  * empty_document, unsupported_type (no PDF at all), encrypted_document or damaged_document (truncated ones included).
+ *
+ * @example
+ * ```ts
+ * const pdf = await openPdf(bytes);
+ * try {
+ *   const { text } = await pdf.pageText(1);
+ *   console.log(text);
+ * } finally {
+ *   await pdf.close();
+ * }
+ * ```
  */
 export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
   if (bytes.length === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');

@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { dataApiRpc, type Rpc } from '../_millrace/engine/engine-client.ts';
-import type { WaitingJob } from '../_millrace/engine/engine-contract.ts';
-import { type Platform, readPlatform, refuseWakeUp } from '../_millrace/engine/platform.ts';
-import { classify, messageOf } from '../_millrace/errors.ts';
-import { callStage } from '../_millrace/jobs/call-stage.ts';
-import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
-import { createLog } from '../_millrace/log.ts';
-import { type Env, readSettings, workerSettings } from '../_millrace/settings.ts';
-import { type Budget, createBudget } from '../_millrace/worker/budget.ts';
+import { dataApiRpc, type Rpc } from '../engine/engine-client.ts';
+import type { WaitingJob } from '../engine/engine-contract.ts';
+import { type Platform, readPlatform, refuseWakeUp } from '../engine/platform.ts';
+import { classify, messageOf } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { type Env, processEnv, readSettings, workerSettings } from '../settings.ts';
+import { type Budget, createBudget } from '../worker/budget.ts';
+import { serve, waitUntil } from '../worker/edge-runtime.ts';
+import { callStage } from './call-stage.ts';
+import { JobRecorder } from './job-recorder.ts';
+import { refuse } from './refuse.ts';
 
 const JOBS_A_ROUND = 20;
 /** In which a stage's function asks its services and records what has ended. */
@@ -18,8 +20,16 @@ const log = createLog({ function: 'job-poll' });
 /** What a stage's function answers once it has asked after jobs. */
 const pollAnswer = z.object({ ended: z.number() });
 
-/** Answers the poller's doorbell: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong setting. */
-export function answerPollDoorbell(
+/** Serves the function job-poll. */
+export function servePolls(): void {
+  serve(answerPollWakeUp(processEnv(), waitUntil));
+}
+
+/**
+ * Answers a wake-up of the poller: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong
+ * setting.
+ */
+export function answerPollWakeUp(
   env: Env,
   background: (work: Promise<void>) => void,
   rpcFor: (platform: Platform) => Rpc = dataApiRpc,
@@ -36,7 +46,7 @@ export function answerPollDoorbell(
       return Response.json({ status: 'polling' }, { status: 202 });
     } catch (error) {
       log.error(messageOf(error));
-      return Response.json({ error: { code: 'misconfigured', message: messageOf(error) } }, { status: 500 });
+      return refuse(500, 'misconfigured', messageOf(error));
     }
   };
 }
@@ -56,7 +66,7 @@ async function pollUntilDone(polling: Polling): Promise<void> {
   }
 }
 
-/** Has every job whose poll is due asked after by the function of the stage that waits for it. */
+/** Takes the jobs whose poll is due and has the function of each one's stage ask the service about them. */
 export async function pollJobs({ platform, recorder, budget, pollMs }: Polling): Promise<void> {
   let more = true;
   while (more && budget.fits(ASK_TIME_MS)) {
@@ -76,7 +86,7 @@ function byStage(jobs: WaitingJob[]): WaitingJob[][] {
   return [...stages.values()];
 }
 
-/** Hands jobs of one stage to its function; where that cannot be asked, it is a fault of each of them. */
+/** Hands jobs of one stage to its function. Where the function cannot be reached, notes a fault on each of them. */
 async function askStage(jobs: WaitingJob[], platform: Platform, recorder: JobRecorder): Promise<void> {
   const [{ pipeline, stage, function: name }] = jobs as [WaitingJob];
   try {

@@ -1,20 +1,16 @@
 import { z } from 'zod';
-import { dataApiRpc, EngineRefusal, type Rpc } from '../_millrace/engine/engine-client.ts';
-import { type Platform, readPlatform } from '../_millrace/engine/platform.ts';
-import { classify, messageOf, UnavailableError } from '../_millrace/errors.ts';
-import { callStage } from '../_millrace/jobs/call-stage.ts';
-import {
-  type CallbackOrigin,
-  callbackUrlFault,
-  isOwnCallbackUrl,
-  originParams,
-  readOrigin,
-} from '../_millrace/jobs/callback-url.ts';
-import { JobRecorder } from '../_millrace/jobs/job-recorder.ts';
-import { readBody } from '../_millrace/jobs/read-body.ts';
-import { originFault, readOwner, signatureFault } from '../_millrace/jobs/webhook.ts';
-import { createLog } from '../_millrace/log.ts';
-import { type Env, readSettings, webhookSettings } from '../_millrace/settings.ts';
+import { dataApiRpc, EngineRefusal, type Rpc } from '../engine/engine-client.ts';
+import { type Platform, readPlatform } from '../engine/platform.ts';
+import { classify, messageOf, UnavailableError } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { type Env, processEnv, readSettings, webhookSettings } from '../settings.ts';
+import { serve } from '../worker/edge-runtime.ts';
+import { callStage } from './call-stage.ts';
+import { type CallbackOrigin, callbackUrlFault, isOwnCallbackUrl, originParams, readOrigin } from './callback-url.ts';
+import { JobRecorder } from './job-recorder.ts';
+import { readBody } from './read-body.ts';
+import { refuse } from './refuse.ts';
+import { originFault, readOwner, signatureFault } from './webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const FIND_TIME_MS = 4_000;
@@ -29,7 +25,12 @@ const callbackAnswer = z.union([
   z.object({ error: z.object({ code: z.string(), message: z.string() }) }),
 ]);
 
-/** A callback that somebody vouches for, and whose job it is about. */
+/** Serves the function job-complete. */
+export function serveCallbacks(): void {
+  serve(answerCallback(processEnv()));
+}
+
+/** A verified callback, and whose job it is about. */
 interface Callback {
   about: CallbackOrigin | { job_id: string };
   body: string;
@@ -62,7 +63,7 @@ export function answerCallback(
   };
 }
 
-/** The callback that a request brings, or the answer to give when nobody vouches for it or it cannot be used. */
+/** The callback that a request brings, or the answer to give when its signature is bad or its body unusable. */
 async function verifiedCallback(request: Request, secrets: string[]): Promise<Callback | Response> {
   const url = new URL(request.url);
   const isOwn = isOwnCallbackUrl(url);
@@ -94,14 +95,16 @@ async function handOver({ about, body }: Callback, platform: Platform, recorder:
   }
 }
 
-/** No stage of that name, which sending again cannot mend; or no attempt that waits for that job, which may be too early. */
+/** Answers 400 for a stage that does not exist, and 503 for a job that no attempt waits for: it may do so a moment later. */
 async function refuseUnowned(about: Callback['about'], recorder: JobRecorder): Promise<Response> {
   if ('job_id' in about) {
     const message = `Nobody waits for job ${about.job_id.slice(0, 100)}, or not yet: send this again shortly.`;
     return refuse(503, 'unknown_job', message);
   }
   const { pipeline, stage, service } = about;
-  const message = `A callback came for stage ${stage} of pipeline ${pipeline}, and there is none: send data.metadata back as it came.`;
+  const message =
+    `A callback came for stage ${stage} of pipeline ${pipeline}, and there is none: ` +
+    'send data.metadata back as it came.';
   await recorder.noteFaults([{ submission: null, service, job_id: null, code: 'unknown_stage', message }]);
   return refuse(400, 'unknown_stage', message);
 }
@@ -119,7 +122,7 @@ async function forward(
     const answer = await callStage(platform, name, { query, body, timeoutMs: FINISH_TIME_MS }, callbackAnswer);
     const { status } = answer;
     log.info('a callback was answered', { pipeline, stage, submission, status });
-    // Only these are said of the callback; the rest is said of the way to the function.
+    // Only these statuses speak of the callback; any other speaks of the way to the function.
     if (status === 200 || status === 400 || status === 503) return Response.json(answer.body, { status });
     throw new UnavailableError(
       'stage_unreachable',
@@ -135,8 +138,4 @@ async function forward(
 function refuseStranger(reason: string): Response {
   log.warn('a callback was refused', { reason });
   return refuse(401, 'bad_signature', reason);
-}
-
-function refuse(status: number, code: string, message: string): Response {
-  return Response.json({ error: { code, message } }, { status });
 }

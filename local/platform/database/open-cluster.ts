@@ -1,0 +1,40 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { applyMigrations } from '../migrate.ts';
+import { type Postgres, startPostgres } from '../postgres.ts';
+import type { Watchdog } from '../watchdog.ts';
+import { createDataDirectory } from './template.ts';
+
+export interface DatabaseOptions {
+  /** The stack's folder; the cluster lies in it. */
+  dataDir: string;
+  /** Folder of migrations, false for none. */
+  migrations: string | false;
+  /** Undefined for a free one. */
+  port: number | undefined;
+  fsync: boolean;
+}
+
+/** Starts Postgres on the cluster in `dataDir` with all migrations applied; makes the cluster where there is none. */
+export async function openDatabaseCluster({
+  dataDir,
+  migrations,
+  port,
+  fsync,
+  watchdog,
+  progress,
+}: DatabaseOptions & { watchdog: Watchdog; progress(message: string): void }): Promise<Postgres> {
+  const cluster = path.join(dataDir, 'postgres');
+  const known = fs.existsSync(cluster);
+  progress(known ? 'database: opening' : 'database: preparing');
+  if (!known) await createDataDirectory(cluster, dataDir, migrations !== false && { folder: migrations });
+  const postgres = await startPostgres({ dataDir: cluster, ...(port && { port }), fsync, watchdog });
+  if (!known || migrations === false) return postgres;
+  try {
+    await applyMigrations(postgres.url('postgres'), { folder: migrations });
+    return postgres;
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,85 @@
+// Starts the Deno program of a function, and carries the lines by which program and host speak with each other.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { denoBinary } from '../binaries.ts';
+import type { Watchdog } from '../watchdog.ts';
+import type { EndReason, FunctionLimits } from './limits.ts';
+
+const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
+
+export interface ProgramOptions {
+  entry: string;
+  /** Maps what the function imports; without one, package.json of this project does. */
+  importMap: string | undefined;
+  /** The folder of all functions, from which it may import. */
+  folder: string;
+  env: Record<string, string>;
+  limits: FunctionLimits;
+  watchdog?: Watchdog | undefined;
+  log(line: string): void;
+}
+
+/** What the program tells the host: that it listens, has or has no background work, or has heard that it ends. */
+export type ProgramEvent = { event: 'listening'; port: number } | { event: 'busy' | 'idle' | 'unloading' };
+
+export interface FunctionProgram {
+  readonly pid: number;
+  /** Resolves when the program is gone. */
+  readonly exited: Promise<void>;
+  /** Lets the function hear `beforeunload`. */
+  announceEnd(reason: EndReason): void;
+  /** Ends the program with SIGKILL. */
+  kill(): void;
+}
+
+/** Starts the program. `heard` receives what it tells; `failed` why it could not be started. */
+export function startFunctionProgram(
+  options: ProgramOptions,
+  heard: (event: ProgramEvent) => void,
+  failed: (error: Error) => void,
+): FunctionProgram {
+  const { entry, watchdog, log } = options;
+  const token = `${randomUUID()} `;
+  const child = spawnDeno(options);
+  watchdog?.watch(child);
+  child.once('error', failed);
+  child.stdin?.on('error', () => {});
+  const tell = (message: object) => child.stdin?.write(`${JSON.stringify(message)}\n`);
+  tell({ token, entry: pathToFileURL(entry).href });
+  eachLine(child.stdout, (line) => {
+    if (line.startsWith(token)) heard(JSON.parse(line.slice(token.length)));
+    else log(line);
+  });
+  eachLine(child.stderr, log);
+  return {
+    pid: child.pid ?? 0,
+    exited: new Promise((resolve) => child.once('close', () => resolve())),
+    announceEnd: (reason) => void tell({ reason }),
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+function spawnDeno({ entry, importMap, folder, env, limits }: ProgramOptions): ChildProcess {
+  const readable = [projectFolder, folder, path.dirname(entry), os.tmpdir()].join(',');
+  const permissions = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${readable}`];
+  // Not as --config: a deno.json in a function's own folder would hide this project's package.json and node_modules.
+  const mapped = importMap === undefined ? [] : ['--import-map', importMap];
+  const flags = ['--node-modules-dir=manual', '--no-lock', '--cached-only', '--no-prompt', '--quiet', ...mapped];
+  const heap = `--v8-flags=--max-old-space-size=${limits.memoryMb}`;
+  const main = path.join(import.meta.dirname, 'worker-main.ts');
+  return spawn(denoBinary(), ['run', ...flags, heap, ...permissions, `--allow-write=${os.tmpdir()}`, main], {
+    cwd: projectFolder,
+    env: { ...env, DENO_DIR: path.join(projectFolder, '.cache', 'deno'), DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' },
+    // Its own session: Ctrl-C at a terminal reaches only the stack, which lets functions release what they hold.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+function eachLine(stream: NodeJS.ReadableStream | null, take: (line: string) => void): void {
+  if (stream) createInterface({ input: stream }).on('line', take);
+}

@@ -1,0 +1,36 @@
+const FIRST_REFILL_PAUSE_MS = 250;
+const LONGEST_REFILL_PAUSE_MS = 2_000;
+const SHORTEST_WAIT_MS = 25;
+// A worker waits no longer for a stage at its limits: the sweep wakes another when the stage may go on.
+const LONGEST_IDLE_MS = 5_000;
+
+/** Decides when a worker asks for more: pauses grow while answers bring nothing, unless the engine names one. */
+export class ClaimPace {
+  /** Whether the last answer brought nothing, although something was asked for. */
+  sawEmpty = false;
+  /** Epoch milliseconds from which a worker that has free slots asks again. */
+  refillAt = 0;
+  private pauseMs = FIRST_REFILL_PAUSE_MS;
+  private waitMs: number | null = null;
+  private busyAt = Date.now();
+
+  /** An answer has come. `waitMs`: after how long to ask a stage at its limits again, null when that would be no use. */
+  answered(sawEmpty: boolean, waitMs: number | null | undefined): void {
+    this.sawEmpty = sawEmpty;
+    this.pauseMs = sawEmpty ? Math.min(this.pauseMs * 2, LONGEST_REFILL_PAUSE_MS) : FIRST_REFILL_PAUSE_MS;
+    this.waitMs = sawEmpty && waitMs != null ? Math.max(waitMs, SHORTEST_WAIT_MS) : null;
+    this.refillAt = Date.now() + (this.waitMs ?? this.pauseMs);
+  }
+
+  /** The worker has had something to do. */
+  wasBusy(): void {
+    this.busyAt = Date.now();
+  }
+
+  /** Until when an idle worker waits for a stage at its limits, in epoch milliseconds; null when it should leave instead. */
+  idleUntil(): number | null {
+    if (!this.sawEmpty || this.waitMs === null) return null;
+    const until = Date.now() + this.waitMs;
+    return until <= this.busyAt + LONGEST_IDLE_MS ? until : null;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Engine } from '../engine/engine-client.ts';
+import type { Claim, Completion, OutcomeItem, StageLimits } from '../engine/engine-contract.ts';
+import type { Log } from '../log.ts';
+import type { ChildCollector } from './collect-children.ts';
+import type { HeldItems } from './held-items.ts';
+import { renewLeases } from './renew-leases.ts';
+import type { Waker } from './wake.ts';
+
+export interface SessionOptions {
+  pipeline: string;
+  stage: string;
+  engine: Engine;
+  waker: Waker;
+  collector: ChildCollector;
+  log: Log;
+  /** The same for all drains of one isolate. */
+  host: string;
+  /** The stage's own number and timeout as the code knows them, until the first claim has told today's. */
+  assumed: StageLimits;
+}
+
+/** Hears how many items a call that ran into the statement timeout asked for; returns how many to ask for instead. */
+type AfterTimeout = (tried: number) => number;
+
+/** One worker as the engine knows it: numbers its calls, renews its leases, and does what the answers ask for. */
+export class WorkerSession {
+  readonly worker = crypto.randomUUID();
+  /** What the engine last said of the stage. */
+  limits: StageLimits;
+  /** Whether the engine has refused this worker more items. */
+  closed = false;
+  private seq = 0;
+  private stopRenewing: (() => void) | null = null;
+
+  constructor(private readonly o: SessionOptions) {
+    this.limits = o.assumed;
+  }
+
+  /** Whether no call has been answered yet. */
+  get isNew(): boolean {
+    return this.seq === 0;
+  }
+
+  /** Asks for up to `limit` items. `held` keeps the leases of what is in hand. */
+  async claim(held: HeldItems, limit: number, afterTimeout: AfterTimeout): Promise<Claim> {
+    const { pipeline, stage, host, engine } = this.o;
+    const call = { pipeline, stage, worker: this.worker, host, seq: this.seq + 1, limit, afterTimeout };
+    return this.accept(await engine.claim(call), held);
+  }
+
+  /** Records outcomes and asks for up to `limit` items. */
+  async complete(
+    held: HeldItems,
+    items: OutcomeItem[],
+    limit: number,
+    afterTimeout: AfterTimeout,
+  ): Promise<Completion> {
+    const call = { worker: this.worker, seq: this.seq + 1, items, limit, afterTimeout };
+    return this.accept(await this.o.engine.complete(call), held);
+  }
+
+  /** Signs off because nothing is queued. Returns false when something came meanwhile, so that the worker stays. */
+  async leave(): Promise<boolean> {
+    return (await this.o.engine.leave(this.worker, false)).left;
+  }
+
+  /**
+   * Signs off although there may be work; the engine says whether to wake a successor. What is held keeps its lease and
+   * can still be saved, which signs the worker on again.
+   */
+  async signOff(): Promise<void> {
+    const { wake } = await this.o.engine.leave(this.worker, true);
+    this.o.waker.wake(wake);
+  }
+
+  /** Lets go of the leases, and waits for the children's outcomes to be added up. */
+  async end(): Promise<void> {
+    this.stopRenewing?.();
+    await this.o.collector.settled();
+  }
+
+  private accept<A extends Claim | Completion>(answer: A, held: HeldItems): A {
+    this.seq += 1;
+    this.o.waker.wake(answer.wake);
+    this.o.collector.collectChildren(answer.collect);
+    if (answer.status === 'refused') {
+      this.closed = true;
+      this.o.log.info('no claim was granted', { worker: this.worker, reason: answer.reason });
+    } else {
+      this.limits = answer.stage;
+      this.stopRenewing ??= this.renew(answer.lease_ms, held);
+    }
+    return answer;
+  }
+
+  private renew(leaseMs: number, held: HeldItems): () => void {
+    const { engine, log } = this.o;
+    return renewLeases({
+      engine,
+      worker: this.worker,
+      leaseMs,
+      log,
+      unfinished: () => held.unfinished(),
+      onLost: (attempts) => {
+        const lost = held.lose(attempts);
+        if (lost.length > 0) log.warn('leases were lost, their handlers are stopped', { attempts: lost });
+      },
+    });
+  }
+}
