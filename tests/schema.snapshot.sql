@@ -1069,13 +1069,15 @@ view public.pipeline_phase with (security_invoker=true)
   grant select to service_role
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e695c3e8df706ef4f9549f34f0ac0fc5
 function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31b468aac21818e13d2985e7d2650bd5
+function millrace.add_columns(p_table regclass, VARIADIC p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86c6cda9231aae411e4ff77532cbffed
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 04578c907464b27fe18187c0e12e832c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 061af0f69a89e93dd53934efb4e0214e
 function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 51878786c8994382fa4d87bbf5e13f1b
 function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 86a82f8320c95dc320518f1a1f932204
 function millrace.advance(p_stage_id integer, p_run_ids bigint[], OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT has_groups boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f0b4ff5b65df24a1cf609cd9c144669
 function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body eef93bb88c3240c4ec6fb086095e9292
-function millrace.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 21bcffdbd224434b6dc2daf4e13331fc
+function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
+function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
 function millrace.answer_in_sequence(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body f4ffe77c0e552eafbeafe0c20b13ab48
 function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a325ba401f072489a3ae8d960248fc70
 function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 164779e1cc7f77f26761290a392214cc
@@ -1085,7 +1087,7 @@ function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until time
 function millrace.apply_outcomes_part(p_items millrace.work[], p_alike boolean, p_until timestamp with time zone, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b8ef670d5fba97094f6b30195c4e87bc
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b020e3ed3fa484a46bf50fffb6bd5ef
-function millrace.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 238763f8facdb314efa2eb458df62350
+function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b060e443c925eb94fc5dfc5d937ca274
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e92929c691a827acbbce30bcf6f3f2ab
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0db2cb8da1041a3669d5c3223e04bb8b
@@ -1116,62 +1118,50 @@ function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) ret
 function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body eccf6a96a365740db3d621c98834bf06
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
 function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e14123e2b05490d7db6880620342f117
-function millrace.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 84d77d0a1ecf3def1d62ad2873ae95e7
-function millrace.check_agent(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b22744e873d0a209dc7d5673e549c872
-function millrace.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6d44747f49f8f66b44100479527e41e
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0f33980782088748a405165e82a9f6ee
-function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 220709153bff1ab9ddaa492904fa040e
-function millrace.check_backoff(p_stage jsonb, p_path text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2f1687b64c60f0360ffa2076020ea189
-function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 366791ef7bca10eebdb85f5be0f79bda
-function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 81351b15d361effe4bab59cde3a9cdff
-function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4261356ac718a737fc02c2f3dd887249
+function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1757dcac8a23e90b0065d0cb78070c11
+function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03513b969bbfe8b442f64515699f9401
+function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 635990666ef4e77fe25215ccc496ab9f
+function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ddbe56acb5a948e3b0f3d8c02f8c259
 function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ffc248ae4c2173eb3a03d51a1ce7d80
-function millrace.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c379cce71ca5d82ab00a518653b42d35
-function millrace.check_concurrency(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3f44a67b2174695d6de83e74c97b292a
 function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1727d73dbf9d50204eba99a77363e6c3
-function millrace.check_condition_names(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c6d3bba0cb66b468703702977b0cbec6
-function millrace.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 47c2b16492494f19e1428ae15859d521
-function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9969ac01c04b5a980becb7755e5d167f
-function millrace.check_decision(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d30632cc5f8b4bf554bd5fb2aff795b6
-function millrace.check_definition(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5437a16c0a056f1514c388844d35807
-function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd96a4139f7308a267751c294dc0699
-function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c14d885fd195d83abefeb0aec41d72a
+function millrace.check_condition_names(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30b5cf0ee17421d48fdd274af271ee2e
+function millrace.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81e08ddd82a56c74052336d10ff89b1d
+function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 558a7621878e90adcf349af20e1224eb
+function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 65f3bbf901b7df400a3d542c9dfd765d
+function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7abbee021a9fca41c1929be21bf11013
+function millrace.check_entity(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body eb33a08318a487f72cb0eb80b7d6b78d
+function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f2688e36581c45d1dfbabe75913201d7
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 27239bd4aa3c3beb498d3b6a822fd4a5
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5895fe16044c67378b533631e93e1e1e
 function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 999fe4ad189990c47bea7a834a8d8cd2
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
-function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6368e3ebd993debdf79e617e417396d
+function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body becdae48340c363b2a9a4a5a450e99ff
-function millrace.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bbc7ecf4f4f3ea8c299becf72cc0cd95
-function millrace.check_kind(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body adbdf16c9293f70649e5e95d77cc8d3c
-function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 09895a93d6d6704d15621b3f192397b9
-function millrace.check_metadata(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6ec8dcdf703f3ee9e6dc4c1a49db27c8
-function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8227a0ab747b61829e38b91762fa0e46
-function millrace.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cfce85268cacff5c4a2f29306284f20d
-function millrace.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean DEFAULT false) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9e38c0d66a55ccd16ba5b41d25d6fa9f
+function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 01ea6fac2f504a22df6d1aa7b5cf90ef
+function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b5545761fb93585bd1f772eec7b3387
+function millrace.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ea7963ac4d02ad61c2f9b73af264da97
 function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 786502d4f054674d0b3dec5426f60592
-function millrace.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b3398d54bde2304a33f8c2c90c84237
-function millrace.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 439a794acc899b8f00253e41a2582b81
-function millrace.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f97880653dd0cb5b7ad81d4d83618afe
+function millrace.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 496260d67e8a091067a3135f79e7b3e7
+function millrace.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b224b44de38c0fcd3100e36297989f3b
 function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2cd1647fc0e23a497f5a781f327f2534
 function millrace.check_replaces(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body bf8356c7a48cec8ac90ab29886222655
-function millrace.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7fa23c1b76f46a8e1a8c218a9332ce39
-function millrace.check_retry(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 54147a5c96aed8b00c9649698216e119
-function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 38735d6a444a086a2cb130eecf503184
+function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 73b3594fff7465fd8178139a14367d2b
 function millrace.check_rows(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 15837705561d7e8c34718874e63ef680
 function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d22e8d4290bedc21174f4ebd59a970d
-function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ac19ead640839ebf5b71090a08d80c4d
-function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9d9059b8d1a13d45a7033f46de4fa250
-function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8924e7b06d71da91084b235ce45845ab
+function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8fd333089db8b5ebf74fe1b25224d303
+function millrace.check_schema_keywords(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c28f9e0f33c9d0a58568d4f61dcce3df
+function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d2450d1ccb1566073ceb7b81666b20b5
+function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e512ad2b016bcf397c7eb1c8ca133e66
 function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b21bc8bb8015aa5c40be48474bd4f1e4
+function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 44cb9019bab6cf8416683bbe67c4a3f7
-function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c7b6dd53020fed182e6c527f8867527
+function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body caa9446e9c90800bba39f2cacd261b3d
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 57fa64358603929e94a0025ef7553f68
-function millrace.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a06d6c9a5bd00414489c9d11aceefd0
+function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c50ed28c5bf90a38977173e1d28ee195
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
-function millrace.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bc4682b23c731905c7935907600eaa51
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 00504e9ad4da97b0a5d6f89ea3d398ba
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 41ecadefe1420928f93af436a7502670
 function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
@@ -1192,7 +1182,7 @@ function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT 
 function millrace.complete(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body caf278b51e6c1f33423a51e14130aa79
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 54673d76d7451d4f9855f21a377f096b
 function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 140c05eec7a4f46f40f6abeb597fd13a
-function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body f2e339e8e3f9a9debfe65ca67442d332
+function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
 function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e01ffa00cf5ee461ad7cbae756c63ca
 function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fe2f7c3fc522b8942f0e8663f34f871
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1800118daa4f9849193a420f44e68242
@@ -1200,7 +1190,9 @@ function millrace.cost_of(p_run bigint) returns numeric language sql stable set 
 function millrace.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b89c5016f84e8c01aaa04d4a65cd85a1
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 011db658ef16bb63f8fd97feb9e2294e
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f7d0a3b8e6d4ae459aadcb657a4424c7
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f09e86fe855b9a15c39f453de3328547
+function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 465b771015d22c2857eaeea15d1f8827
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 94dcaef1926e63a910fa29f8aa4893db
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 659c524df86d2e731ec56d56b21e60a9
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8f04eacc05db9f8e36a5cb1da1a5134
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 11e83921ad8f10178b2c155214e961a6
@@ -1232,7 +1224,7 @@ function millrace.drop_claims(p_worker_id uuid) returns void language plpgsql vo
 function millrace.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fd878cae0a75de1c782e6d39afd78f5d
 function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f24bc5847c5663f5064a32af8c7d1f0
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
-function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
+function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 496ecac29a6a509d55d9c917c971ccd7
 function millrace.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 541cc96199fd7b861c32ebca5e314112
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa30f51e37f6877a9b5399401f81cd9
 function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c60f2147a57bedcb1d4e6827fa1410a
@@ -1248,8 +1240,10 @@ function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) return
 function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f160530b666845516dfe1f8efac062
 function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body b58ee11b172daeaf588c7eb820902edc
 function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 0c76e50560a4e3636a3615c3a2705c17
+function millrace.fault_of(p_schema jsonb, p_sentence text, p_otherwise text, p_required boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 0c231b98fdad60c03e2ed18719122d2f
 function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 25f8277a2020ed43dfe59903eaf01f79
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body eaae33e1e70f722ed19aabd7c7ce05fc
+function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text, p_required boolean) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d343c7a9fb5e9daff8430a5a3a7d1c
 function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c44735eb5806f993101034338594be5d
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 51ff59d16036f6398b54fb1601fb195a
 function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body abdf97823f98150a69ffbddc6939f4dc
@@ -1267,11 +1261,12 @@ function millrace.function_named(p_name text, p_arguments text) returns regproce
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
 function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body deeea7e4f668634de575c19512004d0c
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 147d0de499b922ee8af180fc1b470a6e
-function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e229848e5b1691a31a4452957ec81a3f
+function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b9b47cf176fc673fcb4baacb57df82b6
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b4b745af8c4035e49ec2a94f0e7a72c
 function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
 function millrace.groups_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 937561d3cbaef941006e429fe51eb8a0
+function millrace.has_column(p_definition jsonb, p_column text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 64b57c8e1ef7737b3528f46711f99238
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 55d05859fb2e56dccbcef5e850f78f4b
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c058cb4b0f263b2b4eb017b19d680f6d
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c5e3edbe84e942201a357086f66cd2f2
@@ -1286,7 +1281,6 @@ function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsq
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d434fc27984222eda98a8d74cd31b1dd
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 4ac6e5fa62423bb1e9870c7cb1f48240
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bc0864332b520d756e65b94fde9cc113
-function millrace.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
 function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 88d5f87235dbe14ef92c8d9be84c924b
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdafc1775a842593a7568952c61fe69a
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5833d2bcf374ad13b215abca0a49390c
@@ -1294,13 +1288,13 @@ function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b0ed5238d089b22915db53769f34a3ac
 function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 97370acfd1ba38bdf4151a38de5fb9a2
-function millrace.json_is(p_value jsonb, p_type text) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body a965ae9c4102e631eda89b4307d20ccf
-function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
+function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a239d4169f2317dd11ee7b93e1f8cb36
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body c60a23168e92c21f7a799c181f27490e
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
 function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
 function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2927974fc8b22c68ff85ed0b0357e91
+function millrace.kind_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d1036b7c07623c0c1aa9fc36f732ed7f
 function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0d3548de66f1d265af7de08af0fc26ad
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b99aa5ff350d1124b4935d90ab1dd72b
 function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body c5143864e5accfcfdbab133fb3906751
@@ -1319,7 +1313,7 @@ function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_error(p_limit text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6cf9bfb2435e4194c2b4a4f90b04fc97
 function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ce1b5d070d25fafd2f7382099653c4fb
-function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6e82be5f24224faee1d9c0108e73e08
+function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b517e96ac61a67835d88d51698b0095e
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb0e60723fe21daa9df77adea716a8
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd0e8fc0254daaa23960a29909104150
@@ -1341,16 +1335,16 @@ function millrace.needing(p_version_id integer, p_stage_id integer) returns inte
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 851cdd84e1b731867c07fe6b33230ef9
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 10191dcb02e1bdccb5552dd4b766d4c5
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b45e6888896ff033c604773a30839948
-function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 98ed3acb8d94d47722f213f1c0c82e58
+function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c6447d71b8ff409aca0d343edbd977c
 function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0abf2dd4efe3822be30c8fb13d28c6d
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
-function millrace.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0674bf9ffaf92e032e54eb252b88181a
+function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body cc8cfbd960667cc6084fc8f8aa427063
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bbbdcf3aa090d3096750cdcba0fa17f
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b35b801b2549ea80419a532ba269a90
 function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 44d46a98d8cede037c333ca7e3870445
-function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body c3d2e28405efced8fdac9cd2496b1972
+function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 49e17667c9723d9e85a592042e7316e9
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 470952a43ed26640cd3c52dec530285f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 436065abff2ecef16f523926115f978a
@@ -1367,7 +1361,7 @@ function millrace.parse_items(p_items json, p_key text) returns millrace.work[] 
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 89903caedebe9da2c64fa89eff7439c2
 function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 62acf0364cfff4cb12ce7ca7e805f911
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cc54f06769cf969ae16f130a70228b56
-function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
+function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body c05a83ed658c6873bb5f5ac1c7546c6c
 function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c6aec084b597842b11c778e17a2a0080
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59abb8fb65a32accc036267633b89e3d
 function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0cafe5544eb7549f80fa0350d775986
@@ -1398,9 +1392,8 @@ function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 8ae0420c4dbec4559ba93a57be6f1591
 function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 372c0f0a0750c693ebc32714939427ab
-function millrace.refuse_quota(p_definition jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 083f056805d7a471c7fd31ff2c0c9de7
-function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2509802ae20735315438766fee7bb3e6
-function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
+function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2cde110fe1ce6f76c8b83aa0f0ffb775
+function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4b95c6c2b9b8465954210d8132ffde86
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0678fea963ffccc2164079ca13809358
 function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e08a58d84a033e1ecad4da666cfeaf0
 function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7021e7cbba8f2c26b9bb071f19936a22
@@ -1412,6 +1405,7 @@ function millrace.report_passed_over(p_pipeline text, p_stage text, p_entity_id 
 function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3b3bdd47c96a3730921c952c69e71330
 function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5ab383ce3aa31e426eceae906e2e8c37
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a1de71363db3412d36ce1aef15b4bda5
+function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 51c4f66e67f330280a3e8836dbcd7e30
 function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 565a1a602b7a5cdee19f2e8b29ab3121
 function millrace.retry_children(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fa9fbf273738cd4a6e2fb3b58e5c060
@@ -1427,18 +1421,19 @@ function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_ent
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3b6eb9ccec02a55d92e86b86e96e134
 function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba62cc1303f44f72ccec722cecd29602
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cbe84cc9e91e4e518c19fb58802330ae
+function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
-function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 069cddb2d44ab5dc4d6d9d8801df68db
-function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c4013065b1778271c8421cb0d3cb6615
-function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e13faeb1f9a3266816c48f7b97355401
-function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
+function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
+function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 105abde612ac3b3a44e7cfc8f817beda
+function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
+function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
 function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 81dd2f04f25ffa1a1a52ffef4945775d
 function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b0b234d9ab4d8ab6b8dd61e4f141633
-function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3898e95a990b2c37d4caaac529e2c4a6
+function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 82a142311e3dcdbbc944a5f125e3d4b3
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72e811b2445179ddf5cb17907e4c5424
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 308d06af424ba7d896e2c1c83c27154f
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body d0c529a36545250f8fcae2898ba5d290
-function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
+function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
 function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d2fd145286359c5c0f4f1d33618a90a8
 function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b8f06b0ee083d78070824e28dd7eb
@@ -1454,7 +1449,8 @@ function millrace.stage_columns_ddl(p_table text, p_stage text) returns text lan
 function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body 5c177393cb32b6712ec7e1e06d9a8fbe
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 475722d96ff6ee3c3b207b6350a82edd
 function millrace.stage_open(p_stage millrace.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9f1e319e0d1d72d9d95ff2a807c181f7
-function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body c00194fd5ac2376a388824cac39c1552
+function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d40f6b88ec44abbbddfeac49bb7822d
+function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
 function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 129e4fd6818a94b66bbbcc1756aad6d9
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b2c5cd90cc6493e3d800cbaf6818c19a
@@ -1478,6 +1474,7 @@ function millrace.sweep_metadata(p_limit integer) returns void language plpgsql 
 function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e3c26ce19a68f118f872165f9c96366
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body df4fbd4797d1532b23f599407e98645d
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 888772b2a5ad9b466cc8155a3adc0686
+function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 905f34fbea0da80fd7e7d89dd2cef1c8
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0c1a28e236718ddde0e81dc648a48a6c
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 43b32f55f88cc2f71b1cb079063c2958
@@ -1495,7 +1492,7 @@ function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns big
 function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 6241868f15a21bf4a58e3288f007ed16
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c98c265a3ed8474430cdf68369caf9c1
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
-function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 307c5ef8246189bf7d372be816575c03
+function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3f0636d01f9be27ead4ab19e689db40a
 function millrace.verdict_on_end(p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1079ecb465180c289c0dee201b34a1ed
 function millrace.verdicts_of(p_items millrace.work[]) returns json language plpgsql immutable set search_path=pg_catalog, pg_temp body 4642fa9ac0b6ded1cedd6f59bee8ccea
 function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 38631efa826fa31b7d20c8b20ef8caca
@@ -1506,9 +1503,11 @@ function millrace.wake_job_poll() returns boolean language plpgsql volatile set 
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f6bc700f230262f93af906c71a03b6c5
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
 function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f46198e7c9dcd5025e8e7764a1acd715
+function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body 80bfa940481dda249c3f2a7716a509f8
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ebd6870cc54fe212a3bd058dd7bc0c91
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
+function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 661e49b8fd1d4c2de2e18909c7fc5fce
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ba29a2053479b6753d39ece29a399a14
 function millrace.write_common_functions(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9788000dfb34f347bbedcfcfb6e88a63
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 974ebeae4ab2af4fa0e36b8d5322745a
