@@ -116,7 +116,7 @@ $$;
 function shortLines(value: unknown, indent = '', before = 0): string {
   const line = JSON.stringify(value);
   if (indent.length + before + line.length < width || typeof value !== 'object' || value === null) return line;
-  const within = `${indent}  `;
+  const within = `${indent} `;
   const parts = Array.isArray(value)
     ? value.map((item) => shortLines(item, within))
     : Object.entries(value)

@@ -28,10 +28,18 @@ const entity = (changes: Row) => definition({ entity: { table: 'public.items', k
 // What is wrong, the definition, and what the message must name: the field and the value found.
 const faults: [string, unknown, RegExp][] = [
   ['a definition that is no object', [], /definition must be an object.*array/],
-  ['a definition without stages', definition({ stages: undefined }), /stages is missing, but must be a list of at least one stage/],
+  [
+    'a definition without stages',
+    definition({ stages: undefined }),
+    /stages is missing, but must be a list of at least one stage/,
+  ],
   ['an empty list of stages', stages(), /stages has 0 items, but must have at least 1/],
   ['a pipeline name in capitals', definition({ pipeline: 'Fresh' }), /pipeline is "Fresh"/],
-  ['a pipeline without a name', definition({ pipeline: undefined }), /pipeline is missing, but must be a lower-case name/],
+  [
+    'a pipeline without a name',
+    definition({ pipeline: undefined }),
+    /pipeline is missing, but must be a lower-case name/,
+  ],
   ['a table that is none', entity({ table: 'public.nothing' }), /entity\.table is "public\.nothing"/],
   ['a table name that is no name', entity({ table: 'a b; drop table x' }), /entity\.table/],
   ['a table name with too many dots', entity({ table: 'a.b.c.d' }), /entity\.table is "a\.b\.c\.d"/],
@@ -81,7 +89,11 @@ const faults: [string, unknown, RegExp][] = [
   ['a retry that is a number', definition({}, { retry: 3 }), /one: retry/],
   ['no attempt at all', definition({}, { retry: { max_attempts: 0 } }), /one: retry\.max_attempts is 0/],
   ['half an attempt', definition({}, { retry: { max_attempts: 1.5 } }), /one: retry\.max_attempts is 1\.5/],
-  ['a backoff nobody knows', definition({}, { retry: { backoff: { kind: 'slow' } } }), /one: retry\.backoff\.kind is "slow", but must be exponential or list/],
+  [
+    'a backoff nobody knows',
+    definition({}, { retry: { backoff: { kind: 'slow' } } }),
+    /one: retry\.backoff\.kind is "slow", but must be exponential or list/,
+  ],
   ['an empty backoff list', definition({}, { retry: { backoff: { kind: 'list', seconds: [] } } }), /retry\.backoff/],
   [
     'a backoff into the past',

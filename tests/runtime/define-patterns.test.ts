@@ -242,7 +242,11 @@ describe('a bad pattern is refused with the field, what was found and the remedy
       awaiting({ map: 'split', stage: 's', count: 1, all: true }),
       /stages\.a\.after\.0: must be a threshold with .* one of count, consecutive and all/,
     ],
-    ['no rule in a threshold', awaiting({ map: 'split', stage: 's' }), /stages\.a\.after\.0: must be a threshold with .* one of/],
+    [
+      'no rule in a threshold',
+      awaiting({ map: 'split', stage: 's' }),
+      /stages\.a\.after\.0: must be a threshold with .* one of/,
+    ],
     ['a threshold of none', awaiting({ map: 'split', stage: 's', count: 0 }), /stages\.a\.after\.0\.count.*found: 0/],
     [
       'a threshold on what is no map',

@@ -322,7 +322,8 @@ begin
         format('%s fits none of what is allowed: %s', p_path, array_to_string(v_faults, '; or ')));
     end if;
   end if;
-  if v_fault is not null and v_fault -> 'remedy' is null then
+  -- What is said of several kinds does not help with a field of one.
+  if v_fault ->> 'remedy' is null and v_fault is not null and not v_schema ? 'oneOf' then
     return v_fault || jsonb_build_object('remedy', v_schema -> 'remedy');
   end if;
   return v_fault;

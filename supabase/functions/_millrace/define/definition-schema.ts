@@ -56,7 +56,10 @@ const exponential = z.strictObject({
 });
 const list = z.strictObject({
   kind: z.literal('list'),
-  seconds: z.array(number(0, week)).min(1).meta(says('a list of at least one number of seconds')),
+  seconds: z
+    .array(number(0, week))
+    .min(1)
+    .meta(says('a list of at least one number of seconds', 'Write {"kind": "list", "seconds": [5, 30]}.')),
 });
 const backoff = z.discriminatedUnion('kind', [exponential, list]).meta({
   noun: 'backoff',
