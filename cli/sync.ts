@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 import { functionFaults } from './sync/pipeline-functions.ts';
-import { type DefinitionJson, definitionsIn, pipelineMigration } from './sync/pipeline-migration.ts';
+import { compactText, type DefinitionJson, definitionsIn, pipelineMigration } from './sync/pipeline-migration.ts';
 import { childrenFirst, droppedFaults, referenceFaults } from './sync/pipeline-order.ts';
 import { grantFaults } from './sync/table-grants.ts';
 
@@ -62,9 +62,10 @@ async function sync(check: boolean): Promise<void> {
   const texts = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
   const defined = definitionsIn(texts);
   faults.push(...droppedFaults(pipelines, defined));
-  const changed = childrenFirst(pipelines).filter(
-    (pipeline) => JSON.stringify(defined.get(pipeline.pipeline)) !== JSON.stringify(pipeline),
-  );
+  const changed = childrenFirst(pipelines).filter((pipeline) => {
+    const before = defined.get(pipeline.pipeline);
+    return !before || compactText(before) !== compactText(pipeline);
+  });
   if (check && changed.length > 0) {
     const names = changed.map((pipeline) => pipeline.pipeline).join(', ');
     faults.push(

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
+import { definitionSchemaSql, schemaFile } from '../engine/definition-schema.ts';
 import { installSql } from '../engine/engine-sql.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
@@ -18,9 +19,13 @@ const typesHeading = `// The types of the functions that the engine serves by th
 /** What the engine's functions are called by. Their arguments are all that the runtime needs to know of the schema. */
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
-/** Compares the migration that installs the engine with what engine/ builds, or with `write` replaces it. */
+/**
+ * Compares the schema of definitions with the zod schemas that it is made of, and the migration that installs the engine with
+ * what engine/ builds, or with `write` replaces them.
+ */
 export async function checkInstall(write: boolean): Promise<string> {
-  return compare(installFile, await installSql(path.join(projectFolder, 'engine')), write);
+  const schema = compare(path.join('engine', schemaFile), definitionSchemaSql(), write);
+  return schema || compare(installFile, await installSql(path.join(projectFolder, 'engine')), write);
 }
 
 /** Compares the schema of the database at `url` with its snapshot, or with `write` replaces it. Resolves to findings. */

@@ -1,4 +1,5 @@
 // The text of a migration that defines a pipeline, and the way back from such texts to definitions.
+import { definitionSchema, type JsonSchema } from '../engine/definition-schema.ts';
 
 export interface DefinitionJson {
   pipeline: string;
@@ -36,33 +37,45 @@ export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string,
   const before = defined.get(pipeline.pipeline);
   const known = before?.stages.map((stage) => stage.name) ?? [];
   const added = pipeline.stages.filter((stage) => !known.includes(stage.name));
-  const columns =
-    pipeline.entity.projection === 'columns'
-      ? added.map((stage) => stageColumns(pipeline.entity.table, stage.name))
-      : [];
+  const shown = pipeline.entity.projection === 'columns' && added.length > 0;
+  const names = added.map((stage) => `'${stage.name}'`).join(', ');
   return [
     `-- The pipeline ${pipeline.pipeline}, written by \`npm run pipelines:sync\` from supabase/functions/_pipelines.`,
     '-- Do not edit the definition: change it there and run the command again, which adds another migration.',
     '',
-    ...columns,
+    ...(shown ? [`select millrace.add_columns('${pipeline.entity.table.replaceAll("'", "''")}', ${names});`, ''] : []),
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
-    `select millrace.define($pipeline$${JSON.stringify(pipeline, null, 2)}$pipeline$);`,
+    `select millrace.define($pipeline$${compactText(pipeline)}$pipeline$);`,
     '',
   ].join('\n');
 }
 
-function stageColumns(table: string, stage: string): string {
-  return [
-    `alter table ${table}`,
-    `  add column if not exists ${stage}_status text not null default 'pending',`,
-    `  add column if not exists ${stage}_job_id text,`,
-    `  add column if not exists ${stage}_result jsonb,`,
-    `  add column if not exists ${stage}_error text,`,
-    `  add column if not exists ${stage}_retry_count int not null default 0,`,
-    `  add column if not exists ${stage}_started_at timestamptz,`,
-    `  add column if not exists ${stage}_completed_at timestamptz;`,
-    '',
-  ].join('\n');
+/** A definition in as few lines as show what changes: a line a field and a line a stage, without what is the default. */
+export function compactText(pipeline: DefinitionJson): string {
+  const { stages, ...fields } = withoutDefaults(pipeline, schema) as { stages: unknown[] };
+  const lines = Object.entries(fields).map(([field, value]) => `  ${JSON.stringify(field)}: ${JSON.stringify(value)},`);
+  const list = stages.map((stage) => `    ${JSON.stringify(stage)}`).join(',\n');
+  return ['{', ...lines, '  "stages": [', list, '  ]', '}'].join('\n');
+}
+
+const schema = definitionSchema();
+const parts = schema.$defs as Record<string, JsonSchema>;
+
+/** A value without the fields that are as the engine would fill them in. */
+function withoutDefaults(value: unknown, { $ref, ...beside }: JsonSchema): unknown {
+  const of = { ...(typeof $ref === 'string' && parts[$ref.replace('#/$defs/', '')]), ...beside };
+  if (Array.isArray(value)) return value.map((item) => withoutDefaults(item, of.items ?? {}));
+  if (typeof value !== 'object' || value === null) return value;
+  const { kind } = value as { kind?: string };
+  const isOne = ({ properties: { kind: rule = {} } = {} }: JsonSchema) =>
+    (rule.enum as unknown[]).includes(kind ?? rule.default);
+  const { properties, additionalProperties: any } = of.oneOf?.find(isOne) ?? of;
+  const fields = Object.entries(value).flatMap(([field, inner]) => {
+    const rule = properties?.[field] ?? (typeof any === 'object' ? any : {});
+    const kept = withoutDefaults(inner, rule);
+    return JSON.stringify(kept) === JSON.stringify(rule.default) ? [] : [[field, kept]];
+  });
+  return Object.fromEntries(fields);
 }
 
 /** Grants the statuses that a role may write now and might not before, and revokes those of a role that may no longer. */

@@ -362,7 +362,11 @@ test('pipelines that contain themselves or one another are refused when they are
     ['index', [{ name: 'find', kind: 'pipeline', child: { pipeline: 'flow' } }], /does not start this one in turn/],
     ['index', [{ name: 'find', kind: 'map', child: { pipeline: 'flow' } }], /does not start this one in turn/],
     ['fresh', [{ name: 'own', kind: 'pipeline', child: { pipeline: 'fresh' } }], /defined already/],
-    ['fresh', [{ name: 'own', kind: 'pipeline' }], /child.pipeline is missing/],
+    [
+      'fresh',
+      [{ name: 'own', kind: 'pipeline' }],
+      /child is missing, but must be an object with the name of a pipeline/,
+    ],
     [
       'fresh',
       [{ name: 'own', kind: 'pipeline', child: { pipeline: 'index', insert: 'public.x' } }],

@@ -262,7 +262,7 @@ const refused: [string, Row, RegExp, RegExp][] = [
     /index: when is .* must be a jsonpath predicate \(syntax error/,
     /\$\.needs/,
   ],
-  ['is no text', { when: true }, /when is true, but must be of type string/, /string/],
+  ['is no text', { when: true }, /when is true, but must be a jsonpath predicate/, /\$\.needs/],
   ['is no predicate', { when: '$.entity.pages' }, /must be a jsonpath predicate, which is true or false/, /Compare/],
   [
     'is a filter',

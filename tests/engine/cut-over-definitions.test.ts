@@ -14,7 +14,7 @@ const faults: Record<string, [(engine: Engine, given: CutOver) => Promise<unknow
   ],
   'an unknown field': [
     (_, { phases }) => ({ ...phases, replaces: { pipeline: 'monolith', by: 'org' } }),
-    /^replaces is .*"by": "org".*, but must be an object/,
+    /^replaces\.by is not known$/,
   ],
   'no pipeline': [
     (_, { phases }) => ({ ...phases, replaces: { pipeline: 'gone' } }),

@@ -28,15 +28,23 @@ const entity = (changes: Row) => definition({ entity: { table: 'public.items', k
 // What is wrong, the definition, and what the message must name: the field and the value found.
 const faults: [string, unknown, RegExp][] = [
   ['a definition that is no object', [], /definition must be an object.*array/],
-  ['a definition without stages', definition({ stages: undefined }), /"stages"/],
-  ['an empty list of stages', stages(), /stages is empty/],
+  [
+    'a definition without stages',
+    definition({ stages: undefined }),
+    /stages is missing, but must be a list of at least one stage/,
+  ],
+  ['an empty list of stages', stages(), /stages has 0 items, but must have at least 1/],
   ['a pipeline name in capitals', definition({ pipeline: 'Fresh' }), /pipeline is "Fresh"/],
-  ['a pipeline without a name', definition({ pipeline: undefined }), /pipeline is null/],
+  [
+    'a pipeline without a name',
+    definition({ pipeline: undefined }),
+    /pipeline is missing, but must be a lower-case name/,
+  ],
   ['a table that is none', entity({ table: 'public.nothing' }), /entity\.table is "public\.nothing"/],
   ['a table name that is no name', entity({ table: 'a b; drop table x' }), /entity\.table/],
   ['a table name with too many dots', entity({ table: 'a.b.c.d' }), /entity\.table is "a\.b\.c\.d"/],
   ['a table of another database', entity({ table: 'other.public.items' }), /entity\.table is "other/],
-  ['a table left out', definition({ entity: {} }), /entity\.table is null/],
+  ['a table left out', definition({ entity: {} }), /entity\.table is missing, but must be schema\.table/],
   ['a projection nobody knows', entity({ projection: 'stars' }), /entity\.projection is "stars"/],
   ['a key that is no column', entity({ key: 'nothing' }), /entity\.key is nothing/],
   [
@@ -44,14 +52,14 @@ const faults: [string, unknown, RegExp][] = [
     entity({ table: 'public.keyless', projection: 'none' }),
     /entity\.key is id.*not unique/,
   ],
-  ['a stage without a name', stages({}), /stages\[\]\.name is null/],
+  ['a stage without a name', stages({}), /stages\[0\]\.name is missing/],
   [
     'a function that is a path',
     stages({ name: 'one', function: '../rest/v1/x' }),
     /stage one: function is "\.\.\/rest/,
   ],
-  ['a stage that is no object', stages('one'), /stages\[\]\.name/],
-  ['a stage name with a blank', stages({ name: 'one two' }), /stages\[\]\.name is "one two"/],
+  ['a stage that is no object', stages('one'), /stages\[0\] is "one", but must be an object/],
+  ['a stage name with a blank', stages({ name: 'one two' }), /stages\[0\]\.name is "one two"/],
   ['a stage listed twice', stages({ name: 'one' }, { name: 'one' }), /one is listed twice/],
   ['a kind nobody knows', definition({}, { kind: 'robot' }), /one: kind is "robot"/],
   ['a need nobody knows', stages({ name: 'one', needs: ['zero'] }), /one: needs names zero/],
@@ -81,7 +89,11 @@ const faults: [string, unknown, RegExp][] = [
   ['a retry that is a number', definition({}, { retry: 3 }), /one: retry/],
   ['no attempt at all', definition({}, { retry: { max_attempts: 0 } }), /one: retry\.max_attempts is 0/],
   ['half an attempt', definition({}, { retry: { max_attempts: 1.5 } }), /one: retry\.max_attempts is 1\.5/],
-  ['a backoff nobody knows', definition({}, { retry: { backoff: { kind: 'slow' } } }), /one: retry\.backoff is .*slow/],
+  [
+    'a backoff nobody knows',
+    definition({}, { retry: { backoff: { kind: 'slow' } } }),
+    /one: retry\.backoff\.kind is "slow", but must be exponential or list/,
+  ],
   ['an empty backoff list', definition({}, { retry: { backoff: { kind: 'list', seconds: [] } } }), /retry\.backoff/],
   [
     'a backoff into the past',
@@ -102,7 +114,7 @@ const faults: [string, unknown, RegExp][] = [
   [
     'no attempt for a code with a dot',
     definition({}, { retry: { by_code: { 'http.503': { max_attempts: 0 } } } }),
-    /one: retry\.by_code\.http\.503\.max_attempts is 0/,
+    /one: retry\.by_code\["http\.503"\]\.max_attempts is 0/,
   ],
   ['an external stage that nothing completes', definition({}, { kind: 'external' }), /one: .*callback or by polling/],
   [

@@ -11,7 +11,7 @@ const illegal: [string, unknown, RegExp, RegExp][] = [
   ['an empty list of limits', {}, /stage first: limits is \{\}, but must be an object/, /leave limits out/],
   ['limits that are no object', 5, /limits is 5, but must be an object/, /Set max_in_flight/],
   ['null', null, /limits is null, but must be an object/, /Set max_in_flight/],
-  ['an unknown limit', { most: 1 }, /limits\.most is not known/, /max_in_flight, rate/],
+  ['an unknown limit', { most: 1 }, /limits\.most is not known/, /max_in_flight, priority, rate/],
   ['max_in_flight of nothing', { max_in_flight: 0 }, /limits\.max_in_flight is 0/, /from 1 to 10000/],
   ['max_in_flight that is null', { max_in_flight: null }, /limits\.max_in_flight is null/, /leave it out/],
   ['half an attempt in flight', { max_in_flight: 1.5 }, /must be a whole number/, /from 1 to 10000/],
@@ -25,7 +25,7 @@ const illegal: [string, unknown, RegExp, RegExp][] = [
   ['a key without a limit', { concurrency: { column: 'label' } }, /concurrency\.limit is missing/, /same key/],
   ['a key with a limit of nothing', { concurrency: { ...concurrency, limit: 0 } }, /limit is 0/, /from 1 to 1000/],
   ['an unknown column', { concurrency: { ...concurrency, column: 'host' } }, /"host", but must be a column/, /key/],
-  ['no column', { concurrency: { limit: 1 } }, /column is missing, but must be a column of public.items/, /key/],
+  ['no column', { concurrency: { limit: 1 } }, /column is missing, but must be a column of the entity's table/, /key/],
   ['an unknown part', { concurrency: { ...concurrency, part: 'path' } }, /part is "path"/, /host of a URL/],
   ['a priority that is a number', { priority: 1 }, /limits\.priority is 1, but must be true or false/, /leave it out/],
   [

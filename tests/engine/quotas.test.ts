@@ -413,14 +413,14 @@ const starts = { count: 1, per_seconds: 60 };
 test.for<[string, unknown, RegExp]>([
   ['a quota that is a number', 5, /^quota is 5, but must be an object of column, and starts or spending or both$/],
   ['a quota of nothing', { column: 'key' }, /^quota is \{"column": "key"\}, but must be/],
-  ['an unknown part', { column: 'key', starts, jobs: 1 }, /^quota is .*"jobs".*, but must be an object of column/],
-  ['no column', { starts }, /^quota\.column is missing, but must be a column of public\.items$/],
+  ['an unknown part', { column: 'key', starts, jobs: 1 }, /^quota\.jobs is not known$/],
+  ['no column', { starts }, /^quota\.column is missing, but must be a column of the entity's table$/],
   ['an unknown column', { column: 'account', starts }, /^quota\.column is "account", but must be a column of/],
   ['starts that are a number', { column: 'key', starts: 3 }, /^quota\.starts is 3, but must be an object of count and/],
   [
     'an unknown part of starts',
     { column: 'key', starts: { ...starts, burst: 1 } },
-    /^quota\.starts is .*, but must be/,
+    /^quota\.starts\.burst is not known$/,
   ],
   [
     'no start',

@@ -235,14 +235,18 @@ describe('a bad pattern is refused with the field, what was found and the remedy
     [
       'insert function without schema',
       { a: { ...split, child: { pipeline: 'p', insert: 'f' } } },
-      /child\.insert: must be schema\.function \(found: "f"\)/,
+      /child\.insert: must be schema\.function, which takes .*\(found: "f"\)/,
     ],
     [
       'two rules in a threshold',
       awaiting({ map: 'split', stage: 's', count: 1, all: true }),
-      /stages\.a\.after\.0: must have one of count, consecutive and all/,
+      /stages\.a\.after\.0: must be a threshold with .* one of count, consecutive and all/,
     ],
-    ['no rule in a threshold', awaiting({ map: 'split', stage: 's' }), /stages\.a\.after\.0: must have one of/],
+    [
+      'no rule in a threshold',
+      awaiting({ map: 'split', stage: 's' }),
+      /stages\.a\.after\.0: must be a threshold with .* one of/,
+    ],
     ['a threshold of none', awaiting({ map: 'split', stage: 's', count: 0 }), /stages\.a\.after\.0\.count.*found: 0/],
     [
       'a threshold on what is no map',
@@ -311,7 +315,7 @@ describe('a bad pattern is refused with the field, what was found and the remedy
     ['a bound of no time', { a: { ...plain, slaSeconds: 0 } }, /stages\.a\.slaSeconds: .*>=1.*found: 0/],
     ['a bound of years', { a: { ...manual, slaSeconds: 31_536_001 } }, /stages\.a\.slaSeconds.*found: 31536001/],
     ['a bound in words', { a: { ...split, slaSeconds: '10m' } }, /stages\.a\.slaSeconds.*found: "10m"/],
-    ['no limit', { a: { ...plain, limits: {} } }, /stages\.a\.limits: must name at least one limit/],
+    ['no limit', { a: { ...plain, limits: {} } }, /stages\.a\.limits: must be an object with at least one limit/],
     [
       'back-pressure by an earlier stage',
       { b: plain, a: { ...plain, needs: ['b'], limits: { backPressure: { stage: 'b', backlog: 1 } } } },

@@ -1,5 +1,6 @@
 import { checkGraph, checkReplaces, definitionFaults } from './definition-checks.ts';
 import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
+import { snakeKeys } from './snake-keys.ts';
 
 /** A checked pipeline definition; `Name` is any of its stages' names. */
 export interface PipelineDefinition<Name extends string = string> {
@@ -42,7 +43,7 @@ export function definePipeline<Input extends PipelineInput>(
     const faults = definitionFaults(parsed.error, input).join('; ');
     throw new Error(`Pipeline ${String(input.name)} is not defined correctly. ${faults}`);
   }
-  const { stages, entity, replaces, quota, name: pipeline } = parsed.data;
+  const { stages, name: pipeline } = parsed.data;
   checkReplaces(parsed.data);
   checkGraph(pipeline, stages);
   return {
@@ -55,27 +56,12 @@ export function definePipeline<Input extends PipelineInput>(
       }
       return found;
     },
-    toJson: () => ({
-      pipeline,
-      entity: snakeKeys(entity),
-      ...(replaces && { replaces: snakeKeys(replaces) }),
-      ...(quota && { quota: snakeKeys(quota) }),
-      stages: Object.entries(stages).map(([stage, options]) => ({ name: stage, ...snakeKeys(options) })),
-    }),
+    toJson: () => definitionJson(parsed.data),
   };
 }
 
-/**
- * Renames the options to the database's spelling. The keys of `byCode` are error codes and those of a decision's `schema`
- * name what people send: they stay as written.
- */
-function snakeKeys(value: object): Record<string, unknown> {
-  const entries = Object.entries(value).map(([key, inner]): [string, unknown] => {
-    const name = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    if (inner === null || typeof inner !== 'object' || Array.isArray(inner) || key === 'schema') return [name, inner];
-    if (key !== 'byCode') return [name, snakeKeys(inner)];
-    const policies = Object.entries(inner as Record<string, object>);
-    return [name, Object.fromEntries(policies.map(([code, policy]) => [code, snakeKeys(policy)]))];
-  });
-  return Object.fromEntries(entries);
+/** A definition as millrace.define(jsonb) takes it, checked or not. */
+export function definitionJson({ name, stages, ...options }: Record<string, unknown>): Record<string, unknown> {
+  const list = Object.entries(stages as Record<string, object>).map(([stage, given]) => ({ name: stage, ...given }));
+  return { pipeline: name, ...(snakeKeys(options) as object), stages: snakeKeys(list) };
 }

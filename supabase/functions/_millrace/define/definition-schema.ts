@@ -2,111 +2,199 @@ import '../zod-settings.ts';
 import { z } from 'zod';
 import { decisionSchema } from './decision-schema.ts';
 
-// What a definition may say, as zod schemas. The order of the fields is the order in which migrations show them.
+// What a definition may say, as zod schemas. They stand for both sides: `npm run check -- --write` makes of them the JSON
+// Schema by which millrace.define() checks a definition. `wanted` completes "must be …" in the messages of both, and
+// `remedy` is the engine's hint. The order of the fields is the order in which migrations show them.
 
-export const name = z
-  .string()
-  .regex(/^[a-z][a-z0-9_]{0,40}$/, 'must be lower case letters, digits and _, a letter first');
-const role = z.string().regex(/^[a-z_][a-z0-9_]*$/, 'must be the name of a database role');
-const whole = z.number().int().positive();
-const seconds = z.number().positive();
-/** The seconds of a quota's window, at most 31 days. */
-const window = whole.max(2_678_400);
-const qualified = (what: string) => z.string().regex(/^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/, `must be ${what}`);
+const says = (wanted: string, remedy?: string) => ({ wanted, ...(remedy && { remedy }) });
+/** A text of this pattern. */
+const text = (pattern: RegExp, wanted: string, remedy?: string) =>
+  z.string().regex(pattern, `must be ${wanted}`).meta(says(wanted, remedy));
+/** A text that is not empty. */
+const filled = (wanted: string, remedy?: string) => z.string().min(1).meta(says(wanted, remedy));
+const whole = (least: number, most: number) => z.int().min(least).max(most);
+const number = (least: number, most: number) => z.number().min(least).max(most);
+const flag = z.boolean().meta(says('true or false'));
+const oneOf = <const Words extends readonly string[]>(words: Words, remedy: string) =>
+  z.enum(words).meta(says(`${words.slice(0, -1).join(', ')} or ${words.at(-1)}`, remedy));
 
-const backoff = z.discriminatedUnion('kind', [
+const lowerCase = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
+export const name = text(/^[a-z][a-z0-9_]{0,40}$/, 'a lower-case name of letters, digits and _', lowerCase);
+const role = text(/^[a-z_][a-z0-9_]*$/, 'the name of a database role');
+const table = text(
+  /^([a-z_][a-z0-9_]*|"([^"]|"")+")\.([a-z_][a-z0-9_]*|"([^"]|"")+")$/,
+  'schema.table',
+  'Create the table in an earlier migration and name it with its schema.',
+);
+const routine = (takes: string) =>
+  text(
+    /^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/,
+    `schema.function, ${takes}`,
+    'Create the function in an earlier migration and name it with its schema.',
+  );
+const column = (remedy: string) => filled("a column of the entity's table", remedy);
+const year = 31_536_000;
+const week = 604_800;
+
+/** Takes an object with so many fields, those that it must have among them. */
+function sized<Shape extends z.ZodObject>(shape: Shape, least: number, most: number, wanted: string, remedy: string) {
+  const fits = (given: object) => {
+    const count = Object.values(given).filter((value) => value !== undefined).length;
+    return least <= count && count <= most;
+  };
+  return shape
+    .refine(fits, `must be ${wanted}`)
+    .meta({ ...says(wanted, remedy), minProperties: least, maxProperties: most });
+}
+
+const exponential = z.strictObject({
+  kind: z.literal('exponential'),
+  baseSeconds: number(0, 86_400).default(5),
+  factor: number(1, 100).default(2),
+  capSeconds: number(0, week).default(300),
+  jitter: number(0, 1).default(0.2),
+});
+const list = z.strictObject({
+  kind: z.literal('list'),
+  seconds: z
+    .array(number(0, week))
+    .min(1)
+    .meta(says('a list of at least one number of seconds', 'Write {"kind": "list", "seconds": [5, 30]}.')),
+});
+const backoff = z.discriminatedUnion('kind', [exponential, list]).meta({
+  noun: 'backoff',
+  ...says(
+    'exponential or list',
+    'Use {"kind": "list", "seconds": [5, 30]} or {"kind": "exponential", "base_seconds": 5, "factor": 2, "cap_seconds": 300, "jitter": 0.2}.',
+  ),
+});
+const attempts = whole(1, 100);
+/** How attempts follow one another; a policy of `byCode` says what is other for its code. */
+const retry = z.strictObject({
+  maxAttempts: attempts.default(3),
+  backoff: backoff.prefault({ kind: 'exponential' }),
+  byCode: z
+    .record(z.string(), z.strictObject({ maxAttempts: attempts.optional(), backoff: backoff.optional() }))
+    .default({}),
+});
+
+const threshold = sized(
   z.strictObject({
-    kind: z.literal('exponential'),
-    baseSeconds: seconds,
-    factor: z.number().min(1),
-    capSeconds: seconds,
-    jitter: z.number().min(0).max(1),
-  }),
-  z.strictObject({ kind: z.literal('list'), seconds: z.array(z.number().min(0)).min(1) }),
-]);
-const policy = z.strictObject({ maxAttempts: whole, backoff });
-
-const threshold = z
-  .strictObject({
     /** A map stage of this pipeline. */
     map: name,
     /** The stage that its children must have done. */
     stage: name,
     /** So many children, whichever they are. */
-    count: whole.max(100_000).optional(),
+    count: whole(1, 100_000).optional(),
     /** So many children from the smallest number on, without a gap. */
-    consecutive: whole.max(100_000).optional(),
+    consecutive: whole(1, 100_000).optional(),
     all: z.literal(true).optional(),
-  })
-  .refine(
-    ({ count, consecutive, all }) => [count, consecutive, all].filter((rule) => rule !== undefined).length === 1,
-    'must have one of count, consecutive and all: true',
-  );
+  }),
+  3,
+  3,
+  'a threshold with a map, a stage and one of count, consecutive and all: true',
+  'Write {"map": "split", "stage": "blend", "count": 20}, or "consecutive": 10, or "all": true.',
+);
 
 const graph = {
-  needs: z.array(name).default([]),
+  needs: z.array(name).meta(says('a list of names of stages', 'Write "needs": ["other_stage"].')).default([]),
   /** A jsonpath over `{ entity, needs }`. Unless it is true the stage is skipped. */
-  when: z.string().min(1).optional(),
+  when: filled(
+    'a jsonpath predicate',
+    'Write for example "$.entity.kind == \\"scan\\"" or "$.needs.count.pages > 20".',
+  ).optional(),
   /** What becomes of the stages after one that is skipped: they go on without its result, or are skipped too. */
-  otherwise: z.enum(['skip', 'skip_dependents']).optional(),
+  otherwise: oneOf(
+    ['skip', 'skip_dependents'],
+    'skip lets the stages after it go on without its result, skip_dependents skips them too.',
+  ).optional(),
   /** Thresholds on the children of map stages; all must hold before the stage begins. */
-  after: z.array(threshold).min(1).optional(),
+  after: z.array(threshold).min(1).meta(says('a list of at least one threshold')).optional(),
 };
 const ending = {
   /** What a failure for good does: it fails the run, or the run goes on without the stage's result. */
-  onFailure: z.enum(['fail_run', 'continue']).optional(),
+  onFailure: oneOf(
+    ['fail_run', 'continue'],
+    "fail_run ends the run, continue goes on without the stage's result.",
+  ).optional(),
   /** A function of yours, schema.name(jsonb), called with [{ attempt, run, entity_id, result }] in the completion's transaction. */
-  apply: qualified('schema.function').optional(),
+  apply: routine('which takes one jsonb').optional(),
   /** How long after it became ready the stage should be done, waits and retries included; an alert tells of one that is not. */
-  slaSeconds: seconds.min(1).max(31_536_000).optional(),
+  slaSeconds: number(1, year).optional(),
   /** Left out, a stage stays switched on or off as it was. */
-  enabled: z.boolean().optional(),
-  resultLimitBytes: whole.max(10_485_760).default(1_048_576),
+  enabled: flag.optional(),
+  resultLimitBytes: whole(1, 10_485_760).default(1_048_576),
 };
 
-const limits = z
-  .strictObject({
-    maxInFlight: whole.max(10_000).optional(),
-    rate: z
-      .strictObject({ count: whole.max(1_000_000), perSeconds: seconds, burst: whole.max(1_000_000).optional() })
-      .optional(),
-    concurrency: z
-      .strictObject({ column: z.string().min(1), part: z.enum(['value', 'host']).optional(), limit: whole.max(1_000) })
-      .optional(),
-    priority: z.boolean().optional(),
-    /** The stage is a later one of this pipeline, or `pipeline.stage`. */
-    backPressure: z
-      .strictObject({
-        stage: z.string().regex(/^([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*$/, 'must be stage or pipeline.stage'),
-        backlog: z.number().int().min(0).max(100_000),
-      })
-      .optional(),
-  })
-  .refine((given) => Object.keys(given).length > 0, 'must name at least one limit, or be left out');
+const rate = z.strictObject({
+  count: whole(1, 1_000_000).meta({ remedy: 'It is how many may begin in each interval.' }),
+  perSeconds: number(0.001, 86_400).meta({ remedy: 'It is the length of the interval.' }),
+  burst: whole(1, 1_000_000).optional(),
+});
+const concurrency = z.strictObject({
+  column: column('Name the column whose value is the key.'),
+  part: oneOf(['value', 'host'], 'value takes the column as it is, host the host of a URL.').optional(),
+  limit: whole(1, 1_000).meta({ remedy: 'It is how many with the same key may be in work at once.' }),
+});
+/** The stage is a later one of this pipeline, or `pipeline.stage`. */
+const backPressure = z.strictObject({
+  stage: text(
+    /^([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*$/,
+    'the name of a later stage, or pipeline.stage',
+    'Name a stage after this one, or "pipeline.stage" of another pipeline.',
+  ),
+  backlog: whole(0, 100_000).meta({ remedy: 'It is how many may be queued at the later stage.' }),
+});
+const limits = sized(
+  z.strictObject({
+    maxInFlight: whole(1, 10_000).optional(),
+    rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
+    concurrency: concurrency.meta(says('an object of column, part and limit')).optional(),
+    priority: flag.optional(),
+    backPressure: backPressure.meta(says('an object of stage and backlog')).optional(),
+  }),
+  1,
+  5,
+  'an object with at least one limit',
+  'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.',
+);
 
 /** What every stage says that an Edge Function runs. */
 const worked = {
   /** The Edge Function that runs the stage. */
-  function: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be the name of an Edge Function'),
+  function: text(
+    /^[a-z][a-z0-9-]*$/,
+    'the name of an Edge Function',
+    'Use small letters, digits and -, a letter first.',
+  ),
   ...graph,
-  batchSize: whole.max(500),
-  maxWorkers: whole.max(1_000),
-  leaseSeconds: seconds.min(5).max(3_600),
+  batchSize: whole(1, 500).default(10),
+  maxWorkers: whole(1, 1_000).default(2),
+  leaseSeconds: number(5, 3_600).default(60),
   /** No worker may work longer than 190 s, so no handler may either. */
-  timeoutSeconds: seconds.min(1).max(190),
-  retry: policy.extend({ byCode: z.record(z.string(), policy).default({}) }),
+  timeoutSeconds: number(1, 190).default(30),
+  retry: retry.prefault({}),
   limits: limits.optional(),
 };
 
 const fanIn = z
   .strictObject({
-    rule: z.enum(['all', 'at_least', 'share']).default('all'),
-    count: whole.max(100_000).optional(),
-    share: z.number().min(0).max(1).optional(),
-    failedChildren: z.enum(['fail', 'ignore']).optional(),
-    lateChildren: z.enum(['continue', 'cancel']).optional(),
-    deadlineSeconds: seconds.min(1).max(31_536_000).optional(),
-    atDeadline: z.enum(['fail', 'finish']).optional(),
+    rule: oneOf(
+      ['all', 'at_least', 'share'],
+      'all waits for every child, at_least for "count" of them, share for that share of them.',
+    ).default('all'),
+    count: whole(1, 100_000).optional(),
+    share: number(0, 1).optional(),
+    failedChildren: oneOf(
+      ['fail', 'ignore'],
+      'fail ends the stage with the first child that fails, ignore goes on with the others.',
+    ).optional(),
+    lateChildren: oneOf(
+      ['continue', 'cancel'],
+      'continue lets children that still run when the stage is done go on, cancel ends them.',
+    ).optional(),
+    deadlineSeconds: number(1, year).optional(),
+    atDeadline: oneOf(['fail', 'finish'], 'finish goes on with what there is at the deadline.').optional(),
   })
   .refine(({ rule, count }) => (rule === 'at_least') === (count !== undefined), {
     path: ['count'],
@@ -117,108 +205,144 @@ const fanIn = z
     error: 'belongs to the rule share: give it there, and only there',
   });
 
-export const functionStage = z.strictObject({
-  kind: z.enum(['function', 'external']),
-  ...worked,
-  completion: z
-    .strictObject({
-      callback: z.boolean(),
-      pollSeconds: whole.nullable(),
-      deadlineSeconds: whole,
-      /** `start`, the default: while the poller hears that the job waits in its service's queue, the deadline does not run. */
-      deadlineFrom: z.enum(['submission', 'start']).optional(),
-    })
-    .optional(),
-  ...ending,
+const completion = z.strictObject({
+  callback: flag.default(false),
+  pollSeconds: whole(1, 3_600).nullable().default(null),
+  deadlineSeconds: whole(1, week).default(600),
+  /** `start`, the default: while the poller hears that the job waits in its service's queue, the deadline does not run. */
+  deadlineFrom: oneOf(
+    ['submission', 'start'],
+    "submission counts the time in the service's queue, start does not.",
+  ).optional(),
 });
-export const agentStage = z.strictObject({
+const functionStage = z
+  .strictObject({ kind: z.enum(['function', 'external']), ...worked, completion: completion.optional(), ...ending })
+  .refine(
+    ({ kind, completion: by }) => kind === 'function' || by?.callback === true || typeof by?.pollSeconds === 'number',
+    { path: ['completion'], error: 'must be by callback or by polling, or both, for an external stage' },
+  );
+const agentStage = z.strictObject({
   kind: z.literal('agent'),
   ...worked,
   agent: z
     .strictObject({
-      maxTurns: whole.max(1_000).optional(),
-      maxTokens: whole.max(100_000_000).optional(),
-      maxCostUsd: z.number().min(0).max(10_000).optional(),
-      maxSeconds: seconds.min(1).max(604_800).optional(),
-      debug: z.boolean().optional(),
+      maxTurns: whole(1, 1_000).optional(),
+      maxTokens: whole(1, 100_000_000).optional(),
+      maxCostUsd: number(0, 10_000).optional(),
+      maxSeconds: number(1, week).optional(),
+      debug: flag.optional(),
     })
     .optional(),
   ...ending,
 });
-export const mapStage = z.strictObject({
+const child = says('an object with the name of a pipeline');
+const mapStage = z.strictObject({
   kind: z.literal('map'),
   ...worked,
-  child: z.strictObject({
-    pipeline: name,
-    /** Your function (p_parent text, p_items jsonb) that inserts the children's rows and returns (item_key, entity_id). */
-    insert: qualified('schema.function').optional(),
-  }),
+  child: z
+    .strictObject({
+      pipeline: name,
+      /** Your function (p_parent text, p_items jsonb) that inserts the children's rows and returns (item_key, entity_id). */
+      insert: routine('which takes (p_parent text, p_items jsonb)').optional(),
+    })
+    .meta(child),
   fanIn: fanIn.optional(),
   ...ending,
 });
-export const manualStage = z.strictObject({
+const manualStage = z.strictObject({
   kind: z.literal('manual'),
   ...graph,
   decision: z
     .strictObject({
       schema: decisionSchema.optional(),
-      deadlineSeconds: seconds.min(1).max(31_536_000).optional(),
+      deadlineSeconds: number(1, year).optional(),
     })
     .optional(),
   ...ending,
 });
-export const pipelineStage = z.strictObject({
+const pipelineStage = z.strictObject({
   kind: z.literal('pipeline'),
   ...graph,
-  child: z.strictObject({ pipeline: name }),
+  child: z.strictObject({ pipeline: name }).meta(child),
   ...ending,
 });
 
 const kinds = [functionStage, agentStage, mapStage, manualStage, pipelineStage] as const;
 
-export const stageSchema = z.discriminatedUnion('kind', kinds, {
-  error: 'must be an object with a kind: function, external, agent, map, manual or pipeline',
-});
+export const stageSchema = z
+  .discriminatedUnion('kind', kinds, {
+    error: 'must be an object with a kind: function, external, agent, map, manual or pipeline',
+  })
+  .meta({
+    noun: 'stage',
+    ...says(
+      'function, external, agent, map, manual or pipeline',
+      'A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a ' +
+        'pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.',
+    ),
+  });
+
+const entity = z
+  .strictObject({
+    table,
+    key: filled('the name of a column').default('id'),
+    projection: oneOf(
+      ['columns', 'none'],
+      "columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone.",
+    ).default('columns'),
+    /** A jsonb column, which a run copies when it starts. */
+    metadata: filled('the name of a jsonb column').optional(),
+    /** Database roles that start stages by writing their statuses, such as authenticated. Left out, only yours do. */
+    startableBy: z.array(role).min(1).optional(),
+  })
+  .refine(({ projection, startableBy }) => projection === 'columns' || startableBy === undefined, {
+    path: ['startableBy'],
+    error: 'belongs to the projection columns, since there are no statuses to write without: leave it out',
+  })
+  .meta(says('an object with a table'));
+
+/** An old pipeline over the same rows, which goes on beside this one: a flag in the database says which way a row goes. */
+const replaces = z
+  .strictObject({
+    pipeline: name,
+    /** A key of the metadata, by whose value the flag can name groups of rows. */
+    groupBy: filled(
+      'a key of the metadata, whose column entity.metadata names',
+      'Name the column in entity.metadata and the key in replaces.group_by, or leave group_by out.',
+    ).optional(),
+  })
+  .meta(
+    says('an object of pipeline and group_by', 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.'),
+  );
+
+/** The seconds of a quota's window, at most 31 days. */
+const window = whole(1, 2_678_400);
+const starts = z.strictObject({ count: whole(1, 1_000_000), perSeconds: window });
+const spending = z.strictObject({ usd: number(0.01, 1_000_000), perSeconds: window });
+const both = 'Name both, and nothing else; or leave it out.';
+/** What each tenant may start and spend; what exceeds it stays queued until the next window. Left out, there is no bound. */
+const quota = sized(
+  z.strictObject({
+    /** The entity's column whose value is the tenant; rows without one share a quota. */
+    column: column('Name the column whose value is the tenant.'),
+    /** Windows are fixed: an hour begins on the hour, a day at midnight UTC. */
+    starts: starts.meta(says('an object of count and per_seconds', both)).optional(),
+    /** By what attempts say they cost. What is in work when it is used up goes on. */
+    spending: spending.meta(says('an object of usd and per_seconds', both)).optional(),
+  }),
+  2,
+  3,
+  'an object of column, and starts or spending or both',
+  'Name what is bounded and by which column, and nothing else; or leave it out.',
+);
 
 export const pipelineSchema = z.strictObject({
   name,
-  entity: z
-    .strictObject({
-      table: qualified('schema.table'),
-      key: z.string().min(1),
-      projection: z.enum(['columns', 'none']),
-      /** A jsonb column, which a run copies when it starts. */
-      metadata: z.string().min(1).optional(),
-      /** Database roles that start stages by writing their statuses, such as authenticated. Left out, only yours do. */
-      startableBy: z.array(role).min(1).optional(),
-    })
-    .refine(({ projection, startableBy }) => projection === 'columns' || startableBy === undefined, {
-      path: ['startableBy'],
-      error: 'belongs to the projection columns, since there are no statuses to write without: leave it out',
-    }),
-  /** An old pipeline over the same rows, which goes on beside this one: a flag in the database says which way a row goes. */
-  replaces: z
-    .strictObject({
-      pipeline: name,
-      /** A key of the metadata, by whose value the flag can name groups of rows. */
-      groupBy: z.string().min(1).optional(),
-    })
-    .optional(),
-  /** What each tenant may start and spend; what exceeds it stays queued until the next window. Left out, there is no bound. */
-  quota: z
-    .strictObject({
-      /** The entity's column whose value is the tenant; rows without one share a quota. */
-      column: z.string().min(1),
-      /** Windows are fixed: an hour begins on the hour, a day at midnight UTC. */
-      starts: z.strictObject({ count: whole.max(1_000_000), perSeconds: window }).optional(),
-      /** By what attempts say they cost. What is in work when it is used up goes on. */
-      spending: z.strictObject({ usd: z.number().min(0.01).max(1_000_000), perSeconds: window }).optional(),
-    })
-    .refine(
-      ({ starts, spending }) => starts !== undefined || spending !== undefined,
-      'must bound starts, spending or both',
-    )
-    .optional(),
+  entity,
+  replaces: replaces.optional(),
+  quota: quota.optional(),
+  /** Left out, a pipeline stays switched on or off as it was. */
+  enabled: flag.optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
 });
 
