@@ -13,23 +13,11 @@ const shortStatement = 90;
 const mostPlaces = 5;
 const searchPath = 'pg_catalog, pg_temp';
 
-/** Files of engine/ that are still to be brought into this style. Temporary: it empties and goes. */
-const notYetClean: string[] = [
-  'engine/code/core/attach.sql',
-  'engine/code/core/check-definition.sql',
-  'engine/code/core/claim.sql',
-  'engine/code/core/complete.sql',
-  'engine/code/core/define.sql',
-  'engine/code/core/intake.sql',
-  'engine/code/core/outcomes.sql',
-  'engine/code/core/transitions.sql',
-  'engine/code/features/check-limits.sql',
-  'engine/code/features/check-patterns.sql',
-  'engine/code/features/json-schema.sql',
-];
+/** Files of engine/ that a program writes, in a style of its own. */
+const generated = ['engine/code/core/definition-schema.sql'];
 
 /** Looks at every file in engine/ below `root`. Resolves to a line for each fault, empty when there is none. */
-export async function checkSqlStyle(root: string, ignored = notYetClean): Promise<string> {
+export async function checkSqlStyle(root: string, ignored = generated): Promise<string> {
   const files = filesIn(root, 'engine', '.sql');
   const statements = (await Promise.all(files.map((file) => statementsOf(root, file)))).flat();
   const findings = [

@@ -25,7 +25,7 @@ const state = `select md5(coalesce(string_agg(a.id || a.state::text || a.poll_at
 /** Moves the clock on to the next retry, where that is all that anybody waits for. Answers whether it did. */
 const skipBackoff = `
   with live as (select a.state, a.queue_at from millrace.attempts a where a.state in ('queued', 'started', 'waiting') and coalesce(a.service, '') <> 'children')
-  update pipeline.test_clock set ahead = ahead + (select min(l.queue_at) - millrace.now() from live l)
+  update millrace.test_clock set ahead = ahead + (select min(l.queue_at) - millrace.now() from live l)
   where exists (select from live l) and not exists (select from live l where l.state <> 'queued' or l.queue_at <= millrace.now())
   returning ahead`;
 

@@ -58,15 +58,15 @@ export class ProjectStack {
   /** From now on the engine's clock goes by advance() too. */
   async takeClock(): Promise<void> {
     await this.rows(`
-      create table if not exists pipeline.test_clock (ahead interval not null);
-      insert into pipeline.test_clock select '0' where not exists (select from pipeline.test_clock);
+      create table if not exists millrace.test_clock (ahead interval not null);
+      insert into millrace.test_clock select '0' where not exists (select from millrace.test_clock);
       create or replace function millrace.now() returns timestamptz
-      language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from pipeline.test_clock c'`);
+      language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from millrace.test_clock c'`);
   }
 
   /** Moves the engine's clock on, by an interval such as '2 minutes'. */
   async advance(interval: string): Promise<void> {
-    await this.rows('update pipeline.test_clock set ahead = ahead + $1::interval', [interval]);
+    await this.rows('update millrace.test_clock set ahead = ahead + $1::interval', [interval]);
   }
 
   async sweep(): Promise<void> {

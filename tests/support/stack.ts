@@ -81,10 +81,10 @@ export class LeadsStack {
 
   async #takeClock(): Promise<void> {
     await this.rows(`
-      create table if not exists pipeline.test_clock (ahead interval not null);
-      insert into pipeline.test_clock select '0' where not exists (select from pipeline.test_clock);
+      create table if not exists millrace.test_clock (ahead interval not null);
+      insert into millrace.test_clock select '0' where not exists (select from millrace.test_clock);
       create or replace function millrace.now() returns timestamptz
-      language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from pipeline.test_clock c'`);
+      language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from millrace.test_clock c'`);
   }
 
   async stop(): Promise<void> {
@@ -179,7 +179,7 @@ export class LeadsStack {
 
   /** Moves the engine's clock on, for all sessions. */
   async advance(interval: string): Promise<void> {
-    await this.rows('update pipeline.test_clock set ahead = ahead + $1::interval', [interval]);
+    await this.rows('update millrace.test_clock set ahead = ahead + $1::interval', [interval]);
   }
 
   async sweep(): Promise<void> {
@@ -222,7 +222,7 @@ export class LeadsStack {
   async #skipBackoff(): Promise<void> {
     const moved = await this.rows(
       `with live as (select a.state, a.queue_at from millrace.attempts a where a.state in ('queued', 'started', 'waiting'))
-       update pipeline.test_clock set ahead = ahead + (select max(l.queue_at) - millrace.now() from live l)
+       update millrace.test_clock set ahead = ahead + (select max(l.queue_at) - millrace.now() from live l)
        where exists (select from live l)
          and not exists (select from live l where l.state <> 'queued' or l.queue_at <= millrace.now())
        returning ahead`,
