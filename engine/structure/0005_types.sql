@@ -35,3 +35,15 @@ comment on type millrace.built is
 
 create type millrace.written as (entity_id text, status text, dirty boolean);
 comment on type millrace.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';
+
+create type millrace.call as (
+  worker millrace.workers,
+  stage millrace.stages,
+  open boolean,
+  is_child boolean,
+  batch_bytes text,
+  last_sweep_at text
+);
+comment on type millrace.call is
+  'What call_of() reads for a call of a worker: its row, its stage, whether stage and pipeline are '
+  'switched on, whether the pipeline runs children, and the values of two settings.';

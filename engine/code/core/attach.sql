@@ -384,13 +384,14 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
-create or replace function millrace.%1$I(p_stage text, %2$s) returns void
+create or replace function millrace.%1$I(p_stage text, %2$s) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   case p_stage%3$s
-  else null;
+  else return false;
   end case;
+  return true;
 end $$$f$, p_function, p_arguments, p_branches);
 end
 $write$;
@@ -410,12 +411,13 @@ begin
       s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, s.name || '_status', s.name || '_started_at'), '' order by s.id)
      from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
   execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[]) returns void
+create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[]) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   -- Without a stage it only clears, and leaves rows alone that are clear.
   update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
+  return true;
 end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
     (select string_agg(millrace.queued_assignments(s.name), E',\n    ' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)),
     p_pipeline.entity_key, p_key_type,
@@ -532,6 +534,52 @@ end
 $write$;
 comment on function millrace.write_way(text, text, int[], text[], text) is 'Creates a function that leads to one written for each pipeline.';
 
+-- Creates project_entities(), the one way to the projecting statements of all pipelines: what
+-- transitions write (settle), a claim (started), or starting over (queued). It announces them to the
+-- intake triggers, by the depth of triggers that they run at.
+create or replace function millrace.write_project_entities(p_ids int[], p_names text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_branches text[] := array(
+    select format($f$v_written := case p_how
+  when 'settle' then millrace.%I(p_stage, p_changes)
+  when 'started' then millrace.%I(p_stage, millrace.now(), p_ids)
+  else millrace.%I(p_stage, p_dependents, p_ids) end;$f$,
+      n.name || '__apply_outcomes', n.name || '__started', n.name || '__queued')
+    from unnest(p_names) with ordinality n(name, place)
+    order by n.place);
+begin
+  execute format($f$
+create or replace function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
+  p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_said text;
+  v_written boolean := false;
+begin
+  if p_how = 'settle' and (p_changes is null
+    or current_setting('millrace.projection_off', true) is not distinct from 'on') then
+    return false;
+  end if;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+%s
+  v_said := set_config('millrace.projecting', v_outer, true);
+  return v_written;
+end $$;
+comment on function millrace.project_entities is
+  'Written by attach(): the projecting statements of all pipelines.';
+revoke all on function millrace.project_entities from public$f$,
+    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branches) else '' end);
+end
+$write$;
+
 -- The ways from the engine into these functions, static as well: one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -555,10 +603,7 @@ begin
     array(select format('return millrace.%I(p_ids);', n || '__metadata') from unnest(v_names) n),
     'the metadata columns of a pipeline''s entities in the order of their keys; null where none is declared.');
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from millrace.pipelines p where p.projection = 'columns';
-  perform millrace.write_way('project_entities', '(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text', v_ids,
-    array(select format(E'if p_how = ''settle'' then perform millrace.%I(p_stage, p_changes);\nelsif p_how = ''started'' then perform millrace.%I(p_stage, millrace.now(), p_ids);\nelse perform millrace.%I(p_stage, p_dependents, p_ids);\nend if;',
-      n || '__apply_outcomes', n || '__started', n || '__queued') from unnest(v_names) n),
-    'the projecting statements of all pipelines.');
+  perform millrace.write_project_entities(v_ids, v_names);
 end
 $write$;
 comment on function millrace.write_dispatch() is 'Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and project_entities, which lead to the functions of each pipeline.';

@@ -68,16 +68,17 @@ $$;
 comment on function millrace.delete_runs(bigint[]) is
   'Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.';
 
-create or replace function millrace.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Runs the projecting statements (p_how: settle, started or queued; see write_project_entities()) for
+-- callers that have no use for an answer.
+create or replace function millrace.write_entities(
+  p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
+  p_dependents text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text;
 begin
-  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  v_said := millrace.project_entities(p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
-  v_said := set_config('millrace.projecting', v_outer, true);
+  perform millrace.project_entities(
+    p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
 end
 $$;
-comment on function millrace.write_entities(int, text, text, millrace.change[], text[], text[]) is 'The projecting statements (how: settle, started or queued), announced to the intake triggers.';

@@ -1,6 +1,7 @@
 -- Chapter 3: settings
 --
--- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
+-- A setting is read from Vault under the name `millrace_<name>` first, then from this table.
+-- Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
 --   select vault.create_secret('…', 'millrace_wake_secret');
 
@@ -41,14 +42,25 @@ end
 $$;
 comment on function millrace.setting(text) is 'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
 
--- Where the setting was deleted its default counts: without a bound no batch would be built.
-create or replace function millrace.batch_bytes() returns bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Reads the text of the setting batch_bytes: how many bytes of rows and results a worker is handed
+-- at most. Where the setting was deleted its default counts: without a bound no batch would be
+-- built.
+create or replace function millrace.batch_bytes(p_setting text) returns bigint
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return coalesce((
-    select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
+  return coalesce(p_setting::bigint, 12582912);
 end
 $$;
-comment on function millrace.batch_bytes() is
-  'How many bytes of rows and results a worker is handed at most.';
+
+-- Says the same, having read the setting.
+create or replace function millrace.batch_bytes() returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.batch_bytes(
+    (select s.value from millrace.settings s where s.name = 'batch_bytes'));
+end
+$$;
