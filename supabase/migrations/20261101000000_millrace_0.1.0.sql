@@ -1169,71 +1169,232 @@ begin
 end
 $$;
 
--- Chapter 4: what a definition may say
+-- What a definition may not change under live runs
 --
--- Each function here raises MR001, with the field, what was found and the remedy, or does nothing. millrace.define()
--- (chapter definitions) calls check_definition() before it writes anything.
+-- millrace.define() calls these once it holds the table, so that no run begins beside them. Each
+-- raises MR001 with the number of runs that are in the way and the remedy, or does nothing.
 
-create or replace function millrace.is_kind(p_stage jsonb, p_kinds text[]) returns boolean
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select coalesce(p_stage ->> 'kind', 'function') = any (p_kinds) $$;
+-- Raises MR001 when a definition drops a stage that live runs still have ahead of them: they finish
+-- on their own version, with it.
+create or replace function millrace.check_dropped_stages(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_dropped record;
+begin
+  select s.name, count(*) as runs
+  into v_dropped
+  from millrace.stages s
+  join millrace.version_stages vs on vs.stage_id = s.id
+  join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
+  where s.pipeline_id = p_pipeline_id
+    and not millrace.graph_of(p_definition) ? s.name
+    and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = s.id
+        and a.state in ('completed', 'skipped')
+        and not a.superseded)
+  group by s.name
+  order by s.name
+  limit 1;
+  if found then
+    raise exception 'stage % is dropped, but % live runs still need it', v_dropped.name,
+      v_dropped.runs
+      using errcode = 'MR001',
+        hint = format('Let them finish, or keep the stage %s, or cancel them: '
+        'select millrace.cancel(id) from millrace.runs where status = ''running'' and pipeline_id '
+        '= %s.',
+        v_dropped.name, p_pipeline_id);
+  end if;
+end
+$$;
 
--- Checks one value of a stage's definition and names field, value and remedy when it will not do.
-create or replace function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Raises MR001 when a definition drops a stage that a threshold of a parent pipeline counts.
+create or replace function millrace.check_counted_stages(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_counted record;
+begin
+  select c.name, s.name as awaiting, p.name as parent
+  into v_counted
+  from millrace.stages c
+  join millrace.version_stages vs on vs.after @> jsonb_build_array(jsonb_build_object('stage',
+    c.id))
+  join millrace.pipelines p on p.current_version_id = vs.version_id
+  join millrace.stages s on s.id = vs.stage_id
+  where c.pipeline_id = p_pipeline_id
+    and not millrace.graph_of(p_definition) ? c.name
+  order by c.name, p.name, s.name
+  limit 1;
+  if found then
+    raise exception 'stage % is dropped, but stage % of pipeline % waits until children have done '
+      'it',
+      v_counted.name, v_counted.awaiting, v_counted.parent
+      using errcode = 'MR001',
+        hint = format('Keep stage %s until pipeline %s is defined without that threshold, then '
+        'drop it. A stage of another name is added first, to be counted instead.', v_counted.name,
+          v_counted.parent);
+  end if;
+end
+$$;
+
+-- Raises MR001 when a pipeline with live runs is to change its table or key.
+create or replace function millrace.check_moved(p_pipeline text, p_table regclass, p_key text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_live record;
+begin
+  select p.id, p.entity_table, p.entity_key, count(*) as runs
+  into v_live
+  from millrace.pipelines p
+  join millrace.runs r on r.pipeline_id = p.id and r.status = 'running'
+  where p.name = p_pipeline
+    and (p.entity_table <> p_table or p.entity_key <> p_key)
+  group by p.id;
+  if found then
+    raise exception 'pipeline % cannot move from %.% to %.%: % live runs are filed under the '
+      'former',
+      p_pipeline, v_live.entity_table, v_live.entity_key, p_table, p_key, v_live.runs
+      using errcode = 'MR001', hint = format('Let them finish, or cancel them: '
+        'select millrace.cancel(id) from millrace.runs where status = ''running'' and pipeline_id '
+        '= %s.', v_live.id);
+  end if;
+end
+$$;
+
+-- Raises MR001 when a pipeline is to change its table or key under a parent that starts runs of it:
+-- a run inside a run is over the same row, and without an insert function an item's key is that of
+-- the row.
+create or replace function millrace.check_parents(p_pipeline text, p_table regclass, p_key text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_parent record;
+begin
+  select o.name as pipeline, s.name as stage
+  into v_parent
+  from millrace.pipelines p
+  join millrace.version_stages vs on vs.child_pipeline_id = p.id
+  join millrace.pipelines o on o.current_version_id = vs.version_id
+  join millrace.stages s on s.id = vs.stage_id
+  where p.name = p_pipeline
+    and (p.entity_table <> p_table or p.entity_key <> p_key)
+    and s.child ->> 'insert' is null
+  limit 1;
+  if found then
+    raise exception 'pipeline % cannot move to %.%: stage % of pipeline % starts runs of it by '
+      'the keys of the former',
+      p_pipeline, p_table, p_key, v_parent.stage, v_parent.pipeline
+      using errcode = 'MR001',
+        hint = 'Define that pipeline without the stage first, or give this one another name.';
+  end if;
+end
+$$;
+
+-- Raises MR001 when a stage whose attempts wait for people or children is to become one that a
+-- worker runs while they wait, or the other way round.
+create or replace function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_waiting text[] := array['manual', 'pipeline', 'map'];
+  v_changed record;
+begin
+  select t.name, t.kind, s ->> 'kind' as to_kind, count(*) as attempts
+  into v_changed
+  from millrace.stages t
+  join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+  join millrace.attempts a on a.stage_id = t.id and a.state in ('queued', 'started', 'waiting')
+  where t.pipeline_id = p_pipeline_id
+    and t.kind <> s ->> 'kind'
+    and (t.kind = any (v_waiting) or s ->> 'kind' = any (v_waiting))
+  group by t.name, t.kind, s ->> 'kind'
+  limit 1;
+  if found then
+    raise exception 'stage % cannot change from kind % to % while % attempts of it are under way',
+      v_changed.name, v_changed.kind, v_changed.to_kind, v_changed.attempts
+      using errcode = 'MR001',
+        hint = 'Let them finish, or cancel their runs; or give the new stage another name.';
+  end if;
+end
+$$;
+
+-- Raises MR001 when a definition changes the child pipeline of a stage that live runs have not
+-- done: they would go on with rows of the wrong table.
+create or replace function millrace.check_changed_children(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_changed record;
+begin
+  select t.name, t.child ->> 'pipeline' as child, count(*) as runs
+  into v_changed
+  from millrace.stages t
+  join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+  join millrace.version_stages vs on vs.stage_id = t.id
+  join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
+  where t.pipeline_id = p_pipeline_id
+    and t.child ->> 'pipeline' <> s #>> '{child,pipeline}'
+    and not millrace.is_done(r.id, t.id)
+  group by t.name, t.child ->> 'pipeline'
+  limit 1;
+  if found then
+    raise exception 'stage % cannot change its child pipeline %, which % live runs have ahead of '
+      'them or under way',
+      v_changed.name, v_changed.child, v_changed.runs
+      using errcode = 'MR001',
+        hint = 'Let them finish, or cancel them; or give the new stage another name.';
+  end if;
+end
+$$;
+
+-- What a definition may say
+--
+-- millrace.define() calls check_definition() before it writes anything. Its shape (fields, types,
+-- bounds, defaults) is written once, in TypeScript, from which the build makes definition_schema().
+-- What no schema can say stands here and in the features: whether tables, columns and functions
+-- exist, and what stages and pipelines say of one another. Each function raises MR001, with the
+-- field, what was found and the remedy, or does nothing.
+
+-- Raises MR001 about one value of a stage's definition.
+create or replace function millrace.refuse_value(
+  p_stage jsonb,
+  p_path text[],
+  p_wanted text,
+  p_hint text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  raise exception 'stage %: % is %, but must be %', coalesce(p_stage ->> 'name', '?'), array_to_string(p_path, '.'), coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
+  raise exception 'stage %: % is %, but must be %',
+    p_stage ->> 'name', array_to_string(p_path, '.'),
+    coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
     using errcode = 'MR001', hint = p_hint;
 end
 $$;
 
--- The bounds of every number; all but seconds and factors are whole.
-create or replace function millrace.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean default false) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_value jsonb := p_stage #> p_path;
-begin
-  if jsonb_typeof(v_value) = 'number' and (v_value #>> '{}')::numeric between p_min and p_max
-     and (not p_whole or trunc((v_value #>> '{}')::numeric) = (v_value #>> '{}')::numeric) then
-    return;
-  elsif v_value is not null and v_value <> 'null' then
-    perform millrace.refuse_value(p_stage, p_path, format('a %snumber from %s to %s', case when p_whole then 'whole ' else '' end, p_min, p_max),
-      format('Set it to a number from %s to %s, or leave it out for the default.', p_min, p_max));
-  end if;
-end
-$$;
-
-create or replace function millrace.check_type(p_stage jsonb, p_path text[], p_type text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage #> p_path is not null and jsonb_typeof(p_stage #> p_path) not in (p_type, 'null') then
-    perform millrace.refuse_value(p_stage, p_path, format('of type %s', p_type), format('Give a JSON %s, or leave it out for the default.', p_type));
-  end if;
-end
-$$;
-
-create or replace function millrace.check_keys(p_stage jsonb, p_path text[], p_known text[]) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_unknown text;
-begin
-  if jsonb_typeof(p_stage #> p_path) = 'object' then
-    select k into v_unknown from jsonb_object_keys(p_stage #> p_path) k where k <> all (p_known) order by k limit 1;
-    if found then
-      raise exception 'stage %: % is not known', coalesce(p_stage ->> 'name', '?'), array_to_string(p_path || v_unknown, '.')
-        using errcode = 'MR001', hint = 'Known here: ' || array_to_string(p_known, ', ') || '.';
-    end if;
-  end if;
-end
-$$;
-
--- With too many dots, or brackets, Postgres raises an error of its own that names no field.
+-- Finds the table with this name; null when there is none. Of a name with too many dots, or with
+-- brackets, Postgres raises an error of its own that names no field.
 create or replace function millrace.table_named(p_name text) returns regclass
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return to_regclass(p_name);
@@ -1242,8 +1403,11 @@ exception when syntax_error or feature_not_supported or invalid_name then
 end
 $$;
 
-create or replace function millrace.function_named(p_name text, p_arguments text) returns regprocedure
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Finds the function with this name and these arguments; null when there is none.
+create or replace function millrace.function_named(p_name text, p_arguments text)
+returns regprocedure
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return to_regprocedure(format('%s(%s)', p_name, p_arguments));
@@ -1252,142 +1416,159 @@ exception when syntax_error or feature_not_supported or invalid_name then
 end
 $$;
 
-create or replace function millrace.check_backoff(p_stage jsonb, p_path text[]) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Says whether the table of a definition's entities has a column of this name.
+create or replace function millrace.has_column(p_definition jsonb, p_column text) returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select
+    from pg_attribute a
+    where a.attrelid = to_regclass(p_definition #>> '{entity,table}')
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname = p_column)
+$$;
+
+-- Raises MR001 unless a definition has the shape that definition_schema() says. A stage is named,
+-- or where it has no name, its place in the list.
+create or replace function millrace.check_shape(p_definition jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_backoff jsonb := p_stage #> p_path;
+  v_schema jsonb := millrace.definition_schema();
+  v_fault jsonb;
+  v_sentence text;
+  v_stage text;
 begin
-  perform millrace.check_keys(p_stage, p_path, array['kind', 'seconds', 'base_seconds', 'factor', 'cap_seconds', 'jitter']);
-  if v_backoff is null then
-    return;
-  elsif v_backoff ->> 'kind' = 'list' and jsonb_typeof(v_backoff -> 'seconds') = 'array' and jsonb_array_length(v_backoff -> 'seconds') > 0
-        and not jsonb_path_exists(v_backoff, '$.seconds[*] ? (@.type() != "number" || @ < 0 || @ > 604800)') then
-    return;
-  elsif v_backoff ->> 'kind' = 'exponential' then
-    perform millrace.check_number(p_stage, p_path || 'base_seconds'::text, 0, 86400);
-    perform millrace.check_number(p_stage, p_path || 'factor'::text, 1, 100);
-    perform millrace.check_number(p_stage, p_path || 'cap_seconds'::text, 0, 604800);
-    perform millrace.check_number(p_stage, p_path || 'jitter'::text, 0, 1);
+  if jsonb_typeof(p_definition) is distinct from 'object' then
+    raise exception 'a definition must be an object with "pipeline", "entity" and a list '
+      '"stages", this is %',
+      coalesce(jsonb_typeof(p_definition), 'null')
+      using errcode = 'MR001',
+        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run '
+          'pipelines:sync`.';
+  end if;
+  v_fault := millrace.find_fault(v_schema, v_schema, p_definition, '', true);
+  if v_fault is null then
     return;
   end if;
-  perform millrace.refuse_value(p_stage, p_path, 'a backoff',
-    'Use {"kind": "list", "seconds": [5, 30]} or {"kind": "exponential", "base_seconds": 5, "factor": 2, "cap_seconds": 300, "jitter": 0.2}.');
+  v_sentence := ltrim(v_fault ->> 'sentence', '.');
+  v_stage := p_definition #>> array[
+    'stages', substring(v_sentence from '^stages\[(\d+)\]\.'), 'name'];
+  raise exception '%', case
+    when v_stage ~ '^\w+$' then format(
+      'stage %s: %s', v_stage, regexp_replace(v_sentence, '^stages\[\d+\]\.', ''))
+    else v_sentence
+  end
+    using errcode = 'MR001', hint = coalesce(nullif(concat_ws(' ',
+      v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.', v_fault ->> 'remedy'),
+        ''),
+      'Correct it, or leave it out.');
 end
 $$;
 
-create or replace function millrace.check_retry(p_stage jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_code text;
-begin
-  perform millrace.check_type(p_stage, '{retry}', 'object');
-  perform millrace.check_keys(p_stage, '{retry}', array['max_attempts', 'backoff', 'by_code']);
-  perform millrace.check_type(p_stage, '{retry,by_code}', 'object');
-  perform millrace.check_number(p_stage, '{retry,max_attempts}', 1, 100, true);
-  perform millrace.check_backoff(p_stage, '{retry,backoff}');
-  for v_code in select k from jsonb_object_keys(coalesce(p_stage #> '{retry,by_code}', '{}')) k loop
-    perform millrace.check_type(p_stage, array['retry', 'by_code', v_code], 'object');
-    perform millrace.check_keys(p_stage, array['retry', 'by_code', v_code], array['max_attempts', 'backoff']);
-    perform millrace.check_number(p_stage, array['retry', 'by_code', v_code, 'max_attempts'], 1, 100, true);
-    perform millrace.check_backoff(p_stage, array['retry', 'by_code', v_code, 'backoff']);
-  end loop;
-end
-$$;
-
-create or replace function millrace.check_completion(p_stage jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.check_type(p_stage, '{completion}', 'object');
-  perform millrace.check_keys(p_stage, '{completion}', array['callback', 'poll_seconds', 'deadline_seconds', 'deadline_from']);
-  perform millrace.check_type(p_stage, '{completion,callback}', 'boolean');
-  perform millrace.check_number(p_stage, '{completion,poll_seconds}', 1, 3600);
-  perform millrace.check_number(p_stage, '{completion,deadline_seconds}', 1, 604800);
-  if coalesce(p_stage #>> '{completion,deadline_from}', 'start') not in ('submission', 'start') then
-    perform millrace.refuse_value(p_stage, '{completion,deadline_from}', 'submission or start',
-      'submission counts the time in the service''s queue, start does not.');
-  end if;
-  if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null and not coalesce((p_stage #>> '{completion,callback}')::boolean, false) then
-    raise exception 'stage %: an external stage needs completion by callback or by polling', p_stage ->> 'name'
-      using errcode = 'MR001', hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';
-  end if;
-end
-$$;
-
+-- Raises MR001 unless the needs of a stage are stages of this pipeline, each named once.
 create or replace function millrace.check_needs(p_stage jsonb, p_names text[]) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_needs text[] := array(select jsonb_array_elements_text(p_stage -> 'needs'));
   v_need text;
 begin
-  if p_stage -> 'needs' is not null and (jsonb_typeof(p_stage -> 'needs') <> 'array' or jsonb_path_exists(p_stage, '$.needs[*] ? (@.type() != "string")')) then
-    perform millrace.refuse_value(p_stage, '{needs}', 'a list of names of stages', 'Write "needs": ["other_stage"].');
-  end if;
-  select n into v_need from jsonb_array_elements_text(coalesce(p_stage -> 'needs', '[]')) n where n <> all (p_names) limit 1;
+  select n
+  into v_need
+  from unnest(v_needs) n
+  where n <> all (p_names)
+  limit 1;
   if found then
-    raise exception 'stage %: needs names %, which is no stage of this pipeline', p_stage ->> 'name', v_need
+    raise exception 'stage %: needs names %, which is no stage of this pipeline',
+      p_stage ->> 'name', v_need
       using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(p_names, ', ') || '.';
   end if;
-  select n into v_need from jsonb_array_elements_text(coalesce(p_stage -> 'needs', '[]')) n group by n having count(*) > 1 limit 1;
+  select n
+  into v_need
+  from unnest(v_needs) n
+  group by n
+  having count(*) > 1
+  limit 1;
   if found then
-    raise exception 'stage %: needs names % twice', p_stage ->> 'name', v_need using errcode = 'MR001', hint = 'Name each need once.';
+    raise exception 'stage %: needs names % twice', p_stage ->> 'name', v_need
+      using errcode = 'MR001', hint = 'Name each need once.';
   end if;
 end
 $$;
 
-create or replace function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Raises MR001 where a stage names what does not exist, or says something that cannot be.
+create or replace function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if coalesce(p_stage ->> 'name', '') !~ '^[a-z][a-z0-9_]{0,40}$' then
-    raise exception 'stages[].name is %, but must be a lower-case name', coalesce(p_stage -> 'name', 'null')
-      using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
-  end if;
-  perform millrace.check_keys(p_stage, '{}', array['name', 'kind', 'function', 'needs', 'when', 'otherwise', 'after', 'batch_size', 'max_workers', 'lease_seconds', 'timeout_seconds', 'retry', 'on_failure',
-    'completion', 'child', 'fan_in', 'decision', 'agent', 'limits', 'sla_seconds', 'apply', 'enabled', 'result_limit_bytes']);
   perform millrace.check_needs(p_stage, p_names);
-  perform millrace.check_type(p_stage, '{function}', 'string');
-  if p_stage ->> 'function' !~ '^[A-Za-z][A-Za-z0-9_-]*$' then
-    raise exception 'stage %: function is %, but must be the name of an Edge Function',
-      p_stage ->> 'name', p_stage -> 'function'
-      using errcode = 'MR001', hint = 'Use letters, digits, - and _, beginning with a letter.';
+  if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null
+    and p_stage #> '{completion,callback}' is distinct from 'true' then
+    raise exception 'stage %: an external stage needs completion by callback or by polling',
+      p_stage ->> 'name'
+      using errcode = 'MR001',
+        hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';
   end if;
-  perform millrace.check_type(p_stage, '{enabled}', 'boolean');
-  perform millrace.check_number(p_stage, '{batch_size}', 1, 1000, true);
-  perform millrace.check_number(p_stage, '{max_workers}', 1, 1000, true);
-  perform millrace.check_number(p_stage, '{lease_seconds}', 5, 3600);
-  perform millrace.check_number(p_stage, '{timeout_seconds}', 1, 86400);
-  perform millrace.check_number(p_stage, '{sla_seconds}', 1, 31536000);
-  perform millrace.check_number(p_stage, '{result_limit_bytes}', 1, 10485760, true);
-  perform millrace.check_retry(p_stage);
-  perform millrace.check_completion(p_stage);
   if (p_stage ->> 'timeout_seconds')::numeric > millrace.setting('worker_seconds')::numeric then
-    perform millrace.refuse_value(p_stage, '{timeout_seconds}', format('at most %s, the seconds that a worker may run: no worker could ever claim it', millrace.setting('worker_seconds')),
-      'Lower the timeout, or raise worker_seconds in millrace.settings (paid plans allow about 190) together with WORKER_SECONDS of the functions.');
+    perform millrace.refuse_value(p_stage, '{timeout_seconds}',
+      format('at most %s, the seconds that a worker may run: no worker could ever claim it',
+        millrace.setting('worker_seconds')),
+      'Lower the timeout, or raise worker_seconds in millrace.settings (paid plans allow about '
+      '190) together with '
+      'WORKER_SECONDS of the functions.');
   end if;
-  if p_stage ->> 'apply' is not null and millrace.function_named(p_stage ->> 'apply', 'jsonb') is null then
-    perform millrace.refuse_value(p_stage, '{apply}', 'a function that takes one jsonb', 'Create the function in an earlier migration and name it with its schema.');
+  if p_stage ? 'apply' and millrace.function_named(p_stage ->> 'apply', 'jsonb') is null then
+    perform millrace.refuse_value(p_stage, '{apply}', 'a function that takes one jsonb',
+      'Create the function in an earlier migration and name it with its schema.');
   end if;
-  perform millrace.check_patterns(p_stage, p_definition);
+  perform millrace.check_condition_path(p_stage);
+  perform millrace.check_condition_names(p_stage, p_definition);
+  perform millrace.check_thresholds(p_stage, p_definition -> 'stages');
+  perform millrace.check_child(p_stage, p_definition);
+  perform millrace.check_rival(p_stage, p_definition -> 'stages');
+  perform millrace.check_fan_in(p_stage);
+  if p_stage #> '{decision,schema}' is not null then
+    perform millrace.check_json_schema(
+      p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
+  end if;
+  perform millrace.check_limits(p_stage, p_definition);
 end
 $$;
 
+-- Names the stages that come right before a stage: its needs, and the maps whose thresholds it
+-- awaits.
 create or replace function millrace.edges_to(p_stage jsonb) returns text[]
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select array(select n #>> '{}' from jsonb_path_query(p_stage, '$.needs[*]') n union select m #>> '{}' from jsonb_path_query(p_stage, '$.after[*].map') m) $$;
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select n #>> '{}'
+    from jsonb_path_query(p_stage, '$.needs[*]') n
+    union
+    select m #>> '{}'
+    from jsonb_path_query(p_stage, '$.after[*].map') m)
+$$;
 
--- Topological positions by Kahn's method; what never becomes free is part of a cycle.
+-- Orders the names of the stages topologically, by Kahn's method. Raises MR001 when some need each
+-- other in a cycle: they never become free.
 create or replace function millrace.order_stages(p_stages jsonb) returns text[]
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ordered text[] := '{}';
   v_free text[];
 begin
   loop
-    select array_agg(s.value ->> 'name' order by s.ordinality) into v_free
+    select array_agg(s.value ->> 'name' order by s.ordinality)
+    into v_free
     from jsonb_array_elements(p_stages) with ordinality s
     where s.value ->> 'name' <> all (v_ordered)
       and millrace.edges_to(s.value) <@ v_ordered;
@@ -1395,72 +1576,89 @@ begin
     v_ordered := v_ordered || v_free;
   end loop;
   if cardinality(v_ordered) < jsonb_array_length(p_stages) then
-    raise exception 'the stages % need each other in a cycle',
-      (select string_agg(s ->> 'name', ', ') from jsonb_array_elements(p_stages) s where s ->> 'name' <> all (v_ordered))
-      using errcode = 'MR001', hint = 'Remove one of their needs or thresholds, so that some stage can be first.';
+    raise exception 'the stages % need each other in a cycle', (
+        select string_agg(s ->> 'name', ', ')
+        from jsonb_array_elements(p_stages) s
+        where s ->> 'name' <> all (v_ordered))
+      using errcode = 'MR001',
+        hint = 'Remove one of their needs or thresholds, so that some stage can be first.';
   end if;
   return v_ordered;
 end
 $$;
 
-create or replace function millrace.check_metadata(p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR001 unless the table of a definition exists and the column of its metadata is absent or
+-- of type jsonb.
+create or replace function millrace.check_entity(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_name jsonb := p_definition #> '{entity,metadata}';
+  v_entity jsonb := p_definition -> 'entity';
+  v_table text := v_entity ->> 'table';
   v_type text;
 begin
-  if coalesce(jsonb_typeof(v_name), 'null') = 'null' then
-    return;
-  end if;
-  select format_type(a.atttypid, null) into v_type from pg_attribute a
-  where a.attrelid = to_regclass(p_definition #>> '{entity,table}') and a.attname = v_name #>> '{}' and a.attnum > 0 and not a.attisdropped;
-  if v_type is distinct from 'jsonb' then
-    raise exception 'entity.metadata is %, which is %', v_name, coalesce('of type ' || v_type, format('no column of %s', p_definition #>> '{entity,table}'))
-      using errcode = 'MR001', hint = format('Name a column of type jsonb: alter table %s add column metadata jsonb not null default ''{}''; or leave it out.', p_definition #>> '{entity,table}');
+  if millrace.table_named(v_table) is null then
+    raise exception 'entity.table is %, which is no table', v_entity -> 'table'
+      using errcode = 'MR001',
+        hint = 'Create the table in an earlier migration and name it with its schema.';
+  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' <> 'columns' then
+    raise exception 'entity.startable_by belongs to the projection columns, this is %',
+      v_entity -> 'projection'
+      using errcode = 'MR001',
+        hint = 'Without columns there are no statuses to write: leave startable_by out.';
+  elsif v_entity ? 'metadata' then
+    select format_type(a.atttypid, null)
+    into v_type
+    from pg_attribute a
+    where a.attrelid = to_regclass(v_table)
+      and a.attname = v_entity ->> 'metadata'
+      and a.attnum > 0
+      and not a.attisdropped;
+    if v_type is distinct from 'jsonb' then
+      raise exception 'entity.metadata is %, which is %', v_entity -> 'metadata',
+        coalesce('of type ' || v_type, format('no column of %s', v_table))
+        using errcode = 'MR001',
+          hint = format('Name a column of type jsonb: alter table %s add column metadata jsonb '
+          'not null default ''{}''; or leave it out.', v_table);
+    end if;
   end if;
 end
 $$;
 
-create or replace function millrace.check_definition(p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Checks a definition and fills in its defaults. Raises MR001 when it is not valid.
+create or replace function millrace.check_definition(p_definition jsonb) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_schema jsonb := millrace.definition_schema();
+  v_definition jsonb;
   v_names text[];
   v_twice text;
   v_stage jsonb;
 begin
-  if jsonb_typeof(p_definition) is distinct from 'object' or jsonb_typeof(p_definition -> 'stages') is distinct from 'array' then
-    raise exception 'a definition must be an object with "pipeline", "entity" and a list "stages", this is %', coalesce(jsonb_typeof(p_definition), 'null')
-      using errcode = 'MR001', hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run pipelines:sync`.';
+  perform millrace.check_shape(p_definition);
+  v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
+  perform millrace.check_entity(v_definition);
+  perform millrace.check_replaces(v_definition);
+  perform millrace.check_quota(v_definition);
+  v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
+  select n
+  into v_twice
+  from unnest(v_names) n
+  group by n
+  having count(*) > 1
+  limit 1;
+  if found then
+    raise exception 'pipeline %: stage % is listed twice', v_definition ->> 'pipeline', v_twice
+      using errcode = 'MR001', hint = 'Give each stage a name of its own.';
   end if;
-  if coalesce(p_definition ->> 'pipeline', '') !~ '^[a-z][a-z0-9_]{0,40}$' then
-    raise exception 'pipeline is %, but must be a lower-case name', coalesce(p_definition -> 'pipeline', 'null')
-      using errcode = 'MR001', hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
-  end if;
-  if millrace.table_named(p_definition #>> '{entity,table}') is null then
-    raise exception 'entity.table is %, which is no table', coalesce(p_definition #> '{entity,table}', 'null')
-      using errcode = 'MR001', hint = 'Create the table in an earlier migration and name it with its schema.';
-  end if;
-  if coalesce(p_definition #>> '{entity,projection}', 'columns') not in ('columns', 'none') then
-    raise exception 'entity.projection is %, but must be columns or none', p_definition #> '{entity,projection}'
-      using errcode = 'MR001', hint = 'columns keeps seven columns a stage on the entity, none keeps the run''s state in the engine isolated.';
-  end if;
-  perform millrace.check_metadata(p_definition);
-  perform millrace.check_replaces(p_definition);
-  perform millrace.check_quota(p_definition);
-  select array_agg(s ->> 'name') into v_names from jsonb_array_elements(p_definition -> 'stages') s;
-  if v_names is null then
-    raise exception 'pipeline %: stages is empty', p_definition ->> 'pipeline' using errcode = 'MR001', hint = 'Name at least one stage.';
-  end if;
-  select n into v_twice from unnest(v_names) n group by n having count(*) > 1 limit 1;
-  if v_twice is not null then
-    raise exception 'pipeline %: stage % is listed twice', p_definition ->> 'pipeline', v_twice using errcode = 'MR001', hint = 'Give each stage a name of its own.';
-  end if;
-  for v_stage in select s from jsonb_array_elements(p_definition -> 'stages') s loop
-    perform millrace.check_stage(v_stage, v_names, p_definition);
+  for v_stage in select s from jsonb_array_elements(v_definition -> 'stages') s loop
+    perform millrace.check_stage(v_stage, v_names, v_definition);
   end loop;
-  perform millrace.order_stages(p_definition -> 'stages');
+  perform millrace.order_stages(v_definition -> 'stages');
+  return v_definition;
 end
 $$;
 
@@ -2580,80 +2778,141 @@ begin
 end
 $$;
 
--- Chapter 6: definitions
+-- Definitions
 --
--- A pipeline is a graph of stages over one entity table. The graph (which stages, which needs) is versioned, and a run
--- finishes on the version it began with. Everything else about a stage (limits, retry policy, on or off) is a setting of
--- today and applies at once. millrace.define() takes the JSON that `npm run pipelines:sync` writes from the TypeScript.
+-- A pipeline is a graph of stages over one entity table. The graph (which stages, which needs) is
+-- versioned, and a run finishes on the version it began with. Everything else about a stage
+-- (limits, retry policy, on or off) is a setting of today and applies at once. millrace.define()
+-- takes the JSON that `npm run pipelines:sync` writes from the TypeScript.
 
--- A service takes what it is sent, however long its queue; so a stage that says nothing does not send it everything.
+-- Adds to a stage the limits that it did not say. A service takes what it is sent, however long its
+-- queue; so an external stage has at most 100 in flight unless it says otherwise.
 create or replace function millrace.limits_of(p_stage jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when millrace.is_kind(p_stage, array['external']) then
+    when p_stage ->> 'kind' = 'external' then
       '{"max_in_flight": 100}' || coalesce(p_stage -> 'limits', '{}')
     else p_stage -> 'limits'
   end
 $$;
 
-create or replace function millrace.save_stages(p_pipeline_id int, p_definition jsonb) returns void
-language sql set search_path = pg_catalog, pg_temp
+-- Reads of a stage how long it may wait: for a service as long as its completion says, for people
+-- or children a week unless the definition says otherwise.
+create or replace function millrace.deadline_of(p_stage jsonb) returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
-  insert into millrace.stages as t (pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, enabled,
-    on_failure, child, fan_in, decision, agent, limits, has_groups, sla, deadline_from)
-  select p_pipeline_id, s ->> 'name', coalesce(s ->> 'kind', 'function'),
-    case when not millrace.is_kind(s, array['manual', 'pipeline']) then
-      coalesce(s ->> 'function', replace(p_definition ->> 'pipeline', '_', '-') || '-' || replace(s ->> 'name', '_', '-')) end,
-    coalesce((s ->> 'batch_size')::int, 10), coalesce((s ->> 'max_workers')::int, 2),
+  select make_interval(secs => case
+    when p_stage ? 'completion' then (p_stage #>> '{completion,deadline_seconds}')::float8
+    when p_stage ->> 'kind' in ('manual', 'pipeline', 'map') then coalesce(
+      (p_stage #>> '{decision,deadline_seconds}')::float8,
+      (p_stage #>> '{fan_in,deadline_seconds}')::float8,
+      604800)
+  end)
+$$;
+
+-- Writes the settings of a definition's stages. The columns of a worker mean nothing where no
+-- function runs the stage.
+create or replace function millrace.save_stages(p_pipeline_id int, p_definition jsonb) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into millrace.stages as t (
+    pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry,
+    callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
+    child, fan_in, decision, agent, limits, has_groups, sla)
+  select p_pipeline_id, s ->> 'name', s ->> 'kind',
+    case when s ->> 'kind' not in ('manual', 'pipeline') then coalesce(
+      s ->> 'function',
+      replace(concat_ws('-', p_definition ->> 'pipeline', s ->> 'name'), '_', '-')) end,
+    coalesce((s ->> 'batch_size')::int, 10),
+    coalesce((s ->> 'max_workers')::int, 2),
     make_interval(secs => coalesce((s ->> 'lease_seconds')::float8, 60)),
     make_interval(secs => coalesce((s ->> 'timeout_seconds')::float8, 30)),
     coalesce(s -> 'retry', '{}'),
     coalesce((s #>> '{completion,callback}')::boolean, false),
     make_interval(secs => (s #>> '{completion,poll_seconds}')::float8),
-    case when s ? 'completion' then make_interval(secs => coalesce((s #>> '{completion,deadline_seconds}')::float8, 600))
-      -- What waits for people or children is given a week, unless the definition says otherwise.
-      when millrace.is_kind(s, array['manual', 'pipeline', 'map']) then
-        make_interval(secs => coalesce((s #>> '{decision,deadline_seconds}')::float8, (s #>> '{fan_in,deadline_seconds}')::float8, 604800)) end,
-    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576), true,
-    coalesce(s ->> 'on_failure', 'fail_run'), s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
+    millrace.deadline_of(s),
+    coalesce(s #>> '{completion,deadline_from}', 'start'),
+    s ->> 'apply', (s ->> 'result_limit_bytes')::int, coalesce(s ->> 'on_failure', 'fail_run'),
+    s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
-    make_interval(secs => (s ->> 'sla_seconds')::float8),
-    coalesce(s #>> '{completion,deadline_from}', 'start')
+    make_interval(secs => (s ->> 'sla_seconds')::float8)
   from jsonb_array_elements(p_definition -> 'stages') s
-  on conflict on constraint stages_name_key do update set
-    kind = excluded.kind, function_name = excluded.function_name, batch_size = excluded.batch_size, max_workers = excluded.max_workers,
-    lease = excluded.lease, timeout = excluded.timeout, retry = excluded.retry, callback = excluded.callback, poll_every = excluded.poll_every,
-    deadline = excluded.deadline, apply = excluded.apply, result_limit_bytes = excluded.result_limit_bytes, on_failure = excluded.on_failure,
-    child = excluded.child, fan_in = excluded.fan_in, decision = excluded.decision, agent = excluded.agent, limits = excluded.limits, has_groups = excluded.has_groups,
-    deadline_from = excluded.deadline_from,
-    sla = excluded.sla, sla_changed_at = case when t.sla is distinct from excluded.sla then millrace.now() else t.sla_changed_at end;
-  -- What somebody switched off by hand stays off, unless the definition says otherwise.
-  update millrace.stages t set enabled = (s ->> 'enabled')::boolean
-  from jsonb_array_elements(p_definition -> 'stages') s
-  where t.pipeline_id = p_pipeline_id and t.name = s ->> 'name' and s ->> 'enabled' is not null;
-  -- In older versions too no worker is to be queued for a stage that waits for a person or a child run now.
-  update millrace.version_stages vs set unconditional = false
-  from millrace.stages t where t.pipeline_id = p_pipeline_id and t.kind in ('manual', 'pipeline') and vs.stage_id = t.id and vs.unconditional;
+  on conflict on constraint stages_name_key do update set (
+    kind, function_name, batch_size, max_workers, lease, timeout, retry,
+    callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
+    child, fan_in, decision, agent, limits, has_groups, sla
+  ) = (
+    excluded.kind, excluded.function_name, excluded.batch_size, excluded.max_workers,
+    excluded.lease, excluded.timeout, excluded.retry, excluded.callback, excluded.poll_every,
+    excluded.deadline, excluded.deadline_from, excluded.apply, excluded.result_limit_bytes,
+    excluded.on_failure, excluded.child, excluded.fan_in, excluded.decision, excluded.agent,
+    excluded.limits, excluded.has_groups, excluded.sla),
+    sla_changed_at = case
+      when t.sla is distinct from excluded.sla then millrace.now()
+      else t.sla_changed_at
+    end;
 $$;
 
+-- Switches stages as the definition says; what somebody switched off by hand stays off where it
+-- says nothing. In older versions too no worker is to be queued for a stage that waits for a person
+-- or a child run now.
+create or replace function millrace.switch_stages(p_pipeline_id int, p_definition jsonb)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.stages t
+  set enabled = (s ->> 'enabled')::boolean
+  from jsonb_array_elements(p_definition -> 'stages') s
+  where t.pipeline_id = p_pipeline_id
+    and t.name = s ->> 'name'
+    and s ? 'enabled';
+  update millrace.version_stages vs
+  set unconditional = false
+  from millrace.stages t
+  where t.pipeline_id = p_pipeline_id
+    and t.kind in ('manual', 'pipeline')
+    and vs.stage_id = t.id
+    and vs.unconditional;
+$$;
+
+-- Reads the versioned part of a definition: each stage's needs, or an object of needs, condition,
+-- thresholds and child pipeline.
 create or replace function millrace.graph_of(p_definition jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
-  select jsonb_object_agg(g.name, case when g.more = '{}' then g.needs else g.more || jsonb_build_object('needs', g.needs) end)
+  select jsonb_object_agg(
+    g.name, case when g.more = '{}' then g.needs else g.more || jsonb_build_object('needs',
+      g.needs) end)
   from (
-    select s ->> 'name' as name, coalesce((select jsonb_agg(n order by n) from jsonb_array_elements_text(s -> 'needs') n), '[]') as needs,
-      jsonb_strip_nulls(jsonb_build_object('when', s -> 'when', 'otherwise', s -> 'otherwise', 'after', s -> 'after', 'child', s #> '{child,pipeline}',
-        'kind', case when millrace.is_kind(s, array['manual', 'pipeline', 'map']) then s -> 'kind' end)) as more
-    from jsonb_array_elements(p_definition -> 'stages') s
-  ) g
+    select s ->> 'name' as name,
+      coalesce((select jsonb_agg(n order by n) from jsonb_array_elements_text(s -> 'needs') n),
+        '[]') as needs,
+      jsonb_strip_nulls(jsonb_build_object(
+        'when', s -> 'when',
+        'otherwise', s -> 'otherwise',
+        'after', s -> 'after',
+        'child', s #> '{child,pipeline}',
+        'kind', case when s ->> 'kind' in ('manual', 'pipeline',
+          'map') then s -> 'kind' end)) as more
+    from jsonb_array_elements(p_definition -> 'stages') s) g
 $$;
 
--- Thresholds with ids for names. The stages they count are watched from now on.
-create or replace function millrace.after_of(p_pipeline_id int, p_stages jsonb, p_stage jsonb) returns jsonb
-language sql stable set search_path = pg_catalog, pg_temp
+-- Reads the thresholds of a stage as version_stages keeps them, with ids for names.
+create or replace function millrace.after_of(p_pipeline_id int, p_stage jsonb) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(jsonb_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', k, 'n', case when k = 'all' then 0 else (a ->> k)::int end) order by m.id, c.id), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'map', m.id,
+    'stage', c.id,
+    'kind', k,
+    'n', case when k = 'all' then 0 else (a ->> k)::int end) order by m.id, c.id), '[]')
   from jsonb_array_elements(p_stage -> 'after') a
   join millrace.stages m on m.pipeline_id = p_pipeline_id and m.name = a ->> 'map'
   join millrace.pipelines p on p.name = m.child ->> 'pipeline'
@@ -2661,61 +2920,103 @@ as $$
   join unnest(array['count', 'consecutive', 'all']) k on a ? k
 $$;
 
-create or replace function millrace.save_version_stages(p_pipeline_id int, p_version_id int, p_stages jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Writes the graph of a new version; the stages that its thresholds count are watched from now on.
+create or replace function millrace.save_version_stages(
+  p_pipeline_id int,
+  p_version_id int,
+  p_stages jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_order text[] := millrace.order_stages(p_stages);
 begin
-  insert into millrace.version_stages (version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise, after, child_pipeline_id)
+  insert into millrace.version_stages (
+    version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
+    after, child_pipeline_id)
   with recursive edge as (
-    select s ->> 'name' as after, e as before from jsonb_array_elements(p_stages) s, unnest(millrace.edges_to(s)) e
+    select s ->> 'name' as after, e as before
+    from jsonb_array_elements(p_stages) s, unnest(millrace.edges_to(s)) e
   ), reach as (
-    select before, after from edge union select r.before, e.after from reach r join edge e on e.before = r.after
+    select before, after from edge
+    union
+    select r.before, e.after from reach r join edge e on e.before = r.after
   )
   select p_version_id, t.id, array_position(v_order, t.name),
-    array(select n.id from millrace.stages n where n.pipeline_id = p_pipeline_id and s -> 'needs' ? n.name order by n.id),
-    array(select n.id from reach r join millrace.stages n on n.name = r.after and n.pipeline_id = p_pipeline_id where r.before = t.name order by n.id),
+    array(
+      select n.id from millrace.stages n
+      where n.pipeline_id = p_pipeline_id and s -> 'needs' ? n.name order by n.id),
+    array(
+      select n.id from reach r
+      join millrace.stages n on n.name = r.after and n.pipeline_id = p_pipeline_id
+      where r.before = t.name order by n.id),
     not exists (select from jsonb_array_elements(p_stages) f where f -> 'needs' ? t.name),
-    s ->> 'when' is null and jsonb_array_length(coalesce(s -> 'after', '[]')) = 0 and not millrace.is_kind(s, array['manual', 'pipeline'])
-      and not exists (select from reach r join jsonb_array_elements(p_stages) b on b ->> 'name' = r.before where r.after = t.name and b ->> 'otherwise' = 'skip_dependents'),
-    (s ->> 'when')::jsonpath, case when s ->> 'when' is not null then coalesce(s ->> 'otherwise', 'skip') end,
-    millrace.after_of(p_pipeline_id, p_stages, s), (select c.id from millrace.pipelines c where c.name = s #>> '{child,pipeline}')
-  from jsonb_array_elements(p_stages) s join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s ->> 'name';
-  update millrace.stages t set counted_by_parent = true
+    not s ? 'when' and not s ? 'after' and s ->> 'kind' not in ('manual',
+      'pipeline') and not exists (
+      select from reach r join jsonb_array_elements(p_stages) b on b ->> 'name' = r.before
+      where r.after = t.name and b ->> 'otherwise' = 'skip_dependents'),
+    (s ->> 'when')::jsonpath, case when s ? 'when' then coalesce(s ->> 'otherwise', 'skip') end,
+    millrace.after_of(p_pipeline_id, s),
+    (select c.id from millrace.pipelines c where c.name = s #>> '{child,pipeline}')
+  from jsonb_array_elements(p_stages) s
+  join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s ->> 'name';
+  update millrace.stages t
+  set counted_by_parent = true
   from millrace.version_stages vs, jsonb_array_elements(vs.after) a
-  where vs.version_id = p_version_id and t.id = (a ->> 'stage')::int and not t.counted_by_parent;
-  update millrace.pipelines p set is_child = true
-  from millrace.version_stages vs where vs.version_id = p_version_id and p.id = vs.child_pipeline_id and not p.is_child;
+  where vs.version_id = p_version_id
+    and t.id = (a ->> 'stage')::int
+    and not t.counted_by_parent;
+  update millrace.pipelines p
+  set is_child = true
+  from millrace.version_stages vs
+  where vs.version_id = p_version_id
+    and p.id = vs.child_pipeline_id
+    and not p.is_child;
 end
 $$;
 
--- A new kind of stage may have changed what is plain in former versions too.
+-- Marks the stages right after which some version has a stage that is not unconditional. A new kind
+-- of stage may have changed that in former versions too.
 create or replace function millrace.note_awaited(p_pipeline_id int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.stages t set has_conditional_followers = true
-  from millrace.versions v join millrace.version_stages f on f.version_id = v.id and not f.unconditional
-  where v.pipeline_id = p_pipeline_id and t.pipeline_id = p_pipeline_id and not t.has_conditional_followers
+  update millrace.stages t
+  set has_conditional_followers = true
+  from millrace.versions v
+  join millrace.version_stages f on f.version_id = v.id and not f.unconditional
+  where v.pipeline_id = p_pipeline_id
+    and t.pipeline_id = p_pipeline_id
+    and not t.has_conditional_followers
     and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
 end
 $$;
 
+-- Finds the version with this graph: the current one when it is the same, else a new one that is
+-- current from now on.
 create or replace function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_graph jsonb := millrace.graph_of(p_definition);
   v_id int;
 begin
-  select v.id into v_id from millrace.versions v join millrace.pipelines p on p.current_version_id = v.id
-  where p.id = p_pipeline_id and v.graph = v_graph;
+  select v.id
+  into v_id
+  from millrace.versions v
+  join millrace.pipelines p on p.current_version_id = v.id
+  where p.id = p_pipeline_id
+    and v.graph = v_graph;
   if found then
     return v_id;
   end if;
   insert into millrace.versions (pipeline_id, number, graph)
-  select p_pipeline_id, coalesce(max(v.number), 0) + 1, v_graph from millrace.versions v where v.pipeline_id = p_pipeline_id
+  select p_pipeline_id, coalesce(max(v.number), 0) + 1, v_graph
+  from millrace.versions v
+  where v.pipeline_id = p_pipeline_id
   returning id into v_id;
   perform millrace.save_version_stages(p_pipeline_id, v_id, p_definition -> 'stages');
   update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
@@ -2723,165 +3024,606 @@ begin
 end
 $$;
 
--- A stage that the new graph drops may still be ahead of live runs, which finish on their own version with it.
-create or replace function millrace.check_dropped_stages(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Adds to a table the seven columns of each of these stages; those that are there already stay.
+create or replace function millrace.add_columns(p_table regclass, variadic p_stages text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_dropped record;
+  v_stage text;
 begin
-  select s.name, count(*) as runs into v_dropped
-  from millrace.stages s
-  join millrace.version_stages vs on vs.stage_id = s.id
-  join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
-  where s.pipeline_id = p_pipeline_id and not millrace.graph_of(p_definition) ? s.name
-    and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded)
-  group by s.name order by s.name limit 1;
-  if found then
-    raise exception 'stage % is dropped, but % live runs still need it', v_dropped.name, v_dropped.runs
-      using errcode = 'MR001', hint = format('Let them finish, or keep the stage %s, or cancel them: '
-        'select millrace.cancel(id) from millrace.runs where status = ''running'' and pipeline_id = %s.',
-        v_dropped.name, p_pipeline_id);
-  end if;
+  foreach v_stage in array p_stages loop
+    execute millrace.stage_columns_ddl(p_table::text, v_stage);
+  end loop;
 end
 $$;
 
-create or replace function millrace.check_counted_stages(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Writes the pipeline's own row and returns its id.
+create or replace function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns int
+language sql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_counted record;
-begin
-  select c.name, s.name as awaiting, p.name as parent into v_counted
-  from millrace.stages c
-  join millrace.version_stages vs on vs.after @> jsonb_build_array(jsonb_build_object('stage', c.id))
-  join millrace.pipelines p on p.current_version_id = vs.version_id join millrace.stages s on s.id = vs.stage_id
-  where c.pipeline_id = p_pipeline_id and not millrace.graph_of(p_definition) ? c.name order by c.name, p.name, s.name limit 1;
-  if found then
-    raise exception 'stage % is dropped, but stage % of pipeline % waits until children have done it', v_counted.name, v_counted.awaiting, v_counted.parent
-      using errcode = 'MR001', hint = format('Keep stage %s until pipeline %s is defined without that threshold, then drop it. A stage of another name is added first, to be counted instead.', v_counted.name, v_counted.parent);
-  end if;
-end
+  insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
+    enabled)
+  values (
+    p_definition ->> 'pipeline', p_table, p_definition #>> '{entity,key}',
+      p_definition #>> '{entity,projection}',
+    p_definition #>> '{entity,metadata}', coalesce((p_definition ->> 'enabled')::boolean, true))
+  on conflict on constraint pipelines_name_key do update set
+    entity_table = excluded.entity_table,
+    entity_key = excluded.entity_key,
+    projection = excluded.projection,
+    metadata_column = excluded.metadata_column,
+    enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
+  returning p.id
 $$;
 
-create or replace function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_live record;
-begin
-  select p.id, p.entity_table, p.entity_key, count(*) as runs into v_live
-  from millrace.pipelines p join millrace.runs r on r.pipeline_id = p.id and r.status = 'running'
-  where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key) group by p.id;
-  if found then
-    raise exception 'pipeline % cannot move from %.% to %.%: % live runs are filed under the former', p_pipeline, v_live.entity_table, v_live.entity_key, p_table, p_key, v_live.runs
-      using errcode = 'MR001', hint = format('Let them finish, or cancel them: '
-        'select millrace.cancel(id) from millrace.runs where status = ''running'' and pipeline_id = %s.', v_live.id);
-  end if;
-end
-$$;
-
--- A run inside a run is over the same row; and without an insert function an item's key is that of the row.
-create or replace function millrace.check_parents(p_pipeline text, p_table regclass, p_key text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_parent record;
-begin
-  select o.name as pipeline, s.name as stage into v_parent
-  from millrace.pipelines p join millrace.version_stages vs on vs.child_pipeline_id = p.id
-  join millrace.pipelines o on o.current_version_id = vs.version_id join millrace.stages s on s.id = vs.stage_id
-  where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key) and s.child ->> 'insert' is null limit 1;
-  if found then
-    raise exception 'pipeline % cannot move to %.%: stage % of pipeline % starts runs of it by the keys of the former', p_pipeline, p_table, p_key, v_parent.stage, v_parent.pipeline
-      using errcode = 'MR001', hint = 'Define that pipeline without the stage first, or give this one another name.';
-  end if;
-end
-$$;
-
--- A stage whose attempts wait for people or children cannot turn into one that a worker runs while they wait, or the other way.
-create or replace function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_changed record;
-begin
-  select t.name, t.kind, coalesce(s ->> 'kind', 'function') as to_kind, count(*) as attempts into v_changed
-  from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-  join millrace.attempts a on a.stage_id = t.id and a.state in ('queued', 'started', 'waiting')
-  where t.pipeline_id = p_pipeline_id and t.kind <> coalesce(s ->> 'kind', 'function')
-    and (t.kind in ('manual', 'pipeline', 'map') or millrace.is_kind(s, array['manual', 'pipeline', 'map']))
-  group by t.name, t.kind, s ->> 'kind' limit 1;
-  if found then
-    raise exception 'stage % cannot change from kind % to % while % attempts of it are under way', v_changed.name, v_changed.kind, v_changed.to_kind, v_changed.attempts
-      using errcode = 'MR001', hint = 'Let them finish, or cancel their runs; or give the new stage another name.';
-  end if;
-end
-$$;
-
--- Runs that began with another child pipeline would go on with rows of the wrong table.
-create or replace function millrace.check_changed_children(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_changed record;
-begin
-  select t.name, t.child ->> 'pipeline' as child, count(*) as runs into v_changed
-  from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-  join millrace.version_stages vs on vs.stage_id = t.id
-  join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
-  where t.pipeline_id = p_pipeline_id and t.child ->> 'pipeline' <> s #>> '{child,pipeline}' and not millrace.is_done(r.id, t.id)
-  group by t.name, t.child ->> 'pipeline' limit 1;
-  if found then
-    raise exception 'stage % cannot change its child pipeline %, which % live runs have ahead of them or under way', v_changed.name, v_changed.child, v_changed.runs
-      using errcode = 'MR001', hint = 'Let them finish, or cancel them; or give the new stage another name.';
-  end if;
-end
-$$;
-
+-- Defines a pipeline or changes it: checks the definition, and what it changes under live runs,
+-- then writes it.
 create or replace function millrace.define(p_definition jsonb) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_definition jsonb := millrace.check_definition(p_definition);
+  v_name text := v_definition ->> 'pipeline';
+  v_table regclass := to_regclass(v_definition #>> '{entity,table}');
+  v_key text := v_definition #>> '{entity,key}';
   v_pipeline_id int;
   v_version_id int;
-  v_table regclass;
 begin
-  perform millrace.check_definition(p_definition);
-  v_table := to_regclass(p_definition #>> '{entity,table}');
   perform millrace.check_table(v_table);
-  perform millrace.lock_limiters(p_definition ->> 'pipeline');
-  -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the runs that those begin.
-  -- Without a projection, who begins a run has only locked its row.
-  execute format('lock table %s in %s mode', v_table,
-    case when p_definition #>> '{entity,projection}' = 'none' or p_definition ? 'replaces' then 'exclusive' else 'share row exclusive' end);
-  perform millrace.check_moved(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
-  perform millrace.check_parents(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
-  perform millrace.check_replaced(p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'));
-  insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column, enabled)
-  values (p_definition ->> 'pipeline', v_table, coalesce(p_definition #>> '{entity,key}', 'id'),
-    coalesce(p_definition #>> '{entity,projection}', 'columns'), p_definition #>> '{entity,metadata}', coalesce((p_definition ->> 'enabled')::boolean, true))
-  on conflict on constraint pipelines_name_key do update
-    set entity_table = excluded.entity_table, entity_key = excluded.entity_key, projection = excluded.projection, metadata_column = excluded.metadata_column,
-        enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
-  returning p.id into v_pipeline_id;
-  perform millrace.check_dropped_stages(v_pipeline_id, p_definition);
-  perform millrace.check_counted_stages(v_pipeline_id, p_definition);
-  perform millrace.check_changed_kinds(v_pipeline_id, p_definition);
-  perform millrace.check_changed_children(v_pipeline_id, p_definition);
-  perform millrace.save_cut_over(v_pipeline_id, p_definition);
-  perform millrace.forget_groups(v_pipeline_id, p_definition);
-  perform millrace.save_stages(v_pipeline_id, p_definition);
-  v_version_id := millrace.save_version(v_pipeline_id, p_definition);
+  perform millrace.lock_limiters(v_name);
+  -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the
+  -- runs that those begin. Without a projection, who begins a run has only locked its row.
+  execute format('lock table %s in %s mode', v_table, case
+    when v_definition #>> '{entity,projection}' = 'none' or v_definition ? 'replaces'
+      then 'exclusive'
+    else 'share row exclusive'
+  end);
+  perform millrace.check_moved(v_name, v_table, v_key);
+  perform millrace.check_parents(v_name, v_table, v_key);
+  perform millrace.check_replaced(v_name, v_table, v_key);
+  v_pipeline_id := millrace.save_pipeline(v_definition, v_table);
+  perform millrace.check_dropped_stages(v_pipeline_id, v_definition);
+  perform millrace.check_counted_stages(v_pipeline_id, v_definition);
+  perform millrace.check_changed_kinds(v_pipeline_id, v_definition);
+  perform millrace.check_changed_children(v_pipeline_id, v_definition);
+  perform millrace.save_cut_over(v_pipeline_id, v_definition);
+  perform millrace.forget_groups(v_pipeline_id, v_definition);
+  perform millrace.save_stages(v_pipeline_id, v_definition);
+  perform millrace.switch_stages(v_pipeline_id, v_definition);
+  v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
-  perform millrace.save_quota(v_pipeline_id, p_definition);
-  perform millrace.attach(p_definition ->> 'pipeline');
+  perform millrace.save_quota(v_pipeline_id, v_definition);
+  perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
-  select f.id from millrace.fan_outs f join millrace.stages s on s.id = f.stage_id where s.pipeline_id = v_pipeline_id and f.state = 'open';
+  select f.id
+  from millrace.fan_outs f
+  join millrace.stages s on s.id = f.stage_id
+  where s.pipeline_id = v_pipeline_id
+    and f.state = 'open';
   perform millrace.schedule_polls();
   return (select v.number from millrace.versions v where v.id = v_version_id);
 end
+$$;
+
+-- What a definition may say, made of supabase/functions/_millrace/define/definition-schema.ts by `npm run check -- --write`.
+-- Change it there.
+
+create or replace function millrace.definition_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema${
+ "type":"object",
+ "required":["pipeline","entity","stages"],
+ "additionalProperties":false,
+ "properties":{
+  "pipeline":{"$ref":"#/$defs/pipeline"},
+  "entity":{
+   "type":"object",
+   "properties":{
+    "table":{
+     "type":"string",
+     "pattern":"^([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")\\.([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")$",
+     "wanted":"schema.table",
+     "remedy":"Create the table in an earlier migration and name it with its schema."
+    },
+    "key":{"default":"id","type":"string","minLength":1,"wanted":"the name of a column"},
+    "projection":{
+     "default":"columns",
+     "type":"string",
+     "enum":["columns","none"],
+     "wanted":"columns or none",
+     "remedy":"columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone."
+    },
+    "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
+    "startable_by":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"string",
+      "pattern":"^[a-z_][a-z0-9_]*$",
+      "wanted":"the name of a database role"
+     }
+    }
+   },
+   "required":["table"],
+   "additionalProperties":false,
+   "wanted":"an object with a table"
+  },
+  "replaces":{
+   "type":"object",
+   "properties":{
+    "pipeline":{"$ref":"#/$defs/pipeline"},
+    "group_by":{
+     "type":"string",
+     "minLength":1,
+     "wanted":"a key of the metadata, whose column entity.metadata names",
+     "remedy":"Name the column in entity.metadata and the key in replaces.group_by, or leave group_by out."
+    }
+   },
+   "required":["pipeline"],
+   "additionalProperties":false,
+   "wanted":"an object of pipeline and group_by",
+   "remedy":"Write {\"pipeline\": \"the_old_one\"}; group_by is a key of the metadata."
+  },
+  "quota":{
+   "type":"object",
+   "properties":{
+    "column":{
+     "type":"string",
+     "minLength":1,
+     "wanted":"a column of the entity's table",
+     "remedy":"Name the column whose value is the tenant."
+    },
+    "starts":{
+     "type":"object",
+     "properties":{
+      "count":{"type":"integer","minimum":1,"maximum":1000000},
+      "per_seconds":{"type":"integer","minimum":1,"maximum":2678400}
+     },
+     "required":["count","per_seconds"],
+     "additionalProperties":false,
+     "wanted":"an object of count and per_seconds",
+     "remedy":"Name both, and nothing else; or leave it out."
+    },
+    "spending":{
+     "type":"object",
+     "properties":{
+      "usd":{"type":"number","minimum":0.01,"maximum":1000000},
+      "per_seconds":{"type":"integer","minimum":1,"maximum":2678400}
+     },
+     "required":["usd","per_seconds"],
+     "additionalProperties":false,
+     "wanted":"an object of usd and per_seconds",
+     "remedy":"Name both, and nothing else; or leave it out."
+    }
+   },
+   "required":["column"],
+   "additionalProperties":false,
+   "wanted":"an object of column, and starts or spending or both",
+   "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
+   "minProperties":2,
+   "maxProperties":3
+  },
+  "enabled":{"type":"boolean","wanted":"true or false"},
+  "stages":{
+   "type":"array",
+   "minItems":1,
+   "items":{
+    "noun":"stage",
+    "wanted":"function, external, agent, map, manual or pipeline",
+    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.",
+    "oneOf":[
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["function","external"],"default":"function"},
+       "function":{"$ref":"#/$defs/function"},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "after":{"$ref":"#/$defs/after"},
+       "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
+       "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
+       "lease_seconds":{"default":60,"type":"number","minimum":5,"maximum":3600},
+       "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
+       "retry":{"$ref":"#/$defs/retry","default":{}},
+       "limits":{"$ref":"#/$defs/limits"},
+       "completion":{
+        "type":"object",
+        "properties":{
+         "callback":{"default":false,"type":"boolean","wanted":"true or false"},
+         "poll_seconds":{"type":["integer","null"],"minimum":1,"maximum":3600,"default":null},
+         "deadline_seconds":{"default":600,"type":"integer","minimum":1,"maximum":604800},
+         "deadline_from":{
+          "type":"string",
+          "enum":["submission","start"],
+          "wanted":"submission or start",
+          "remedy":"submission counts the time in the service's queue, start does not."
+         }
+        },
+        "additionalProperties":false
+       },
+       "on_failure":{"$ref":"#/$defs/on_failure"},
+       "apply":{"$ref":"#/$defs/apply"},
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"},
+       "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
+      },
+      "required":["name"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["agent"]},
+       "function":{"$ref":"#/$defs/function"},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "after":{"$ref":"#/$defs/after"},
+       "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
+       "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
+       "lease_seconds":{"default":60,"type":"number","minimum":5,"maximum":3600},
+       "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
+       "retry":{"$ref":"#/$defs/retry","default":{}},
+       "limits":{"$ref":"#/$defs/limits"},
+       "agent":{
+        "type":"object",
+        "properties":{
+         "max_turns":{"type":"integer","minimum":1,"maximum":1000},
+         "max_tokens":{"type":"integer","minimum":1,"maximum":100000000},
+         "max_cost_usd":{"type":"number","minimum":0,"maximum":10000},
+         "max_seconds":{"type":"number","minimum":1,"maximum":604800},
+         "debug":{"type":"boolean","wanted":"true or false"}
+        },
+        "additionalProperties":false
+       },
+       "on_failure":{"$ref":"#/$defs/on_failure"},
+       "apply":{"$ref":"#/$defs/apply"},
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"},
+       "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
+      },
+      "required":["name","kind"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["map"]},
+       "function":{"$ref":"#/$defs/function"},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "after":{"$ref":"#/$defs/after"},
+       "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
+       "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
+       "lease_seconds":{"default":60,"type":"number","minimum":5,"maximum":3600},
+       "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
+       "retry":{"$ref":"#/$defs/retry","default":{}},
+       "limits":{"$ref":"#/$defs/limits"},
+       "child":{
+        "type":"object",
+        "properties":{
+         "pipeline":{"$ref":"#/$defs/pipeline"},
+         "insert":{
+          "type":"string",
+          "pattern":"^[a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*$",
+          "wanted":"schema.function, which takes (p_parent text, p_items jsonb)",
+          "remedy":"Create the function in an earlier migration and name it with its schema."
+         }
+        },
+        "required":["pipeline"],
+        "additionalProperties":false,
+        "wanted":"an object with the name of a pipeline"
+       },
+       "fan_in":{
+        "type":"object",
+        "properties":{
+         "rule":{
+          "default":"all",
+          "type":"string",
+          "enum":["all","at_least","share"],
+          "wanted":"all, at_least or share",
+          "remedy":"all waits for every child, at_least for \"count\" of them, share for that share of them."
+         },
+         "count":{"type":"integer","minimum":1,"maximum":100000},
+         "share":{"type":"number","minimum":0,"maximum":1},
+         "failed_children":{
+          "type":"string",
+          "enum":["fail","ignore"],
+          "wanted":"fail or ignore",
+          "remedy":"fail ends the stage with the first child that fails, ignore goes on with the others."
+         },
+         "late_children":{
+          "type":"string",
+          "enum":["continue","cancel"],
+          "wanted":"continue or cancel",
+          "remedy":"continue lets children that still run when the stage is done go on, cancel ends them."
+         },
+         "deadline_seconds":{"type":"number","minimum":1,"maximum":31536000},
+         "at_deadline":{
+          "type":"string",
+          "enum":["fail","finish"],
+          "wanted":"fail or finish",
+          "remedy":"finish goes on with what there is at the deadline."
+         }
+        },
+        "additionalProperties":false
+       },
+       "on_failure":{"$ref":"#/$defs/on_failure"},
+       "apply":{"$ref":"#/$defs/apply"},
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"},
+       "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
+      },
+      "required":["name","kind","child"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["manual"]},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "after":{"$ref":"#/$defs/after"},
+       "decision":{
+        "type":"object",
+        "properties":{
+         "schema":{},
+         "deadline_seconds":{"type":"number","minimum":1,"maximum":31536000}
+        },
+        "additionalProperties":false
+       },
+       "on_failure":{"$ref":"#/$defs/on_failure"},
+       "apply":{"$ref":"#/$defs/apply"},
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"},
+       "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
+      },
+      "required":["name","kind"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["pipeline"]},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "after":{"$ref":"#/$defs/after"},
+       "child":{
+        "type":"object",
+        "properties":{"pipeline":{"$ref":"#/$defs/pipeline"}},
+        "required":["pipeline"],
+        "additionalProperties":false,
+        "wanted":"an object with the name of a pipeline"
+       },
+       "on_failure":{"$ref":"#/$defs/on_failure"},
+       "apply":{"$ref":"#/$defs/apply"},
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"},
+       "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
+      },
+      "required":["name","kind","child"]
+     }
+    ]
+   },
+   "wanted":"a list of at least one stage"
+  }
+ },
+ "$defs":{
+  "pipeline":{
+   "type":"string",
+   "pattern":"^[a-z][a-z0-9_]{0,40}$",
+   "wanted":"a lower-case name of letters, digits and _",
+   "remedy":"Use letters, digits and underscores, beginning with a letter, at most 41."
+  },
+  "function":{
+   "type":"string",
+   "pattern":"^[a-z][a-z0-9-]*$",
+   "wanted":"the name of an Edge Function",
+   "remedy":"Use small letters, digits and -, a letter first."
+  },
+  "needs":{
+   "type":"array",
+   "items":{"$ref":"#/$defs/pipeline"},
+   "wanted":"a list of names of stages",
+   "remedy":"Write \"needs\": [\"other_stage\"]."
+  },
+  "when":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath predicate",
+   "remedy":"Write for example \"$.entity.kind == \\\"scan\\\"\" or \"$.needs.count.pages > 20\"."
+  },
+  "otherwise":{
+   "type":"string",
+   "enum":["skip","skip_dependents"],
+   "wanted":"skip or skip_dependents",
+   "remedy":"skip lets the stages after it go on without its result, skip_dependents skips them too."
+  },
+  "after":{
+   "minItems":1,
+   "type":"array",
+   "items":{
+    "type":"object",
+    "properties":{
+     "map":{"$ref":"#/$defs/pipeline"},
+     "stage":{"$ref":"#/$defs/pipeline"},
+     "count":{"type":"integer","minimum":1,"maximum":100000},
+     "consecutive":{"type":"integer","minimum":1,"maximum":100000},
+     "all":{"type":"boolean","enum":[true]}
+    },
+    "required":["map","stage"],
+    "additionalProperties":false,
+    "wanted":"a threshold with a map, a stage and one of count, consecutive and all: true",
+    "remedy":"Write {\"map\": \"split\", \"stage\": \"blend\", \"count\": 20}, or \"consecutive\": 10, or \"all\": true.",
+    "minProperties":3,
+    "maxProperties":3
+   },
+   "wanted":"a list of at least one threshold"
+  },
+  "retry":{
+   "type":"object",
+   "properties":{
+    "max_attempts":{"default":3,"type":"integer","minimum":1,"maximum":100},
+    "backoff":{"$ref":"#/$defs/backoff","default":{"kind":"exponential"}},
+    "by_code":{
+     "default":{},
+     "type":"object",
+     "additionalProperties":{
+      "type":"object",
+      "properties":{
+       "max_attempts":{"type":"integer","minimum":1,"maximum":100},
+       "backoff":{"$ref":"#/$defs/backoff"}
+      },
+      "additionalProperties":false
+     }
+    }
+   },
+   "additionalProperties":false
+  },
+  "backoff":{
+   "oneOf":[
+    {
+     "type":"object",
+     "properties":{
+      "kind":{"type":"string","enum":["exponential"]},
+      "base_seconds":{"default":5,"type":"number","minimum":0,"maximum":86400},
+      "factor":{"default":2,"type":"number","minimum":1,"maximum":100},
+      "cap_seconds":{"default":300,"type":"number","minimum":0,"maximum":604800},
+      "jitter":{"default":0.2,"type":"number","minimum":0,"maximum":1}
+     },
+     "required":["kind"],
+     "additionalProperties":false
+    },
+    {
+     "type":"object",
+     "properties":{
+      "kind":{"type":"string","enum":["list"]},
+      "seconds":{
+       "minItems":1,
+       "type":"array",
+       "items":{"type":"number","minimum":0,"maximum":604800},
+       "wanted":"a list of at least one number of seconds",
+       "remedy":"Write {\"kind\": \"list\", \"seconds\": [5, 30]}."
+      }
+     },
+     "required":["kind","seconds"],
+     "additionalProperties":false
+    }
+   ],
+   "noun":"backoff",
+   "wanted":"exponential or list",
+   "remedy":"Use {\"kind\": \"list\", \"seconds\": [5, 30]} or {\"kind\": \"exponential\", \"base_seconds\": 5, \"factor\": 2, \"cap_seconds\": 300, \"jitter\": 0.2}."
+  },
+  "limits":{
+   "type":"object",
+   "properties":{
+    "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
+    "rate":{
+     "type":"object",
+     "properties":{
+      "count":{
+       "type":"integer",
+       "minimum":1,
+       "maximum":1000000,
+       "remedy":"It is how many may begin in each interval."
+      },
+      "per_seconds":{
+       "type":"number",
+       "minimum":0.001,
+       "maximum":86400,
+       "remedy":"It is the length of the interval."
+      },
+      "burst":{"type":"integer","minimum":1,"maximum":1000000}
+     },
+     "required":["count","per_seconds"],
+     "additionalProperties":false,
+     "wanted":"an object of count, per_seconds and burst"
+    },
+    "concurrency":{
+     "type":"object",
+     "properties":{
+      "column":{
+       "type":"string",
+       "minLength":1,
+       "wanted":"a column of the entity's table",
+       "remedy":"Name the column whose value is the key."
+      },
+      "part":{
+       "type":"string",
+       "enum":["value","host"],
+       "wanted":"value or host",
+       "remedy":"value takes the column as it is, host the host of a URL."
+      },
+      "limit":{
+       "type":"integer",
+       "minimum":1,
+       "maximum":1000,
+       "remedy":"It is how many with the same key may be in work at once."
+      }
+     },
+     "required":["column","limit"],
+     "additionalProperties":false,
+     "wanted":"an object of column, part and limit"
+    },
+    "priority":{"type":"boolean","wanted":"true or false"},
+    "back_pressure":{
+     "type":"object",
+     "properties":{
+      "stage":{
+       "type":"string",
+       "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
+       "wanted":"the name of a later stage, or pipeline.stage",
+       "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
+      },
+      "backlog":{
+       "type":"integer",
+       "minimum":0,
+       "maximum":100000,
+       "remedy":"It is how many may be queued at the later stage."
+      }
+     },
+     "required":["stage","backlog"],
+     "additionalProperties":false,
+     "wanted":"an object of stage and backlog"
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object with at least one limit",
+   "remedy":"Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.",
+   "minProperties":1,
+   "maxProperties":5
+  },
+  "on_failure":{
+   "type":"string",
+   "enum":["fail_run","continue"],
+   "wanted":"fail_run or continue",
+   "remedy":"fail_run ends the run, continue goes on without the stage's result."
+  },
+  "apply":{
+   "type":"string",
+   "pattern":"^[a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*$",
+   "wanted":"schema.function, which takes one jsonb",
+   "remedy":"Create the function in an earlier migration and name it with its schema."
+  }
+ }
+}$schema$::jsonb
 $$;
 
 -- Chapter 28: intake and projection
@@ -5755,480 +6497,396 @@ begin
 end
 $$;
 
--- Chapter 8: what a definition may say about limits
---
--- As in the chapters before, each function raises MR001 with the field, what was found and the remedy.
+-- What a definition may say about limits and quotas beyond their shape
 
-create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR001 unless a stage is held back by one that comes after it, or by one of a pipeline that
+-- cannot wait for this one.
+create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_target text := p_stage #>> '{limits,back_pressure,stage}';
+  v_path text[] := '{limits,back_pressure,stage}';
+  v_target text := p_stage #>> v_path;
+  v_other text := case when v_target like '%.%' then split_part(v_target, '.', 1) end;
   v_later text[];
 begin
-  perform millrace.check_keys(p_stage, '{limits,back_pressure}', array['stage', 'backlog']);
-  perform millrace.check_required(p_stage, '{limits,back_pressure,backlog}', 'a whole number from 0 to 100000', 'Set it to how many may be queued at the later stage.');
-  perform millrace.check_number(p_stage, '{limits,back_pressure,backlog}', 0, 100000, true);
-  perform millrace.check_required(p_stage, '{limits,back_pressure,stage}', 'the name of a later stage', 'Name a stage after this one, or "millrace.stage" of another pipeline.');
-  if v_target like '%.%' and split_part(v_target, '.', 1) <> p_definition ->> 'pipeline' then
-    if not exists (select from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name || '.' || s.name = v_target) then
-      perform millrace.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that is defined already', 'Define the other pipeline before this one.');
+  if v_other <> p_definition ->> 'pipeline' then
+    if not exists (
+        select
+        from millrace.stages s
+        join millrace.pipelines p on p.id = s.pipeline_id
+        where p.name || '.' || s.name = v_target) then
+      perform millrace.refuse_value(p_stage, v_path, 'a stage that is defined already',
+        'Define the other pipeline before this one.');
     end if;
     -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
-    if millrace.contains_pipeline((select p.id from millrace.pipelines p where p.name = split_part(v_target, '.', 1)), p_definition ->> 'pipeline') or exists (
-      select from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id
-      where p.name = split_part(v_target, '.', 1) and split_part(s.limits #>> '{back_pressure,stage}', '.', 1) <> p.name and s.limits #>> '{back_pressure,stage}' like '%.%') then
-      perform millrace.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage of a pipeline that neither starts runs of this one nor is itself held back by another', 'They could hold back one another for ever.');
+    if millrace.contains_pipeline(
+        (select p.id from millrace.pipelines p where p.name = v_other), p_definition ->> 'pipeline')
+      or exists (
+        select
+        from millrace.pipelines p
+        join millrace.stages s on s.pipeline_id = p.id
+        where p.name = v_other
+          and s.limits #>> '{back_pressure,stage}' like '%.%'
+          and split_part(s.limits #>> '{back_pressure,stage}', '.', 1) <> p.name) then
+      perform millrace.refuse_value(p_stage, v_path,
+        'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
+        'another',
+        'They could hold back one another for ever.');
     end if;
     return;
   end if;
   v_later := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
-  if not regexp_replace(v_target, '^.*\.', '') = any (v_later) then
-    perform millrace.refuse_value(p_stage, '{limits,back_pressure,stage}', 'a stage that comes after this one',
-      case when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.' else 'After this stage come: ' || array_to_string(v_later, ', ') || '.' end);
+  if regexp_replace(v_target, '^.*\.', '') <> all (v_later) then
+    perform millrace.refuse_value(p_stage, v_path, 'a stage that comes after this one', case
+      when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.'
+      else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
+    end);
   end if;
 end
 $$;
 
-create or replace function millrace.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if coalesce(jsonb_typeof(p_stage #> p_path), 'null') = 'null' then
-    perform millrace.refuse_value(p_stage, p_path, p_wanted, p_hint);
-  end if;
-end
-$$;
-
-create or replace function millrace.check_concurrency(p_stage jsonb, p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.check_keys(p_stage, '{limits,concurrency}', array['column', 'part', 'limit']);
-  perform millrace.check_required(p_stage, '{limits,concurrency,limit}', 'a whole number from 1 to 1000', 'Set it to how many with the same key may be in work at once.');
-  perform millrace.check_number(p_stage, '{limits,concurrency,limit}', 1, 1000, true);
-  if coalesce(p_stage #>> '{limits,concurrency,part}', 'value') not in ('value', 'host') then
-    perform millrace.refuse_value(p_stage, '{limits,concurrency,part}', 'value or host', 'value takes the column as it is, host the host of a URL.');
-  end if;
-  if not exists (
-    select from pg_attribute a where a.attrelid = to_regclass(p_definition #>> '{entity,table}') and a.attnum > 0 and not a.attisdropped and a.attname = p_stage #>> '{limits,concurrency,column}') then
-    perform millrace.refuse_value(p_stage, '{limits,concurrency,column}', format('a column of %s', p_definition #>> '{entity,table}'), 'Name the column whose value is the key.');
-  end if;
-end
-$$;
-
+-- Raises MR001 unless the column and the stage that a stage's limits name exist.
 create or replace function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limit text;
+  v_path text[] := '{limits,concurrency,column}';
 begin
-  perform millrace.check_keys(p_stage, '{limits}', array['max_in_flight', 'rate', 'concurrency', 'priority', 'back_pressure']);
-  if jsonb_typeof(p_stage -> 'limits') <> 'object' or p_stage -> 'limits' = '{}' then
-    perform millrace.refuse_value(p_stage, '{limits}', 'an object with at least one limit', 'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.');
+  if p_stage #> v_path is not null and not millrace.has_column(p_definition,
+    p_stage #>> v_path) then
+    perform millrace.refuse_value(p_stage, v_path, format('a column of %s',
+      p_definition #>> '{entity,table}'),
+      'Name the column whose value is the key.');
   end if;
-  for v_limit in select k from jsonb_object_keys(p_stage -> 'limits') k order by k loop
-    if jsonb_typeof(p_stage #> array['limits', v_limit]) <> (case v_limit when 'max_in_flight' then 'number' when 'priority' then 'boolean' else 'object' end) then
-      perform millrace.refuse_value(p_stage, array['limits', v_limit], case v_limit when 'max_in_flight' then 'a number' when 'priority' then 'true or false' else 'an object' end, 'Correct it, or leave it out.');
-    end if;
-  end loop;
-  perform millrace.check_number(p_stage, '{limits,max_in_flight}', 1, 10000, true);
-  if p_stage -> 'limits' ? 'rate' then
-    perform millrace.check_keys(p_stage, '{limits,rate}', array['count', 'per_seconds', 'burst']);
-    perform millrace.check_required(p_stage, '{limits,rate,count}', 'a whole number from 1 to 1000000', 'Set it to how many may begin in each interval.');
-    perform millrace.check_number(p_stage, '{limits,rate,count}', 1, 1000000, true);
-    perform millrace.check_required(p_stage, '{limits,rate,per_seconds}', 'a number from 0.001 to 86400', 'Set it to the length of the interval.');
-    perform millrace.check_number(p_stage, '{limits,rate,per_seconds}', 0.001, 86400);
-    perform millrace.check_number(p_stage, '{limits,rate,burst}', 1, 1000000, true);
-  end if;
-  if p_stage -> 'limits' ? 'concurrency' then
-    perform millrace.check_concurrency(p_stage, p_definition);
-  end if;
-  if p_stage -> 'limits' ? 'back_pressure' then
+  if p_stage #> '{limits,back_pressure}' is not null then
     perform millrace.check_back_pressure(p_stage, p_definition);
   end if;
 end
 $$;
 
-create or replace function millrace.refuse_quota(
-  p_definition jsonb,
-  p_path text[],
-  p_wanted text,
-  p_hint text)
-returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  raise exception '% is %, but must be %',
-    array_to_string(array['quota'] || p_path, '.'),
-    coalesce((p_definition #> (array['quota'] || p_path))::text, 'missing'),
-    p_wanted
-    using errcode = 'MR001', hint = p_hint;
-end
-$$;
-
--- One of the two amounts, and the seconds that it is for.
-create or replace function millrace.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric)
-returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_given jsonb := p_definition #> array['quota', p_kind];
-  v_field record;
-  v_value jsonb;
-begin
-  if (case when jsonb_typeof(v_given) = 'object'
-      then v_given - array[p_unit, 'per_seconds'] <> '{}'
-      else true end) then
-    perform millrace.refuse_quota(p_definition, array[p_kind],
-      format('an object of %s and per_seconds', p_unit),
-      'Name both, and nothing else; or leave it out.');
-  end if;
-  for v_field in
-    select *
-    from (values
-      (p_unit, p_min, 1000000, p_unit = 'count'),
-      ('per_seconds', 1, 2678400, true)) f(name, least, most, whole)
-  loop
-    v_value := v_given -> v_field.name;
-    if jsonb_typeof(v_value) is distinct from 'number'
-      or (v_value #>> '{}')::numeric not between v_field.least and v_field.most
-      or (v_field.whole and (v_value #>> '{}')::numeric % 1 <> 0) then
-      perform millrace.refuse_quota(p_definition, array[p_kind, v_field.name],
-        format('a %snumber from %s to %s',
-          case when v_field.whole then 'whole ' else '' end, v_field.least, v_field.most),
-        'Correct it, or leave the whole amount out.');
-    end if;
-  end loop;
-end
-$$;
-
+-- Raises MR001 unless the column of a definition's quota exists.
 create or replace function millrace.check_quota(p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_quota jsonb := p_definition -> 'quota';
 begin
-  if coalesce(jsonb_typeof(v_quota), 'null') = 'null' then
-    return;
-  elsif (case when jsonb_typeof(v_quota) = 'object'
-      then v_quota - array['column', 'starts', 'spending'] <> '{}'
-        or not v_quota ?| array['starts', 'spending']
-      else true end) then
-    perform millrace.refuse_quota(p_definition, '{}',
-      'an object of column, and starts or spending or both',
-      'Name what is bounded and by which column, and nothing else; or leave it out.');
-  end if;
-  if not exists (
-      select
-      from pg_attribute a
-      where a.attrelid = millrace.table_named(p_definition #>> '{entity,table}')
-        and a.attnum > 0
-        and not a.attisdropped
-        and a.attname = v_quota ->> 'column') then
-    perform millrace.refuse_quota(p_definition, '{column}',
-      format('a column of %s', p_definition #>> '{entity,table}'),
-      'Name the column whose value is the tenant.');
-  end if;
-  if v_quota ? 'starts' then
-    perform millrace.check_amount(p_definition, 'starts', 'count', 1);
-  end if;
-  if v_quota ? 'spending' then
-    perform millrace.check_amount(p_definition, 'spending', 'usd', 0.01);
+  if p_definition ? 'quota' and not millrace.has_column(p_definition,
+    p_definition #>> '{quota,column}') then
+    raise exception 'quota.column is %, but must be a column of %',
+      p_definition #> '{quota,column}', p_definition #>> '{entity,table}'
+      using errcode = 'MR001', hint = 'Name the column whose value is the tenant.';
   end if;
 end
 $$;
 
--- Chapter 7: what a definition may say about patterns
---
--- Conditions, thresholds, child pipelines, fan-in, agents, decisions and limits. As in the chapter on checks, each function raises MR001
--- with the field, what was found and the remedy.
+-- What a definition may say about conditions, thresholds, child pipelines and fan-in beyond their
+-- shape
 
--- An option that nothing reads for this kind of stage is a mistake, and one that its kind cannot do without must be there.
-create or replace function millrace.check_kind(p_stage jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_option text;
-  v_kinds text[];
-begin
-  if not millrace.is_kind(p_stage, array['function', 'external', 'manual', 'pipeline', 'map', 'agent']) then
-    perform millrace.refuse_value(p_stage, '{kind}', 'function, external, manual, pipeline, map or agent',
-      'A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.');
-  end if;
-  for v_option, v_kinds in values
-    ('function', array['function', 'external', 'map', 'agent']), ('batch_size', array['function', 'external', 'map', 'agent']),
-    ('max_workers', array['function', 'external', 'map', 'agent']), ('lease_seconds', array['function', 'external', 'map', 'agent']),
-    ('timeout_seconds', array['function', 'external', 'map', 'agent']), ('limits', array['function', 'external', 'map', 'agent']),
-    ('completion', array['function', 'external']), ('child', array['map', 'pipeline']), ('fan_in', array['map']),
-    ('decision', array['manual']), ('agent', array['agent'])
-  loop
-    if p_stage ? v_option and jsonb_typeof(p_stage -> v_option) <> 'null' and not millrace.is_kind(p_stage, v_kinds) then
-      raise exception 'stage %: % has no meaning for a stage of kind %', p_stage ->> 'name', v_option, coalesce(p_stage ->> 'kind', 'function')
-        using errcode = 'MR001', hint = format('It belongs to the kinds %s: leave it out, or change the kind.', array_to_string(v_kinds, ', '));
-    end if;
-  end loop;
-end
-$$;
-
+-- Raises MR001 unless the condition of a stage is a jsonpath predicate over its row and its needs.
 create or replace function millrace.check_condition_path(p_stage jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_name text;
+  v_wanted text := 'a jsonpath predicate';
+  v_path jsonpath;
 begin
-  if p_stage ->> 'otherwise' is not null and (p_stage ->> 'otherwise' not in ('skip', 'skip_dependents') or p_stage ->> 'when' is null) then
-    perform millrace.refuse_value(p_stage, '{otherwise}', 'skip or skip_dependents, beside a condition in "when"', 'skip lets the stages after it go on without its result, skip_dependents skips them too.');
-  end if;
-  perform millrace.check_type(p_stage, '{when}', 'string');
-  if p_stage ->> 'when' is null then
+  if p_stage ? 'otherwise' and not p_stage ? 'when' then
+    perform millrace.refuse_value(p_stage, '{otherwise}', 'beside a condition in "when"',
+      'Add a condition: skip lets the stages after it go on without its result, skip_dependents '
+      'skips them too.');
+  elsif not p_stage ? 'when' then
     return;
   end if;
   begin
-    perform (p_stage ->> 'when')::jsonpath;
+    v_path := (p_stage ->> 'when')::jsonpath;
   exception when others then
-    perform millrace.refuse_value(p_stage, '{when}', format('a jsonpath predicate (%s)', sqlerrm), 'Write for example "$.entity.kind == \"scan\"" or "$.needs.count.pages > 20".');
+    perform millrace.refuse_value(p_stage, '{when}', format('%s (%s)', v_wanted, sqlerrm),
+      'Write for example "$.entity.kind == \"scan\"" or "$.needs.count.pages > 20".');
   end;
   -- In the canonical form without its quoted parts a variable is $"".
-  v_name := substring(regexp_replace((p_stage ->> 'when')::jsonpath::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') from '\$""');
-  if v_name is not null then
-    perform millrace.refuse_value(p_stage, '{when}', 'a jsonpath predicate without variables', 'Begin each path with $.entity or $.needs.');
+  if regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""' then
+    perform millrace.refuse_value(p_stage, '{when}', v_wanted || ' without variables',
+      'Begin each path with $.entity or $.needs.');
   end if;
   -- What is no predicate, such as $.entity.pages or a filter, would never be true.
   begin
-    perform jsonb_path_match('{}', (p_stage ->> 'when')::jsonpath);
+    perform jsonb_path_match('{}', v_path);
   exception when singleton_sql_json_item_required then
-    perform millrace.refuse_value(p_stage, '{when}', 'a jsonpath predicate, which is true or false', 'Compare it with something: "$.entity.urgent == true", "exists($.entity.tags[*] ? (@ == \"new\"))".');
+    perform millrace.refuse_value(p_stage, '{when}', v_wanted || ', which is true or false',
+      'Compare it with something: "$.entity.urgent == true", "exists($.entity.tags[*] ? (@ == '
+      '\"new\"))".');
   end;
-  if regexp_replace((p_stage ->> 'when')::jsonpath::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
-    perform millrace.refuse_value(p_stage, '{when}', 'a jsonpath predicate without a name in brackets, where only places of a list are', 'Write $.needs.count, or $.needs."count".');
+  if regexp_replace(v_path::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
+    perform millrace.refuse_value(p_stage, '{when}',
+      v_wanted || ' without a name in brackets, where only places of a list are',
+      'Write $.needs.count, or $.needs."count".');
   end if;
 end
 $$;
 
--- By the canonical form, in which each name is quoted and follows a dot. Text in quotes without a dot is passed over.
+-- Lists the names that follow each $ of a condition, up to the first that is none. It reads the
+-- canonical form, in which each name is quoted and follows a dot, and passes over quoted text
+-- without a dot.
 create or replace function millrace.paths_of(p_condition jsonpath) returns table (names text[])
-language sql immutable set search_path = pg_catalog, pg_temp
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
-  select array(select (n.found[1])::jsonb #>> '{}' from regexp_matches(m.found[1], '\.("(?:\\.|[^"\\])*")', 'g') with ordinality n(found, place) order by n.place)
-  from regexp_matches(p_condition::text, '\$((?:\."(?:\\.|[^"\\])*")+)|"(?:\\.|[^"\\])*"', 'g') m(found) where m.found[1] is not null
+  select array(
+    select (n.found[1])::jsonb #>> '{}'
+    from regexp_matches(m.found[1], '\.("(?:\\.|[^"\\])*")', 'g') with ordinality n(found, place)
+    order by n.place)
+  from regexp_matches(p_condition::text, '\$((?:\."(?:\\.|[^"\\])*")+)|"(?:\\.|[^"\\])*"',
+    'g') m(found)
+  where m.found[1] is not null
 $$;
 
--- A name that is misspelt would skip the stage without a word.
-create or replace function millrace.check_condition_names(p_stage jsonb, p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Finds the stage, of a definition or of the pipeline as it was so far, for which the engine keeps
+-- this column.
+create or replace function millrace.stage_with_column(p_definition jsonb, p_column text)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.name
+  from (
+    select s ->> 'name' as name
+    from jsonb_array_elements(p_definition -> 'stages') s
+    union
+    select t.name
+    from millrace.stages t
+    join millrace.pipelines p on p.id = t.pipeline_id
+    where p.name = p_definition ->> 'pipeline') s
+  where p_definition #>> '{entity,projection}' = 'columns'
+    and p_column = any (millrace.stage_columns(s.name))
+  limit 1
+$$;
+
+-- Raises MR001 when a condition asks for what is neither a column of the user's nor the result of a
+-- need: a name that is misspelt would skip the stage without a word.
+create or replace function millrace.check_condition_names(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_stage text := p_stage ->> 'name';
   v_table text := p_definition #>> '{entity,table}';
-  v_names text[];
+  v_root text;
+  v_name text;
   v_kept_for text;
 begin
-  for v_names in select p.names from millrace.paths_of((p_stage ->> 'when')::jsonpath) p loop
-    if v_names[1] not in ('entity', 'needs') then
-      raise exception 'stage %: when asks for $.%, but there are only $.entity and $.needs', p_stage ->> 'name', v_names[1]
-        using errcode = 'MR001', hint = 'Begin each path with $.entity, the row, or $.needs, the results of its needs.';
-    elsif v_names[1] = 'needs' and not coalesce(p_stage -> 'needs', '[]') ? v_names[2] then
-      raise exception 'stage %: when asks for the result of %, which it does not need', p_stage ->> 'name', v_names[2]
-        using errcode = 'MR001', hint = format('Add %s to its needs.', v_names[2]);
-    elsif v_names[1] = 'entity' and v_names[2] is not null and not exists (
-      select from pg_attribute a where a.attrelid = to_regclass(v_table) and a.attnum > 0 and not a.attisdropped and a.attname = v_names[2]) then
-      raise exception 'stage %: when asks for $.entity.%, but table % has no such column', p_stage ->> 'name', v_names[2], v_table
-        using errcode = 'MR001', hint = 'Correct the name, or add the column in an earlier migration.';
+  for v_root, v_name in
+    select p.names[1], p.names[2]
+    from millrace.paths_of((p_stage ->> 'when')::jsonpath) p
+  loop
+    if v_root not in ('entity', 'needs') then
+      raise exception 'stage %: when asks for $.%, but there are only $.entity and $.needs',
+        v_stage, v_root
+        using errcode = 'MR001',
+          hint = 'Begin each path with $.entity, the row, or $.needs, the results of its needs.';
+    elsif v_root = 'needs' and not p_stage -> 'needs' ? v_name then
+      raise exception 'stage %: when asks for the result of %, which it does not need', v_stage,
+        v_name
+        using errcode = 'MR001', hint = format('Add %s to its needs.', v_name);
+    elsif v_root = 'entity' and v_name is not null
+      and not millrace.has_column(p_definition, v_name) then
+      raise exception 'stage %: when asks for $.entity.%, but table % has no such column', v_stage,
+        v_name, v_table
+        using errcode = 'MR001',
+          hint = 'Correct the name, or add the column in an earlier migration.';
     end if;
-    select s.name into v_kept_for from (
-      select s ->> 'name' as name from jsonb_array_elements(p_definition -> 'stages') s
-      union select t.name from millrace.stages t join millrace.pipelines p on p.id = t.pipeline_id where p.name = p_definition ->> 'pipeline') s
-    where v_names[1] = 'entity' and coalesce(p_definition #>> '{entity,projection}', 'columns') = 'columns' and v_names[2] = any (millrace.stage_columns(s.name)) limit 1;
-    if found then
-      raise exception 'stage %: when asks for $.entity.%, which the engine keeps for stage % and which no condition sees', p_stage ->> 'name', v_names[2], v_kept_for
-        using errcode = 'MR001', hint = 'Ask for the result of a stage it needs, under $.needs, or for a column of your own.';
+    v_kept_for := case
+      when v_root = 'entity' then millrace.stage_with_column(p_definition, v_name)
+    end;
+    if v_kept_for is not null then
+      raise exception 'stage %: when asks for $.entity.%, which the engine keeps for stage % and '
+        'which no condition sees',
+        v_stage, v_name, v_kept_for
+        using errcode = 'MR001',
+          hint = 'Ask for the result of a stage it needs, under $.needs, or for a column of your '
+            'own.';
     end if;
   end loop;
 end
 $$;
 
-create or replace function millrace.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_map jsonb := (select s from jsonb_array_elements(p_stages) s where s ->> 'name' = p_after ->> 'map');
-  v_child text := v_map #>> '{child,pipeline}';
-  v_rules int := (select count(*) from unnest(array['count', 'consecutive', 'all']) k where p_after ? k);
-begin
-  perform millrace.check_keys(jsonb_build_object('name', p_stage ->> 'name', 'after', p_after), '{after}', array['map', 'stage', 'count', 'consecutive', 'all']);
-  if v_map is null or not millrace.is_kind(v_map, array['map']) then
-    raise exception 'stage %: after names the map stage %, which this pipeline does not have', p_stage ->> 'name', coalesce(p_after -> 'map', 'null')
-      using errcode = 'MR001', hint = 'Name a stage of kind map in "map".';
-  elsif v_rules <> 1 or (p_after ? 'all' and p_after -> 'all' <> 'true') then
-    raise exception 'stage %: after must have one of count, consecutive and all (true), this has %', p_stage ->> 'name', p_after
-      using errcode = 'MR001', hint = 'Write {"map": "split", "stage": "blend", "count": 20}, or "consecutive": 10, or "all": true.';
-  elsif not exists (
-    select from millrace.pipelines p join millrace.version_stages vs on vs.version_id = p.current_version_id join millrace.stages s on s.id = vs.stage_id
-    where p.name = v_child and s.name = p_after ->> 'stage') then
-    raise exception 'stage %: after names the stage % of pipeline %, which does not exist', p_stage ->> 'name', coalesce(p_after -> 'stage', 'null'), v_child
-      using errcode = 'MR001', hint = 'Name a stage of the map''s child pipeline in "stage"; define the child pipeline first.';
-  end if;
-  perform millrace.check_number(jsonb_build_object('name', p_stage ->> 'name', 'after', p_after), '{after,count}', 1, 100000, true);
-  perform millrace.check_number(jsonb_build_object('name', p_stage ->> 'name', 'after', p_after), '{after,consecutive}', 1, 100000, true);
-end
-$$;
-
-create or replace function millrace.check_after(p_stage jsonb, p_stages jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR001 unless the thresholds of a stage name map stages and stages of their children.
+create or replace function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_after jsonb;
+  v_map jsonb;
 begin
-  if p_stage -> 'after' is not null and (jsonb_typeof(p_stage -> 'after') <> 'array' or jsonb_path_exists(p_stage, '$.after[*] ? (@.type() != "object")')) then
-    perform millrace.refuse_value(p_stage, '{after}', 'a list of thresholds', 'Write "after": [{"map": "split", "stage": "blend", "count": 20}].');
-  end if;
   for v_after in select a from jsonb_array_elements(p_stage -> 'after') a loop
-    perform millrace.check_threshold(p_stage, v_after, p_stages);
+    v_map := (
+      select s
+      from jsonb_array_elements(p_stages) s
+      where s ->> 'name' = v_after ->> 'map');
+    if v_map ->> 'kind' is distinct from 'map' then
+      raise exception 'stage %: after names the map stage %, which this pipeline does not have',
+        p_stage ->> 'name', v_after -> 'map'
+        using errcode = 'MR001', hint = 'Name a stage of kind map in "map".';
+    elsif not exists (
+        select
+        from millrace.pipelines p
+        join millrace.version_stages vs on vs.version_id = p.current_version_id
+        join millrace.stages s on s.id = vs.stage_id
+        where p.name = v_map #>> '{child,pipeline}'
+          and s.name = v_after ->> 'stage') then
+      raise exception 'stage %: after names the stage % of pipeline %, which does not exist',
+        p_stage ->> 'name', v_after -> 'stage', v_map #>> '{child,pipeline}'
+        using errcode = 'MR001',
+          hint = 'Name a stage of the map''s child pipeline in "stage"; define the child pipeline '
+            'first.';
+    end if;
   end loop;
 end
 $$;
 
--- Pipelines that contain one another would never end.
-create or replace function millrace.contains_pipeline(p_pipeline_id int, p_name text) returns boolean
-language sql stable set search_path = pg_catalog, pg_temp
+-- Says whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
+-- contain one another would never end.
+create or replace function millrace.contains_pipeline(p_pipeline_id int, p_name text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   with recursive inside as (
     select p_pipeline_id as id
     union
-    select vs.child_pipeline_id from inside i join millrace.pipelines p on p.id = i.id
-    join millrace.version_stages vs on vs.version_id = p.current_version_id where vs.child_pipeline_id is not null
+    select vs.child_pipeline_id
+    from inside i
+    join millrace.pipelines p on p.id = i.id
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    where vs.child_pipeline_id is not null
   )
-  select exists (select from inside i join millrace.pipelines p on p.id = i.id where p.name = p_name)
+  select exists (
+    select
+    from inside i
+    join millrace.pipelines p on p.id = i.id
+    where p.name = p_name)
 $$;
 
+-- Raises MR001 unless the child pipeline of a map or pipeline stage exists and fits, and so does a
+-- map's insert function.
 create or replace function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_path text[] := '{child,pipeline}';
   v_child millrace.pipelines;
 begin
-  if not millrace.is_kind(p_stage, array['map', 'pipeline']) then
+  if not p_stage ? 'child' then
     return;
   end if;
-  perform millrace.check_keys(p_stage, '{child}', case when millrace.is_kind(p_stage, array['map']) then array['pipeline', 'insert'] else array['pipeline'] end);
-  select p.* into v_child from millrace.pipelines p where p.name = p_stage #>> '{child,pipeline}';
+  select p.*
+  into v_child
+  from millrace.pipelines p
+  where p.name = p_stage #>> v_path;
   if not found then
-    perform millrace.refuse_value(p_stage, '{child,pipeline}', 'the name of a pipeline that is defined already', 'Define the child pipeline first.');
+    perform millrace.refuse_value(p_stage, v_path, 'the name of a pipeline that is defined already',
+      'Define the child pipeline first.');
   elsif cardinality(millrace.ways_of(v_child.id)) > 1 then
-    perform millrace.refuse_value(p_stage, '{child,pipeline}', 'a pipeline that neither replaces another nor is replaced', 'Only what is started by itself can go either way: end the cut-over first.');
+    perform millrace.refuse_value(p_stage, v_path,
+      'a pipeline that neither replaces another nor is replaced',
+      'Only what is started by itself can go either way: end the cut-over first.');
   elsif millrace.contains_pipeline(v_child.id, p_definition ->> 'pipeline') then
-    perform millrace.refuse_value(p_stage, '{child,pipeline}', 'a pipeline that does not start this one in turn', 'Pipelines that contain one another would never end.');
-  elsif millrace.is_kind(p_stage, array['pipeline'])
-        and (v_child.entity_table <> to_regclass(p_definition #>> '{entity,table}') or v_child.entity_key <> coalesce(p_definition #>> '{entity,key}', 'id')) then
-    perform millrace.refuse_value(p_stage, '{child,pipeline}', format('a pipeline over the same table and key (this one is over %s.%s)', v_child.entity_table, v_child.entity_key),
-      'A stage of kind pipeline runs over the same row; for rows of another table use the kind map.');
+    perform millrace.refuse_value(p_stage, v_path,
+      'a pipeline that does not start this one in turn',
+      'Pipelines that contain one another would never end.');
+  elsif p_stage ->> 'kind' = 'pipeline'
+    and (v_child.entity_table, v_child.entity_key)
+      <> (to_regclass(p_definition #>> '{entity,table}'), p_definition #>> '{entity,key}') then
+    perform millrace.refuse_value(p_stage, v_path,
+      format('a pipeline over the same table and key (this one is over %s.%s)',
+        v_child.entity_table, v_child.entity_key),
+      'A stage of kind pipeline runs over the same row; for rows of another table use the kind '
+      'map.');
   end if;
-  if p_stage #>> '{child,insert}' is not null and millrace.function_named(p_stage #>> '{child,insert}', 'text,jsonb') is null then
-    perform millrace.refuse_value(p_stage, '{child,insert}', 'a function (p_parent text, p_items jsonb) returns table (item_key text, entity_id text)',
-      'Create the function in an earlier migration and name it with its schema; without it an item''s key is the id of a row that exists.');
+  if p_stage #>> '{child,insert}' is not null
+    and millrace.function_named(p_stage #>> '{child,insert}', 'text,jsonb') is null then
+    perform millrace.refuse_value(p_stage, '{child,insert}',
+      'a function (p_parent text, p_items jsonb) returns table (item_key text, entity_id text)',
+      'Create the function in an earlier migration and name it with its schema; without it an '
+      'item''s key is the id of a '
+      'row that exists.');
   end if;
 end
 $$;
 
+-- Lists all stages of a definition that come after one, by needs and thresholds.
 create or replace function millrace.stages_after(p_stage text, p_stages jsonb) returns text[]
-language sql immutable set search_path = pg_catalog, pg_temp
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
   with recursive reach(name) as (
-    select s ->> 'name' from jsonb_array_elements(p_stages) s where p_stage = any (millrace.edges_to(s))
-    union select s ->> 'name' from reach r join jsonb_array_elements(p_stages) s on r.name = any (millrace.edges_to(s)))
+    select s ->> 'name'
+    from jsonb_array_elements(p_stages) s
+    where p_stage = any (millrace.edges_to(s))
+    union
+    select s ->> 'name'
+    from reach r
+    join jsonb_array_elements(p_stages) s on r.name = any (millrace.edges_to(s))
+  )
   select array(select r.name from reach r)
 $$;
 
--- Two that each have a condition may be alternatives, of which a run takes one.
+-- Raises MR001 when two stages side by side would start a run of one pipeline on the same row. Two
+-- that each have a condition may be alternatives, of which a run takes one.
 create or replace function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_name text := p_stage ->> 'name';
   v_rival text;
 begin
-  select s ->> 'name' into v_rival from jsonb_array_elements(p_stages) s
-  where millrace.is_kind(p_stage, array['pipeline']) and millrace.is_kind(s, array['pipeline']) and s ->> 'name' <> p_stage ->> 'name'
-    and s #>> '{child,pipeline}' = p_stage #>> '{child,pipeline}' and (s ->> 'when' is null or p_stage ->> 'when' is null)
-    and s ->> 'name' <> all (millrace.stages_after(p_stage ->> 'name', p_stages)) and p_stage ->> 'name' <> all (millrace.stages_after(s ->> 'name', p_stages)) limit 1;
+  if p_stage ->> 'kind' <> 'pipeline' then
+    return;
+  end if;
+  select s ->> 'name'
+  into v_rival
+  from jsonb_array_elements(p_stages) s
+  where s ->> 'kind' = 'pipeline'
+    and s ->> 'name' <> v_name
+    and s #> '{child,pipeline}' = p_stage #> '{child,pipeline}'
+    and not (s ? 'when' and p_stage ? 'when')
+    and s ->> 'name' <> all (millrace.stages_after(v_name, p_stages))
+    and v_name <> all (millrace.stages_after(s ->> 'name', p_stages))
+  limit 1;
   if found then
-    perform millrace.refuse_value(p_stage, '{child,pipeline}', format('a pipeline that stage %s beside it does not start too', v_rival),
-      format('A row has one live run a pipeline: let one of %s and %s need the other, or give them child pipelines of their own.', p_stage ->> 'name', v_rival));
+    perform millrace.refuse_value(p_stage, '{child,pipeline}',
+      format('a pipeline that stage %s beside it does not start too', v_rival),
+      format('A row has one live run a pipeline: let one of %s and %s need the other, or give '
+        'them child pipelines of '
+        'their own.', v_name, v_rival));
   end if;
 end
 $$;
 
+-- Raises MR001 unless a fan-in rule has the number that belongs to it, and no other.
 create or replace function millrace.check_fan_in(p_stage jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rule text := coalesce(p_stage #>> '{fan_in,rule}', 'all');
+  v_fan_in jsonb := p_stage -> 'fan_in';
 begin
-  perform millrace.check_type(p_stage, '{fan_in}', 'object');
-  perform millrace.check_keys(p_stage, '{fan_in}', array['rule', 'count', 'share', 'failed_children', 'late_children', 'deadline_seconds', 'at_deadline']);
-  if v_rule not in ('all', 'at_least', 'share') then
-    perform millrace.refuse_value(p_stage, '{fan_in,rule}', 'all, at_least or share', 'all waits for every child, at_least for "count" of them, share for that share of them.');
-  elsif (v_rule = 'at_least') <> (p_stage #> '{fan_in,count}' is not null) then
-    perform millrace.refuse_value(p_stage, '{fan_in,count}', 'given with the rule at_least, and only there', 'Write {"rule": "at_least", "count": 20}.');
-  elsif (v_rule = 'share') <> (p_stage #> '{fan_in,share}' is not null) then
-    perform millrace.refuse_value(p_stage, '{fan_in,share}', 'given with the rule share, and only there', 'Write {"rule": "share", "share": 0.9}.');
-  elsif coalesce(p_stage #>> '{fan_in,failed_children}', 'fail') not in ('fail', 'ignore') then
-    perform millrace.refuse_value(p_stage, '{fan_in,failed_children}', 'fail or ignore', 'fail ends the stage with the first child that fails, ignore goes on with the others.');
-  elsif coalesce(p_stage #>> '{fan_in,late_children}', 'continue') not in ('continue', 'cancel') then
-    perform millrace.refuse_value(p_stage, '{fan_in,late_children}', 'continue or cancel', 'continue lets children that still run when the stage is done go on, cancel ends them.');
-  elsif coalesce(p_stage #>> '{fan_in,at_deadline}', 'fail') not in ('fail', 'finish') then
-    perform millrace.refuse_value(p_stage, '{fan_in,at_deadline}', 'fail or finish', 'finish goes on with what there is at the deadline.');
-  end if;
-  perform millrace.check_number(p_stage, '{fan_in,count}', 1, 100000, true);
-  perform millrace.check_number(p_stage, '{fan_in,share}', 0, 1);
-  perform millrace.check_number(p_stage, '{fan_in,deadline_seconds}', 1, 31536000);
-end
-$$;
-
-create or replace function millrace.check_agent(p_stage jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.check_type(p_stage, '{agent}', 'object');
-  perform millrace.check_keys(p_stage, '{agent}', array['max_turns', 'max_tokens', 'max_cost_usd', 'max_seconds', 'debug']);
-  perform millrace.check_number(p_stage, '{agent,max_turns}', 1, 1000, true);
-  perform millrace.check_number(p_stage, '{agent,max_tokens}', 1, 100000000, true);
-  perform millrace.check_number(p_stage, '{agent,max_cost_usd}', 0, 10000);
-  perform millrace.check_number(p_stage, '{agent,max_seconds}', 1, 604800);
-  perform millrace.check_type(p_stage, '{agent,debug}', 'boolean');
-end
-$$;
-
-create or replace function millrace.check_decision(p_stage jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.check_type(p_stage, '{decision}', 'object');
-  perform millrace.check_keys(p_stage, '{decision}', array['schema', 'deadline_seconds']);
-  perform millrace.check_number(p_stage, '{decision,deadline_seconds}', 1, 31536000);
-  if p_stage #> '{decision,schema}' is not null then
-    perform millrace.check_json_schema(p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
-  end if;
-end
-$$;
-
-create or replace function millrace.check_patterns(p_stage jsonb, p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.check_kind(p_stage);
-  perform millrace.check_condition_path(p_stage);
-  perform millrace.check_condition_names(p_stage, p_definition);
-  if coalesce(p_stage ->> 'on_failure', 'fail_run') not in ('fail_run', 'continue') then
-    perform millrace.refuse_value(p_stage, '{on_failure}', 'fail_run or continue', 'fail_run ends the run, continue goes on without the stage''s result.');
-  end if;
-  perform millrace.check_after(p_stage, p_definition -> 'stages');
-  perform millrace.check_child(p_stage, p_definition);
-  perform millrace.check_rival(p_stage, p_definition -> 'stages');
-  perform millrace.check_fan_in(p_stage);
-  perform millrace.check_agent(p_stage);
-  perform millrace.check_decision(p_stage);
-  if p_stage ? 'limits' then
-    perform millrace.check_limits(p_stage, p_definition);
+  if (v_fan_in ->> 'rule' = 'at_least') <> (v_fan_in ? 'count') then
+    perform millrace.refuse_value(p_stage, '{fan_in,count}',
+      'given with the rule at_least, and only there',
+      'Write {"rule": "at_least", "count": 20}.');
+  elsif (v_fan_in ->> 'rule' = 'share') <> (v_fan_in ? 'share') then
+    perform millrace.refuse_value(p_stage, '{fan_in,share}',
+      'given with the rule share, and only there',
+      'Write {"rule": "share", "share": 0.9}.');
   end if;
 end
 $$;
@@ -8252,38 +8910,427 @@ begin
 end
 $$;
 
--- Chapter 5: what a decision's schema may say
+-- JSON Schema: whether a value fits a schema, and what a decision's schema may say
 --
--- A small subset of JSON Schema of the engine's own, since the extension pg_jsonschema is not to be had everywhere.
--- What it does not know is refused when the pipeline is defined, so that no rule is silently left out.
+-- A small subset of the engine's own, since the extension pg_jsonschema is not to be had
+-- everywhere. Two kinds of schema are read here: that of definitions
+-- (millrace.definition_schema()), and those by which people's decisions are checked. The first has
+-- $ref, oneOf by a field "kind", schemas for any other field and bounds on the number of fields
+-- besides; its "wanted" and "remedy" say what a value must be and what to do.
 
+-- Appends a field to a path, as messages show it.
 create or replace function millrace.json_path(p_path text, p_key text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return p_path || case when p_key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || p_key else format('[%s]', to_json(p_key)) end;
+  return p_path || case
+    when p_key ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || p_key
+    else format('[%s]', to_json(p_key))
+  end;
 end
 $$;
 
-create or replace function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  raise exception '% is %, but must be %', p_path, coalesce(millrace.short_json(p_value), 'missing'), p_wanted using errcode = 'MR001', hint = p_hint;
-end
-$$;
-
+-- Cuts a value for a message after 100 characters.
 create or replace function millrace.short_json(p_value jsonb) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return case when length(p_value::text) > 100 then left(p_value::text, 100) || '…' else p_value::text end;
+  return case
+    when length(p_value::text) > 100 then left(p_value::text, 100) || '…'
+    else p_value::text
+  end;
 end
 $$;
 
--- One number of a schema, and that a lower bound is not above its upper one.
-create or replace function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Puts in place of a $ref the part of the schema that it names, with the keywords beside it.
+create or replace function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_schema ? '$ref' then
+      (p_root #> string_to_array(substr(p_schema ->> '$ref', 3), '/')) || (p_schema - '$ref')
+    else p_schema
+  end
+$$;
+
+-- Chooses, of the alternatives of a oneOf, the one for the kind of this value; a kind may be the
+-- default of one.
+create or replace function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select a
+  from jsonb_array_elements(p_schema -> 'oneOf') a
+  where a #> '{properties,kind,enum}'
+    ? coalesce(p_value ->> 'kind', a #>> '{properties,kind,default}')
+$$;
+
+-- Says what a schema wants, as messages complete "must be …"; null where each rule says it for
+-- itself.
+create or replace function millrace.wanted_by(p_schema jsonb) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
+    case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
+    p_schema ->> 'minimum', p_schema ->> 'maximum'))
+  where p_schema ? 'wanted' or p_schema ?& array['minimum', 'maximum']
+$$;
+
+-- Says how a value breaks type, enum or const of a schema; null when it does not. 1.0 is an
+-- integer.
+create or replace function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_type text := jsonb_typeof(p_value);
+begin
+  if p_schema ? 'type' and not p_schema -> 'type' ? v_type and not (
+      v_type = 'number'
+      and p_schema -> 'type' ? 'integer'
+      and trunc(p_value::numeric) = p_value::numeric) then
+    return 'must be of type '
+      || array_to_string(array(select t #>> '{}' from jsonb_path_query(p_schema, '$.type[*]') t),
+        ' or ');
+  elsif p_schema ? 'enum' and not exists (
+      select
+      from jsonb_array_elements(p_schema -> 'enum') e
+      where e = p_value) then
+    return 'must be one of ' || (
+      select string_agg(millrace.short_json(e.value), ', ' order by e.ordinality)
+      from jsonb_array_elements(p_schema -> 'enum') with ordinality e);
+  elsif p_schema ? 'const' and p_schema -> 'const' <> p_value then
+    return 'must be ' || millrace.short_json(p_schema -> 'const');
+  end if;
+  return null;
+end
+$$;
+
+-- Says how a text or a number breaks the bounds of a schema; null when it does not.
+create or replace function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := case when jsonb_typeof(p_value) = 'string' then p_value #>> '{}' end;
+  v_number numeric := case when jsonb_typeof(p_value) = 'number' then p_value::numeric end;
+begin
+  return case
+    when v_text is null and v_number is null then null
+    when length(v_text) < (p_schema ->> 'minLength')::numeric
+      then format('must have at least %s characters', p_schema ->> 'minLength')
+    when length(v_text) > (p_schema ->> 'maxLength')::numeric
+      then format('must have at most %s characters', p_schema ->> 'maxLength')
+    when v_text !~ (p_schema ->> 'pattern')
+      then format('must match the pattern %s', p_schema ->> 'pattern')
+    when v_number < (p_schema ->> 'minimum')::numeric
+      then format('must be at least %s', p_schema ->> 'minimum')
+    when v_number > (p_schema ->> 'maximum')::numeric
+      then format('must be at most %s', p_schema ->> 'maximum')
+    when v_number <= (p_schema ->> 'exclusiveMinimum')::numeric
+      then format('must be above %s', p_schema ->> 'exclusiveMinimum')
+    when v_number >= (p_schema ->> 'exclusiveMaximum')::numeric
+      then format('must be below %s', p_schema ->> 'exclusiveMaximum')
+  end;
+end
+$$;
+
+-- Builds a fault: the sentence that says it, a hint on what to set, and the remedy that the schema
+-- names.
+create or replace function millrace.fault_of(
+  p_schema jsonb,
+  p_sentence text,
+  p_otherwise text,
+  p_required boolean)
+returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'sentence', p_sentence || coalesce('must be ' || w.wanted, p_otherwise),
+    'hint', 'Set it to ' || coalesce(w.wanted, 'such a value')
+      || case when p_required then '.' else ', or leave it out.' end,
+    'remedy', p_schema -> 'remedy')
+  from (select millrace.wanted_by(p_schema) as wanted) w
+$$;
+
+-- Finds the first fault among the fields of an object.
+create or replace function millrace.object_fault(
+  p_root jsonb,
+  p_schema jsonb,
+  p_value jsonb,
+  p_path text)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count int := (select count(*) from jsonb_object_keys(p_value));
+  v_key text;
+  v_field jsonb;
+  v_fault jsonb;
+begin
+  for v_key in select r #>> '{}' from jsonb_array_elements(p_schema -> 'required') r loop
+    if not p_value ? v_key then
+      return millrace.fault_of(
+        millrace.resolve_ref(p_root, coalesce(p_schema -> 'properties' -> v_key, '{}')),
+        format('%s is missing, but ', millrace.json_path(p_path, v_key)), 'must be given', true);
+    end if;
+  end loop;
+  for v_key in select k from jsonb_object_keys(p_value) k order by k loop
+    v_field := coalesce(p_schema -> 'properties' -> v_key, p_schema -> 'additionalProperties');
+    if v_field = 'false' then
+      return jsonb_build_object(
+        'sentence', format('%s is not known', millrace.json_path(p_path, v_key)),
+        'known', coalesce((
+          select string_agg(k, ', ' order by k)
+          from jsonb_object_keys(p_schema -> 'properties') k), 'nothing'));
+    elsif jsonb_typeof(v_field) = 'object' then
+      v_fault := millrace.find_fault(
+        p_root, v_field, p_value -> v_key, millrace.json_path(p_path, v_key),
+        coalesce(p_schema -> 'required' ? v_key, false));
+      if v_fault is not null then
+        return v_fault;
+      end if;
+    end if;
+  end loop;
+  if v_count < (p_schema ->> 'minProperties')::int
+    or v_count > (p_schema ->> 'maxProperties')::int then
+    return millrace.fault_of(p_schema, format('%s is %s, but ', p_path,
+      millrace.short_json(p_value)),
+      'must have another number of fields', false);
+  end if;
+  return null;
+end
+$$;
+
+-- Finds the first fault of a value of which there are several kinds. A field that belongs to other
+-- kinds is told so.
+create or replace function millrace.kind_fault(
+  p_root jsonb,
+  p_schema jsonb,
+  p_value jsonb,
+  p_path text)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alternative jsonb := case
+    when jsonb_typeof(p_value) = 'object' then millrace.alternative_for(p_schema, p_value) end;
+  v_kinds text;
+  v_key text;
+begin
+  if v_alternative is null then
+    return millrace.fault_of(p_schema,
+      case
+        when jsonb_typeof(p_value) <> 'object' then
+          format('%s is %s, but must be an object whose kind ', p_path,
+            millrace.short_json(p_value))
+        when p_value ? 'kind' then
+          format('%s.kind is %s, but ', p_path, millrace.short_json(p_value -> 'kind'))
+        else format('%s.kind is missing, but ', p_path)
+      end, 'must be known', true);
+  end if;
+  select k, string_agg(e #>> '{}', ', ')
+  into v_key, v_kinds
+  from jsonb_object_keys(p_value) k
+  join jsonb_array_elements(p_schema -> 'oneOf') a on a -> 'properties' ? k
+  cross join jsonb_array_elements(a #> '{properties,kind,enum}') e
+  where not v_alternative -> 'properties' ? k
+  group by k
+  order by k
+  limit 1;
+  if found then
+    return jsonb_build_object(
+      'sentence', format('%s has no meaning for a %s of kind %s', millrace.json_path(p_path, v_key),
+        p_schema ->> 'noun',
+        coalesce(p_value ->> 'kind', v_alternative #>> '{properties,kind,default}')),
+      'hint', format('It belongs to the kinds %s: leave it out, or change the kind.', v_kinds));
+  end if;
+  return millrace.object_fault(p_root, v_alternative, p_value, p_path);
+end
+$$;
+
+-- Finds the first fault of a list or of its items.
+create or replace function millrace.array_fault(
+  p_root jsonb,
+  p_schema jsonb,
+  p_value jsonb,
+  p_path text)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_length int := jsonb_array_length(p_value);
+  v_place int;
+  v_fault jsonb;
+begin
+  if v_length < (p_schema ->> 'minItems')::numeric
+    or v_length > (p_schema ->> 'maxItems')::numeric then
+    return jsonb_build_object(
+      'sentence', format('%s has %s items, but must have %s', p_path, v_length, case
+        when v_length < (p_schema ->> 'minItems')::numeric
+          then 'at least ' || (p_schema ->> 'minItems')
+        else 'at most ' || (p_schema ->> 'maxItems')
+      end));
+  end if;
+  for v_place in 0 .. case when p_schema ? 'items' then v_length else 0 end - 1 loop
+    v_fault := millrace.find_fault(
+      p_root, p_schema -> 'items', p_value -> v_place, format('%s[%s]', p_path, v_place), true);
+    if v_fault is not null then
+      return v_fault;
+    end if;
+  end loop;
+  return null;
+end
+$$;
+
+-- Finds the first fault of a value against a schema: a sentence with the path, a hint and the
+-- innermost remedy on the way to it. Null when the value fits.
+create or replace function millrace.find_fault(
+  p_root jsonb,
+  p_schema jsonb,
+  p_value jsonb,
+  p_path text,
+  p_required boolean)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := case
+    when p_schema ? '$ref' then millrace.resolve_ref(p_root, p_schema)
+    else p_schema
+  end;
+  v_broken text := coalesce(
+    millrace.value_fault(v_schema, p_value), millrace.scalar_fault(v_schema, p_value));
+  v_fault jsonb;
+  v_faults text[];
+begin
+  if v_broken is not null then
+    return millrace.fault_of(v_schema, format('%s is %s, but ', p_path,
+      millrace.short_json(p_value)),
+      v_broken, p_required);
+  elsif v_schema ? 'oneOf' then
+    v_fault := millrace.kind_fault(p_root, v_schema, p_value, p_path);
+  elsif jsonb_typeof(p_value) = 'object' then
+    v_fault := millrace.object_fault(p_root, v_schema, p_value, p_path);
+  elsif jsonb_typeof(p_value) = 'array' then
+    v_fault := millrace.array_fault(p_root, v_schema, p_value, p_path);
+  end if;
+  if v_fault is null and v_schema ? 'anyOf' then
+    v_faults := array(
+      select millrace.schema_fault(s.value, p_value, p_path)
+      from jsonb_array_elements(v_schema -> 'anyOf') with ordinality s
+      order by s.ordinality);
+    if array_position(v_faults, null) is null then
+      return jsonb_build_object('sentence',
+        format('%s fits none of what is allowed: %s', p_path, array_to_string(v_faults, '; or ')));
+    end if;
+  end if;
+  -- What is said of several kinds does not help with a field of one.
+  if v_fault ->> 'remedy' is null and v_fault is not null and not v_schema ? 'oneOf' then
+    return v_fault || jsonb_build_object('remedy', v_schema -> 'remedy');
+  end if;
+  return v_fault;
+end
+$$;
+
+-- Says the first fault of a value against a schema that check_json_schema() accepts, as one
+-- sentence with the path; null when the value fits.
+create or replace function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault jsonb := millrace.find_fault(p_schema, p_schema, p_value, p_path, true);
+begin
+  return (v_fault ->> 'sentence') || coalesce('; known here: ' || (v_fault ->> 'known'), '');
+end
+$$;
+
+-- Fills in what an object or a list that fits a schema leaves out and the schema has a default for.
+-- It calls itself for what may leave out something in turn, and takes the rest as it is.
+create or replace function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := case
+    when p_schema ? '$ref' then millrace.resolve_ref(p_root, p_schema)
+    else p_schema
+  end;
+  v_key text;
+  v_field jsonb;
+  v_given jsonb;
+begin
+  if jsonb_typeof(p_value) = 'array' then
+    return case when jsonb_typeof(p_value -> 0) = 'object' then (
+      select jsonb_agg(
+        millrace.with_defaults(p_root, v_schema -> 'items', i.value) order by i.place)
+      from jsonb_array_elements(p_value) with ordinality i(value, place))
+    else p_value end;
+  elsif v_schema ? 'oneOf' then
+    v_schema := millrace.alternative_for(v_schema, p_value);
+  end if;
+  for v_key, v_field in
+    select f.key, f.value
+    from jsonb_each(v_schema -> 'properties') f
+    where p_value ? f.key
+      or f.value ? 'default'
+    union all
+    select o.key, v_schema -> 'additionalProperties'
+    from jsonb_object_keys(p_value) o(key)
+    where jsonb_typeof(v_schema -> 'additionalProperties') = 'object'
+  loop
+    v_given := coalesce(p_value -> v_key, v_field -> 'default');
+    if jsonb_typeof(v_given) in ('object', 'array') then
+      v_given := millrace.with_defaults(p_root, v_field, v_given);
+    end if;
+    if v_given is distinct from p_value -> v_key then
+      p_value := p_value || jsonb_build_object(v_key, v_given);
+    end if;
+  end loop;
+  return p_value;
+end
+$$;
+
+-- Raises MR001 about one keyword of a decision's schema.
+create or replace function millrace.refuse_schema(
+  p_path text,
+  p_value jsonb,
+  p_wanted text,
+  p_hint text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% is %, but must be %',
+    p_path, coalesce(millrace.short_json(p_value), 'missing'), p_wanted
+    using errcode = 'MR001', hint = p_hint;
+end
+$$;
+
+-- Raises MR001 unless the two bounds of a schema are absent or numbers (of a count: whole, from 0)
+-- in order.
+create or replace function millrace.check_schema_bounds(
+  p_schema jsonb,
+  p_path text,
+  p_low text,
+  p_high text,
+  p_count boolean)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key text;
@@ -8291,86 +9338,146 @@ declare
 begin
   foreach v_key in array array[p_low, p_high] loop
     continue when not p_schema ? v_key;
-    v_number := case when jsonb_typeof(p_schema -> v_key) = 'number' then (p_schema ->> v_key)::numeric end;
+    v_number := case
+      when jsonb_typeof(p_schema -> v_key) = 'number' then (p_schema ->> v_key)::numeric
+    end;
     if v_number is null or (p_count and (v_number < 0 or trunc(v_number) <> v_number)) then
-      perform millrace.refuse_schema(p_path || '.' || v_key, p_schema -> v_key, case when p_count then 'a whole number from 0' else 'a number' end, 'Set it to such a number, or leave it out.');
+      perform millrace.refuse_schema(p_path || '.' || v_key, p_schema -> v_key,
+        case when p_count then 'a whole number from 0' else 'a number' end,
+        'Set it to such a number, or leave it out.');
     end if;
   end loop;
   if (p_schema ->> p_low)::numeric > (p_schema ->> p_high)::numeric then
-    perform millrace.refuse_schema(p_path || '.' || p_low, p_schema -> p_low, format('at most %s, which is %s', p_high, p_schema -> p_high), 'No value could fit: correct one of the two.');
+    perform millrace.refuse_schema(p_path || '.' || p_low, p_schema -> p_low,
+      format('at most %s, which is %s', p_high, p_schema -> p_high),
+      'No value could fit: correct one of the two.');
   end if;
 end
 $$;
 
+-- Raises MR001 unless the pattern of a schema is a regular expression that Postgres reads.
 create or replace function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if jsonb_typeof(p_schema -> 'pattern') <> 'string' then
-    perform millrace.refuse_schema(p_path || '.pattern', p_schema -> 'pattern', 'a regular expression', 'Write it as a text.');
+    perform millrace.refuse_schema(p_path || '.pattern', p_schema -> 'pattern',
+      'a regular expression', 'Write it as a text.');
   end if;
   perform '' ~ (p_schema ->> 'pattern');
 exception when invalid_regular_expression then
-  perform millrace.refuse_schema(p_path || '.pattern', p_schema -> 'pattern', format('a regular expression that Postgres can read (%s)', sqlerrm), 'Correct or simplify it; Postgres reads most of JavaScript''s syntax.');
+  perform millrace.refuse_schema(p_path || '.pattern', p_schema -> 'pattern',
+    format('a regular expression that Postgres can read (%s)', sqlerrm),
+    'Correct or simplify it; Postgres reads most of JavaScript''s syntax.');
 end
 $$;
 
+-- Raises MR001 unless what a schema says of objects is well formed.
 create or replace function millrace.check_schema_object(p_schema jsonb, p_path text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_required jsonb := p_schema -> 'required';
   v_key text;
 begin
   if p_schema ? 'properties' and jsonb_typeof(p_schema -> 'properties') <> 'object' then
-    perform millrace.refuse_schema(p_path || '.properties', p_schema -> 'properties', 'an object of schemas', 'Write {"properties": {"verdict": {"enum": ["accept", "reject"]}}}.');
+    perform millrace.refuse_schema(p_path || '.properties', p_schema -> 'properties',
+      'an object of schemas',
+      'Write {"properties": {"verdict": {"enum": ["accept", "reject"]}}}.');
   end if;
-  for v_key in select k from jsonb_object_keys(coalesce(p_schema -> 'properties', '{}')) k loop
-    perform millrace.check_json_schema(p_schema -> 'properties' -> v_key, millrace.json_path(p_path || '.properties', v_key));
+  for v_key in select k from jsonb_object_keys(p_schema -> 'properties') k loop
+    perform millrace.check_json_schema(
+      p_schema -> 'properties' -> v_key, millrace.json_path(p_path || '.properties', v_key));
   end loop;
-  if p_schema ? 'additionalProperties' and p_schema -> 'additionalProperties' not in ('true', 'false', '{}') then
-    perform millrace.refuse_schema(p_path || '.additionalProperties', p_schema -> 'additionalProperties', 'true or false', 'Name each field under properties, or allow any others with true.');
+  if p_schema ? 'additionalProperties'
+    and p_schema -> 'additionalProperties' not in ('true', 'false', '{}') then
+    perform millrace.refuse_schema(p_path || '.additionalProperties',
+      p_schema -> 'additionalProperties',
+      'true or false', 'Name each field under properties, or allow any others with true.');
   end if;
-  if p_schema ? 'required' and (jsonb_typeof(p_schema -> 'required') <> 'array' or jsonb_path_exists(p_schema, 'strict $.required[*] ? (@.type() != "string")')) then
-    perform millrace.refuse_schema(p_path || '.required', p_schema -> 'required', 'a list of names', 'Write {"required": ["verdict"]}.');
+  if jsonb_typeof(v_required) <> 'array'
+    or jsonb_path_exists(v_required, 'strict $[*] ? (@.type() != "string")') then
+    perform millrace.refuse_schema(p_path || '.required', v_required,
+      'a list of names', 'Write {"required": ["verdict"]}.');
   end if;
-  for v_key in select k from jsonb_array_elements_text(coalesce(p_schema -> 'required', '[]')) k loop
-    if p_schema -> 'additionalProperties' = 'false' and not coalesce(p_schema -> 'properties' ? v_key, false) then
-      perform millrace.refuse_schema(p_path || '.required', p_schema -> 'required', format('a list of fields under properties, which %s is not', to_json(v_key)), 'No value could fit: add the field to properties, or take it out of required.');
+  for v_key in
+    select k
+    from jsonb_array_elements_text(v_required) k
+    where p_schema -> 'additionalProperties' = 'false'
+  loop
+    if not coalesce(p_schema -> 'properties' ? v_key, false) then
+      perform millrace.refuse_schema(p_path || '.required', v_required,
+        format('a list of fields under properties, which %s is not', to_json(v_key)),
+        'No value could fit: add the field to properties, or take it out of required.');
     end if;
   end loop;
 end
 $$;
 
-create or replace function millrace.check_json_schema(p_schema jsonb, p_path text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Raises MR001 for a keyword that no decision would be checked by, so that no rule is silently left
+-- out.
+create or replace function millrace.check_schema_keywords(p_schema jsonb, p_path text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_known text[] := array['type', 'enum', 'const', 'anyOf', 'properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern',
-    'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'title', 'description', 'default', 'format', '$schema'];
-  v_hint text := 'Decisions are checked by a small subset of JSON Schema: type, enum, const, anyOf, properties, required, additionalProperties (true or false), items, minItems, maxItems, '
-    'minLength, maxLength, pattern, minimum, maximum, exclusiveMinimum and exclusiveMaximum. Title, description, default, format and $schema may stand there, but check nothing.';
-  v_key text;
+  v_checked text[] := array['type', 'enum', 'const', 'anyOf', 'properties', 'required',
+    'additionalProperties', 'items', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern',
+    'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
+  v_told text[] := array['title', 'description', 'default', 'format', '$schema'];
+  v_key text := (
+    select min(k)
+    from jsonb_object_keys(p_schema) k
+    where k <> all (v_checked || v_told));
+begin
+  if v_key is not null then
+    raise exception '% is not known', millrace.json_path(p_path, v_key)
+      using errcode = 'MR001',
+        hint = format('Decisions are checked by a small subset of JSON Schema: %s '
+          '(additionalProperties is true or '
+          'false). These may stand there, but check nothing: %s.',
+          array_to_string(v_checked, ', '), array_to_string(v_told, ', '));
+  end if;
+end
+$$;
+
+-- Raises MR001, naming the path and the remedy, unless this is a schema that decisions can be
+-- checked by.
+create or replace function millrace.check_json_schema(p_schema jsonb, p_path text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_types text[] := array['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
   v_place int;
 begin
   if jsonb_typeof(p_schema) is distinct from 'object' then
-    perform millrace.refuse_schema(p_path, p_schema, 'a JSON schema', 'Write an object such as {"type": "string"}; {} takes any value.');
+    perform millrace.refuse_schema(p_path, p_schema, 'a JSON schema',
+      'Write an object such as {"type": "string"}; {} takes any value.');
   end if;
-  for v_key in select k from jsonb_object_keys(p_schema) k where k <> all (v_known) order by k loop
-    raise exception '% is not known', millrace.json_path(p_path, v_key) using errcode = 'MR001', hint = v_hint;
-  end loop;
+  perform millrace.check_schema_keywords(p_schema, p_path);
   if p_schema -> 'type' = '[]' or exists (
-      select from jsonb_path_query(p_schema, '$.type[*]') t
-      where jsonb_typeof(t) <> 'string' or t #>> '{}' not in ('null', 'boolean', 'integer', 'number', 'string', 'array', 'object')) then
-    perform millrace.refuse_schema(p_path || '.type', p_schema -> 'type', 'null, boolean, integer, number, string, array or object, or a list of these', 'Correct the type, or leave it out.');
+      select
+      from jsonb_path_query(p_schema, '$.type[*]') t
+      where jsonb_typeof(t) <> 'string'
+        or t #>> '{}' <> all (v_types)) then
+    perform millrace.refuse_schema(p_path || '.type', p_schema -> 'type',
+      'null, boolean, integer, number, string, array or object, or a list of these',
+      'Correct the type, or leave it out.');
   end if;
-  if p_schema ? 'enum' and (jsonb_typeof(p_schema -> 'enum') <> 'array' or p_schema -> 'enum' = '[]') then
-    perform millrace.refuse_schema(p_path || '.enum', p_schema -> 'enum', 'a list of at least one value', 'Write {"enum": ["accept", "reject"]}.');
+  if jsonb_typeof(p_schema -> 'enum') <> 'array' or p_schema -> 'enum' = '[]' then
+    perform millrace.refuse_schema(p_path || '.enum', p_schema -> 'enum',
+      'a list of at least one value', 'Write {"enum": ["accept", "reject"]}.');
   end if;
-  if p_schema ? 'anyOf' and (jsonb_typeof(p_schema -> 'anyOf') <> 'array' or p_schema -> 'anyOf' = '[]') then
-    perform millrace.refuse_schema(p_path || '.anyOf', p_schema -> 'anyOf', 'a list of at least one schema', 'Write {"anyOf": [{"type": "string"}, {"type": "null"}]}.');
+  if jsonb_typeof(p_schema -> 'anyOf') <> 'array' or p_schema -> 'anyOf' = '[]' then
+    perform millrace.refuse_schema(p_path || '.anyOf', p_schema -> 'anyOf',
+      'a list of at least one schema', 'Write {"anyOf": [{"type": "string"}, {"type": "null"}]}.');
   end if;
   for v_place in 0 .. coalesce(jsonb_array_length(p_schema -> 'anyOf'), 0) - 1 loop
-    perform millrace.check_json_schema(p_schema -> 'anyOf' -> v_place, format('%s.anyOf[%s]', p_path, v_place));
+    perform millrace.check_json_schema(
+      p_schema -> 'anyOf' -> v_place, format('%s.anyOf[%s]', p_path, v_place));
   end loop;
   if p_schema ? 'items' then
     perform millrace.check_json_schema(p_schema -> 'items', p_path || '.items');
@@ -8380,125 +9487,8 @@ begin
   perform millrace.check_schema_bounds(p_schema, p_path, 'minItems', 'maxItems', true);
   perform millrace.check_schema_bounds(p_schema, p_path, 'minLength', 'maxLength', true);
   perform millrace.check_schema_bounds(p_schema, p_path, 'minimum', 'maximum', false);
-  perform millrace.check_schema_bounds(p_schema, p_path, 'exclusiveMinimum', 'exclusiveMaximum', false);
-end
-$$;
-
-create or replace function millrace.json_is(p_value jsonb, p_type text) returns boolean
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return jsonb_typeof(p_value) = p_type
-    or (p_type = 'integer' and jsonb_typeof(p_value) = 'number' and trunc(p_value::numeric) = p_value::numeric);
-end
-$$;
-
--- What a value may be, whatever its type; the first fault, or null.
-create or replace function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_types text[] := array(select t #>> '{}' from jsonb_path_query(p_schema, '$.type[*]') t);
-begin
-  return case
-    when cardinality(v_types) > 0 and not exists (select from unnest(v_types) t where millrace.json_is(p_value, t)) then 'must be of type ' || array_to_string(v_types, ' or ')
-    when p_schema ? 'enum' and not exists (select from jsonb_array_elements(p_schema -> 'enum') e where e = p_value)
-      then 'must be one of ' || (select string_agg(millrace.short_json(e.value), ', ' order by e.ordinality) from jsonb_array_elements(p_schema -> 'enum') with ordinality e)
-    when p_schema ? 'const' and p_schema -> 'const' <> p_value then 'must be ' || millrace.short_json(p_schema -> 'const')
-  end;
-end
-$$;
-
-create or replace function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_text text := case when jsonb_typeof(p_value) = 'string' then p_value #>> '{}' end;
-  v_number numeric := case when jsonb_typeof(p_value) = 'number' then p_value::numeric end;
-begin
-  return case
-    when length(v_text) < (p_schema ->> 'minLength')::numeric then format('must have at least %s characters', p_schema ->> 'minLength')
-    when length(v_text) > (p_schema ->> 'maxLength')::numeric then format('must have at most %s characters', p_schema ->> 'maxLength')
-    when v_text !~ (p_schema ->> 'pattern') then format('must match the pattern %s', p_schema ->> 'pattern')
-    when v_number < (p_schema ->> 'minimum')::numeric then format('must be at least %s', p_schema ->> 'minimum')
-    when v_number > (p_schema ->> 'maximum')::numeric then format('must be at most %s', p_schema ->> 'maximum')
-    when v_number <= (p_schema ->> 'exclusiveMinimum')::numeric then format('must be above %s', p_schema ->> 'exclusiveMinimum')
-    when v_number >= (p_schema ->> 'exclusiveMaximum')::numeric then format('must be below %s', p_schema ->> 'exclusiveMaximum')
-  end;
-end
-$$;
-
-create or replace function millrace.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_key text;
-  v_fault text;
-begin
-  for v_key in select r #>> '{}' from jsonb_array_elements(coalesce(p_schema -> 'required', '[]')) r loop
-    if not p_value ? v_key then
-      return format('%s is missing, but must be given', millrace.json_path(p_path, v_key));
-    end if;
-  end loop;
-  for v_key in select k from jsonb_object_keys(p_value) k order by k loop
-    if p_schema -> 'properties' ? v_key then
-      v_fault := millrace.schema_fault(p_schema -> 'properties' -> v_key, p_value -> v_key, millrace.json_path(p_path, v_key));
-      if v_fault is not null then
-        return v_fault;
-      end if;
-    elsif p_schema -> 'additionalProperties' = 'false' then
-      return format('%s is not known; known here: %s', millrace.json_path(p_path, v_key),
-        coalesce((select string_agg(k, ', ' order by k) from jsonb_object_keys(coalesce(p_schema -> 'properties', '{}')) k), 'nothing'));
-    end if;
-  end loop;
-  return null;
-end
-$$;
-
-create or replace function millrace.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_length int := jsonb_array_length(p_value);
-  v_item record;
-  v_fault text;
-begin
-  if v_length < (p_schema ->> 'minItems')::numeric or v_length > (p_schema ->> 'maxItems')::numeric then
-    return format('%s has %s items, but must have %s', p_path, v_length,
-      case when v_length < (p_schema ->> 'minItems')::numeric then 'at least ' || (p_schema ->> 'minItems') else 'at most ' || (p_schema ->> 'maxItems') end);
-  end if;
-  if p_schema ? 'items' then
-    for v_item in select e.value, e.ordinality - 1 as place from jsonb_array_elements(p_value) with ordinality e order by e.ordinality loop
-      v_fault := millrace.schema_fault(p_schema -> 'items', v_item.value, format('%s[%s]', p_path, v_item.place));
-      if v_fault is not null then
-        return v_fault;
-      end if;
-    end loop;
-  end if;
-  return null;
-end
-$$;
-
-create or replace function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_fault text := coalesce(millrace.value_fault(p_schema, p_value), millrace.scalar_fault(p_schema, p_value));
-  v_faults text[];
-begin
-  if v_fault is not null then
-    return format('%s is %s, but %s', p_path, millrace.short_json(p_value), v_fault);
-  end if;
-  v_fault := case jsonb_typeof(p_value)
-    when 'object' then millrace.object_fault(p_schema, p_value, p_path)
-    when 'array' then millrace.array_fault(p_schema, p_value, p_path) end;
-  if v_fault is null and p_schema ? 'anyOf' then
-    v_faults := array(select millrace.schema_fault(s.value, p_value, p_path) from jsonb_array_elements(p_schema -> 'anyOf') with ordinality s order by s.ordinality);
-    if array_position(v_faults, null) is null then
-      return format('%s fits none of what is allowed: %s', p_path, array_to_string(v_faults, '; or '));
-    end if;
-  end if;
-  return v_fault;
+  perform millrace.check_schema_bounds(p_schema, p_path, 'exclusiveMinimum', 'exclusiveMaximum',
+    false);
 end
 $$;
 
@@ -10422,38 +11412,6 @@ comment on function millrace.write_dispatch() is 'Creates lock_entities, rows_of
 
 comment on function millrace.attach(text) is 'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after adding columns to the table; define() does.';
 
-comment on function millrace.is_kind(jsonb, text[]) is 'Whether a stage of a definition is of one of these kinds.';
-
-comment on function millrace.refuse_value(jsonb, text[], text, text) is 'Raises MR001 about one value of a stage''s definition.';
-
-comment on function millrace.check_number(jsonb, text[], numeric, numeric, boolean) is 'Raises MR001 unless the value at this path of a stage is absent or a number within bounds.';
-
-comment on function millrace.check_type(jsonb, text[], text) is 'Raises MR001 unless the value at this path of a stage is absent or of this JSON type.';
-
-comment on function millrace.check_keys(jsonb, text[], text[]) is 'Raises MR001 when an object of a stage''s definition has a field that nobody reads.';
-
-comment on function millrace.table_named(text) is 'The table with this name; null when there is none, or this is no name.';
-
-comment on function millrace.function_named(text, text) is 'The function with this name and these arguments; null when there is none, or this is no name.';
-
-comment on function millrace.check_backoff(jsonb, text[]) is 'Raises MR001 unless the backoff at this path of a stage is well formed or absent.';
-
-comment on function millrace.check_retry(jsonb) is 'Raises MR001 unless a stage''s retry policy is well formed.';
-
-comment on function millrace.check_completion(jsonb) is 'Raises MR001 unless the way in which a stage''s external jobs end is well formed.';
-
-comment on function millrace.check_needs(jsonb, text[]) is 'Raises MR001 unless the needs of a stage are known stages, each named once.';
-
-comment on function millrace.check_stage(jsonb, text[], jsonb) is 'Raises MR001 with the field and the remedy when a stage''s definition is not valid.';
-
-comment on function millrace.edges_to(jsonb) is 'The stages that come right before a stage: its needs, and the map stages whose thresholds it awaits.';
-
-comment on function millrace.order_stages(jsonb) is 'Names of the stages in a topological order; MR001 when there is a cycle.';
-
-comment on function millrace.check_metadata(jsonb) is 'Raises MR001 unless the column of a definition''s metadata is absent or a jsonb column of the entity.';
-
-comment on function millrace.check_definition(jsonb) is 'Raises MR001 when a definition is not valid.';
-
 comment on function millrace.stage_named(text, text) is 'The stage with this name; MR003 when there is none.';
 
 comment on function millrace.live_workers(int) is 'Number of live workers of a stage, in a snapshot of its own.';
@@ -10582,33 +11540,12 @@ revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authe
 
 grant execute on function public.millrace_note_jobs(jsonb) to service_role;
 
-comment on function millrace.limits_of(jsonb) is 'The limits of a definition''s stage: an external one has at most 100 in flight unless it says otherwise.';
+comment on function millrace.add_columns(regclass, text[]) is
+  'Adds to a table the seven columns that the projection keeps for each of these stages.';
 
-comment on function millrace.save_stages(int, jsonb) is 'Writes the settings of a definition''s stages.';
-
-comment on function millrace.graph_of(jsonb) is 'The versioned part of a definition: each stage''s needs, or an object of needs, condition, thresholds and child pipeline.';
-
-comment on function millrace.after_of(int, jsonb, jsonb) is 'The thresholds of a stage as version_stages keeps them.';
-
-comment on function millrace.save_version_stages(int, int, jsonb) is 'Writes the graph of a new version; the stages that its thresholds count are watched from now on.';
-
-comment on function millrace.note_awaited(int) is 'Marks the stages right after which some version has a stage that is not plain.';
-
-comment on function millrace.save_version(int, jsonb) is 'The id of the version with this graph: the current one when it is the same, else a new one.';
-
-comment on function millrace.check_dropped_stages(int, jsonb) is 'Raises MR001 with the number of live runs when a definition drops a stage that they still need.';
-
-comment on function millrace.check_counted_stages(int, jsonb) is 'Raises MR001 when a definition drops a stage that a threshold of a parent pipeline counts.';
-
-comment on function millrace.check_parents(text, regclass, text) is 'Raises MR001 when a pipeline is to change its table or key under a parent that starts runs of it.';
-
-comment on function millrace.check_moved(text, regclass, text) is 'Raises MR001 when a pipeline with live runs is to change its table or key.';
-
-comment on function millrace.check_changed_kinds(int, jsonb) is 'Raises MR001 when a definition changes the kind of a stage in a way that its live attempts could not follow.';
-
-comment on function millrace.check_changed_children(int, jsonb) is 'Raises MR001 when a definition changes the child pipeline of a stage that live runs have not done.';
-
-comment on function millrace.define(jsonb) is 'Defines a pipeline or changes it, and returns the number of its current version. Calling it again with the same definition changes nothing.';
+comment on function millrace.define(jsonb) is
+  'Defines a pipeline or changes it, and returns the number of its current version. Calling it '
+  'again with the same definition changes nothing.';
 
 comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
@@ -10923,51 +11860,6 @@ comment on function millrace.forget_alerts(bigint[]) is 'Removes the alerts of r
 comment on function millrace.prune_alerts(timestamptz) is
   'Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000, and says how many.';
 
-comment on function millrace.check_back_pressure(jsonb, jsonb) is 'Raises MR001 unless a stage is held back by one that comes after it.';
-
-comment on function millrace.check_required(jsonb, text[], text, text) is 'Raises MR001 when there is no value at this path of a stage.';
-
-comment on function millrace.check_concurrency(jsonb, jsonb) is 'Raises MR001 unless a stage''s key is a column of the entity table.';
-
-comment on function millrace.check_limits(jsonb, jsonb) is 'Raises MR001 unless the limits of a stage are well formed.';
-
-comment on function millrace.refuse_quota(jsonb, text[], text, text) is
-  'Raises MR001 about one value of a definition''s quota.';
-
-comment on function millrace.check_amount(jsonb, text, text, numeric) is
-  'Raises MR001 unless one amount of a quota is well formed.';
-
-comment on function millrace.check_quota(jsonb) is
-  'Raises MR001 unless the quota of a definition is absent or well formed.';
-
-comment on function millrace.check_kind(jsonb) is 'Raises MR001 unless the kind of a stage is known and its options belong to it.';
-
-comment on function millrace.check_condition_path(jsonb) is 'Raises MR001 unless the condition of a stage is a jsonpath predicate.';
-
-comment on function millrace.paths_of(jsonpath) is 'The names that follow each $ of a condition, up to the first that is none.';
-
-comment on function millrace.check_condition_names(jsonb, jsonb) is 'Raises MR001 when a condition asks for what is neither a column of the entity nor the result of a need.';
-
-comment on function millrace.check_threshold(jsonb, jsonb, jsonb) is 'Raises MR001 unless a threshold names a map stage, a stage of its children and one rule.';
-
-comment on function millrace.check_after(jsonb, jsonb) is 'Raises MR001 unless the thresholds of a stage are well formed.';
-
-comment on function millrace.contains_pipeline(int, text) is 'Whether a pipeline is the one named, or starts runs of it, however deep.';
-
-comment on function millrace.check_child(jsonb, jsonb) is 'Raises MR001 unless the child pipeline of a map or pipeline stage exists and fits.';
-
-comment on function millrace.stages_after(text, jsonb) is 'All stages of a definition that come after one, by needs and thresholds.';
-
-comment on function millrace.check_rival(jsonb, jsonb) is 'Raises MR001 when two stages side by side would start a run of one pipeline on the same row.';
-
-comment on function millrace.check_fan_in(jsonb) is 'Raises MR001 unless the fan-in rule of a map stage is well formed.';
-
-comment on function millrace.check_agent(jsonb) is 'Raises MR001 unless the limits of an agent stage are well formed.';
-
-comment on function millrace.check_decision(jsonb) is 'Raises MR001 unless the decision of a manual stage is well formed.';
-
-comment on function millrace.check_patterns(jsonb, jsonb) is 'Raises MR001 unless what a stage says about patterns is well formed.';
-
 comment on function millrace.abandon_fan_outs(bigint[], int[]) is 'Gives up the children of these runs: the sweep cancels them, in batches.';
 
 comment on function millrace.begin_roots(int, bigint[]) is 'Begins the first stages of new runs; returns the stages with work.';
@@ -11157,32 +12049,6 @@ comment on function millrace.close_decisions(int) is 'Looks at the next open dec
 comment on function millrace.forget_decisions(bigint[]) is 'Removes the decisions of runs that are being deleted, without waiting for anybody.';
 
 comment on function millrace.prune_decisions() is 'Removes decisions whose attempt is gone since somebody was just answering when their run was deleted.';
-
-comment on function millrace.json_path(text, text) is 'The path of an object''s field, as messages show it.';
-
-comment on function millrace.refuse_schema(text, jsonb, text, text) is 'Raises MR001 about one keyword of a JSON schema.';
-
-comment on function millrace.short_json(jsonb) is 'A value for a message, cut after 100 characters.';
-
-comment on function millrace.check_schema_bounds(jsonb, text, text, text, boolean) is 'Raises MR001 unless the two bounds of a schema are absent or numbers (of a count: whole, from 0) in order.';
-
-comment on function millrace.check_schema_pattern(jsonb, text) is 'Raises MR001 unless the pattern of a schema is a regular expression of Postgres.';
-
-comment on function millrace.check_schema_object(jsonb, text) is 'Raises MR001 unless what a schema says of objects is well formed.';
-
-comment on function millrace.check_json_schema(jsonb, text) is 'Raises MR001, naming the path and the remedy, unless this is a JSON schema of the subset that decisions are checked by.';
-
-comment on function millrace.json_is(jsonb, text) is 'Whether a value has a type of JSON Schema; 1.0 is an integer.';
-
-comment on function millrace.value_fault(jsonb, jsonb) is 'How a value breaks type, enum or const of a schema; null when it does not.';
-
-comment on function millrace.scalar_fault(jsonb, jsonb) is 'How a text or a number breaks the bounds of a schema; null when it does not.';
-
-comment on function millrace.object_fault(jsonb, jsonb, text) is 'How an object breaks a schema, with the path; null when it fits.';
-
-comment on function millrace.array_fault(jsonb, jsonb, text) is 'How a list breaks a schema, with the path; null when it fits.';
-
-comment on function millrace.schema_fault(jsonb, jsonb, text) is 'The first fault of a value against a schema that check_json_schema() accepts, as one sentence with the path; null when the value fits.';
 
 comment on function millrace.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
 

@@ -26,6 +26,8 @@ as $$
     p_table, c.names[1], c.names[2], c.names[3], c.names[4], c.names[5], c.names[6], c.names[7])
   from (select millrace.stage_columns(p_stage) as names) c
 $$;
+comment on function millrace.stage_columns_ddl(text, text) is
+  'The statement that adds a stage''s seven columns to a table.';
 
 -- Raises MR001 where a constraint on a status column refuses a status that the engine writes. A
 -- constraint of the user's own that refuses one of the words would fail whatever leads to it, the

@@ -47,7 +47,8 @@ as $$
           where av.version_id = vs.version_id and s.id = any (av.dependents)
           order by a.id),
         array(
-          select d.name from millrace.stages d where d.id = any (vs.dependents) order by d.id),
+          select d.name from millrace.stages d
+          where d.id = any (vs.dependents) order by d.id),
         p_was), E',\n      ' order by vs.position), p_from)
     || string_agg(format($branch$
     if v_written.%1$I is not null then

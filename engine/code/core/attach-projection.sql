@@ -36,21 +36,6 @@ begin
 end
 $$;
 
--- Writes the assignments for one stage in a pipeline's __queued function: what starting over writes
--- into its columns, whichever stages a run's version lets start over.
-create or replace function millrace.queued_assignments(p_stage text) returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select format('%1$I = case when p_stage = %2$L then ''queued'' '
-      'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ',
-      p_stage || '_status', p_stage)
-    || string_agg(format(
-      '%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end',
-      c, p_stage, case when c = p_stage || '_retry_count' then '0' else 'null' end), ', ')
-  from unnest((millrace.stage_columns(p_stage))[2:]) c
-$$;
-
 -- Writes the condition that some column of a stage, which a fresh start must clear, is not clear.
 create or replace function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
@@ -89,7 +74,8 @@ end $$$f$, p_function, p_arguments, p_branches);
 end
 $write$;
 
--- Creates the __apply_outcomes, __started and __queued functions of a pipeline.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline. What starting over
+-- writes holds for whichever stages a run's version lets start over.
 create or replace function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
@@ -111,9 +97,12 @@ begin
       select string_agg(format($b$
   when %1$L then
     with free as (
-      select e.ctid from %3$s e where e.%2$I = any (p_ids::%4$s[])
+      select e.ctid from %3$s e
+      where e.%2$I = any (p_ids::%4$s[])
       order by e.%2$I for no key update skip locked)
-    update %3$s e set %5$I = 'started', %6$I = p_now from free where e.ctid = free.ctid;$b$,
+    update %3$s e set %5$I = 'started', %6$I = p_now
+    from free
+    where e.ctid = free.ctid;$b$,
         s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
         s.name || '_status', s.name || '_started_at'), '' order by s.id)
       from unnest(v_stages) s));
@@ -128,7 +117,13 @@ begin
   where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
   return true;
 end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
-    (select string_agg(millrace.queued_assignments(s.name), E',\n    ' order by s.id)
+    (select string_agg(format('%1$I = case when p_stage = %2$L then ''queued'' '
+        'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ',
+        s.name || '_status', s.name) || (
+          select string_agg(format(
+            '%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end',
+            c, s.name, case when c = s.name || '_retry_count' then '0' else 'null' end), ', ')
+          from unnest((millrace.stage_columns(s.name))[2:]) c), E',\n    ' order by s.id)
      from unnest(v_stages) s),
     p_pipeline.entity_key, p_key_type,
     (select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id)

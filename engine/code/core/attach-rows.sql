@@ -149,7 +149,8 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if tg_op = 'TRUNCATE' then
     perform millrace.delete_runs(array(
-      select r.id from millrace.runs r where r.pipeline_id = %2$s order by r.id for update));
+      select r.id from millrace.runs r
+      where r.pipeline_id = %2$s order by r.id for update));
   else
     perform millrace.forget(%2$s, array(select d.%3$I::text from deleted d));
   end if;

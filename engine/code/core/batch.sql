@@ -1,5 +1,27 @@
 -- Chapter 17: what a worker is told of the attempts that it has claimed
 
+-- Finds the newest version that has a stage, with the stages that it needs there and their names.
+create or replace function millrace.latest_version(
+  p_stage_id int, out id int, out number int, out needs int[], out names text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select v.id, v.number, vs.needs, array(
+    select s.name
+    from unnest(vs.needs) with ordinality n(id, place)
+    join millrace.stages s on s.id = n.id
+    order by n.place)
+  into latest_version.id, latest_version.number, latest_version.needs, latest_version.names
+  from millrace.version_stages vs
+  join millrace.versions v on v.id = vs.version_id
+  where vs.stage_id = p_stage_id
+  order by v.id desc
+  limit 1;
+end
+$$;
+
 -- Builds claimed attempts as their worker reads them, each with its entity's row and the results of
 -- its needs. As json, not jsonb: it is read once, as text, by the function at the other end. What
 -- all or most of a batch have in common, the version and its needs, is looked up once. Rows and
@@ -21,31 +43,20 @@ begin
     v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
   end if;
   -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
-  with latest as materialized (
-    select v.id, v.number, vs.needs, array(
-      select s.name
-      from unnest(vs.needs) with ordinality n(id, place)
-      join millrace.stages s on s.id = n.id
-      order by n.place) as names
-    from millrace.version_stages vs
-    join millrace.versions v on v.id = vs.version_id
-    where vs.stage_id = p_stage.id
-    order by v.id desc
-    limit 1
-  )
   select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
   into v_batch, v_within
   from (
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
       case when i.version_id = l.id then l.number
-        else (select v.number from millrace.versions v where v.id = i.version_id) end as version,
+        else (select v.number from millrace.versions v
+          where v.id = i.version_id) end as version,
       coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
       -- A retry goes on with the execution of the stage that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
         select min(a.id)
         from millrace.attempts a
-        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded
-      ) end as execution,
+        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
+      end as execution,
       case
         when p_built is not null then i.built_needs
         when i.version_id <> l.id
@@ -64,17 +75,14 @@ begin
             and not n.superseded)
       end as needs,
       i.failure
-    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built)) as i(attempt_id, run_id,
-      entity_id, trace_id, version_id, retry_count, submission, number, isolated, entity,
-      built_entity, built_needs, failure)
-    cross join latest l
+    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
+      as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
+        isolated, entity, built_entity, built_needs, failure)
+    cross join millrace.latest_version(p_stage.id) l
     -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask
     -- whether they are null.
     offset 0) b;
-  if v_within then
-    return v_batch;
-  end if;
-  return case when cardinality(p_items) > 0 then null else '[]' end;
+  return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
 end
 $$;
 

@@ -86,15 +86,12 @@ declare
   v_items millrace.work[] := '{}';
   v_twice bigint[] := array(
     select i.attempt_id
-    from unnest(p_items) i
-    where i.verdict is null
+    from unnest(p_items) i where i.verdict is null
     group by i.attempt_id
     having count(*) > 1);
 begin
   for v_judged in
-    select i as item, a as attempt, r.entity_id, s.name as stage, l.too_large, v.verdict,
-      -- An external job of another project, or of a database that was since made anew.
-      i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere,
+    select i as item, a as attempt, r.entity_id, l.too_large, l.elsewhere, v.verdict,
       case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: '
           'send the last chunk, with p_last, first'
         else format('attempt %s is listed twice in one call', i.attempt_id) end as why_rejected
@@ -102,21 +99,13 @@ begin
     left join millrace.attempts a on a.id = i.attempt_id
     left join millrace.runs r on r.id = a.run_id
     left join millrace.stages s on s.id = a.stage_id
-    cross join lateral (select millrace.size_fault(i, s) as too_large offset 0) l
     cross join lateral (
-      select case
-        when i.verdict is not null then i.verdict
-        when e.verdict is not null then e.verdict
-        when a.id is null then 'stale'
-        when not a.id = any (p_locked) then 'busy'
-        when i.shown is not null then millrace.verdict_on_report(a, i, s.kind)
-        when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text then 'stale'
-        else millrace.verdict_on_end(a, i, i.ord = any (p_late), l.too_large is not null)
-      end as verdict
-      from (
-        select case when i.attempt_id = any (v_twice)
-          then millrace.verdict_on_repeat(p_items, i) end as verdict) e
-    ) v
+      select millrace.size_fault(i, s) as too_large,
+        i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere
+      offset 0) l
+    cross join lateral (
+      select millrace.verdict_of(p_items, i, a, s.kind, l.elsewhere, i.attempt_id = any (v_twice),
+        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict) v
     order by i.ord
   loop
     v_item := v_judged.item;
@@ -164,20 +153,37 @@ begin
 end
 $$;
 
--- Judges an item whose attempt an earlier item of the same call names; null for all others. Of two
--- jobs of one attempt that end in one call, the second is judged when the first is recorded.
-create or replace function millrace.verdict_on_repeat(p_items millrace.work[], p_item millrace.work)
-returns text
-language plpgsql stable
+-- Judges one item of a batch under the locks; null to go on. p_elsewhere: its job was submitted for
+-- another run, or for a database that was since made anew. p_twice: others of the call may name its
+-- attempt too. Of two jobs of one attempt that end in one call, the second is judged when the first
+-- is recorded.
+create or replace function millrace.verdict_of(
+  p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
+  p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
+) returns text
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_repeat text;
 begin
-  return (
-    select case when p_item.shown is null and bool_or(e.job_id <> p_item.job_id) then 'busy'
-      else 'rejected' end
-    from unnest(p_items) e
-    where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
-    having count(*) > 0);
+  if p_twice and p_item.verdict is null then
+    v_repeat := (
+      select case when p_item.shown is null and bool_or(e.job_id <> p_item.job_id) then 'busy'
+        else 'rejected' end
+      from unnest(p_items) e
+      where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
+      having count(*) > 0);
+  end if;
+  return case
+    when p_item.verdict is not null then p_item.verdict
+    when v_repeat is not null then v_repeat
+    when p_attempt.id is null then 'stale'
+    when not p_locked then 'busy'
+    when p_item.shown is not null then millrace.verdict_on_report(p_attempt, p_item, p_kind)
+    when p_elsewhere then 'stale'
+    else millrace.verdict_on_end(p_attempt, p_item, p_late, p_too_large)
+  end;
 end
 $$;
 

@@ -88,14 +88,11 @@ begin
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
   with host as materialized (
     select count(*) > 0 as busy, coalesce(bool_or(c.isolated), false) as isolated
-    from millrace.claims c
-    where c.host = p_host and c.expires_at > v_now
+    from millrace.claims c where c.host = p_host and c.expires_at > v_now
   ), picked as materialized (
     select a.id, a.ctid, a.isolated
     from millrace.attempts a
-    where a.stage_id = p_stage.id
-      and a.queue_at <= v_now
-      and a.state = 'queued'
+    where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
       and not (select h.isolated from host h)
     order by a.queue_at, a.id
     limit p_limit
@@ -111,8 +108,7 @@ begin
   ), taken as (
     update millrace.attempts a
     set state = 'started', token = v_token, started_at = v_now
-    from chosen c
-    where a.ctid = c.ctid
+    from chosen c where a.ctid = c.ctid
     returning a.id, a.run_id, a.isolated, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
   ), leased as (

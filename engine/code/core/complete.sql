@@ -23,12 +23,14 @@ begin
   -- Mostly the runs are of one version, no follower has other needs, and none has begun before:
   -- then no run is looked at on its own.
   with version as materialized (
-    select distinct r.version_id as id from millrace.runs r where r.id = any (p_run_ids)
+    select distinct r.version_id as id from millrace.runs r
+    where r.id = any (p_run_ids)
   )
   select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'),
     coalesce(bool_or(s.has_groups), false),
     (select count(*) = 1 from version) and bool_and(cardinality(f.needs) = 1 and not exists (
-      select from millrace.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
+      select from millrace.attempts a
+      where a.run_id = any (p_run_ids) and a.stage_id = s.id))
   into followers, names, has_groups, all_ready
   from version v
   join millrace.version_stages f on f.version_id = v.id
@@ -171,7 +173,8 @@ begin
     else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
   if v_next.has_groups then
     perform millrace.assign_groups(s, case when v_next.all_ready then v_on.run_ids
-      else array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
+      else array(
+        select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
     from unnest(v_stages) s;
   end if;
   v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,

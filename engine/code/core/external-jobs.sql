@@ -69,7 +69,8 @@ begin
           where a.submission_id = items[v_i].attempt_id
           offset 0) c),
       items[v_i].attempt_id);
-    select a.* into v_attempt from millrace.attempts a where a.id = items[v_i].attempt_id;
+    select a.* into v_attempt from millrace.attempts a
+    where a.id = items[v_i].attempt_id;
     v_next := millrace.successor_of(v_attempt);
     continue when v_next.id is null;
     v_job := (items[v_i].service, items[v_i].job_id);

@@ -105,7 +105,8 @@ begin
   in_time := p_group;
   if cardinality(v_late) > 0 then
     all_items := millrace.mark_late(p_all, v_late);
-    in_time := array(select i from unnest(p_group) i where i.attempt_id <> all (v_late));
+    in_time := array(
+      select i from unnest(p_group) i where i.attempt_id <> all (v_late));
   end if;
 end
 $$;

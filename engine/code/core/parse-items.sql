@@ -123,46 +123,6 @@ begin
 end
 $$;
 
--- Makes the error of an attempt that ran alone when its function reached a limit of the platform's;
--- null without one. A released item names the limit in its key `limit`.
-create or replace function millrace.limit_error(p_limit text) returns jsonb
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_object('code', 'resource_limit', 'message', format(
-    'the function reached the platform''s limit of %s while it worked on this row isolated; '
-    'give the row less to do, or the stage less to do in one call',
-    case p_limit when 'cpu' then 'CPU time' else p_limit end))
-  where p_limit is not null
-$$;
-
--- Makes the work item of what the engine itself decides about an attempt: its deadline has passed,
--- its lease has expired, its children have ended, a person has answered.
-create or replace function millrace.work_on(
-  p_attempt millrace.attempts, p_entity_id text, p_outcome text,
-  p_result jsonb default null, p_error jsonb default null, p_ord int default 1
-) returns millrace.work
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_work millrace.work;
-begin
-  v_work.ord := p_ord;
-  v_work.attempt_id := p_attempt.id;
-  v_work.outcome := p_outcome;
-  v_work.result := p_result;
-  v_work.error := p_error;
-  v_work.service := p_attempt.service;
-  v_work.job_id := p_attempt.job_id;
-  v_work.run_id := p_attempt.run_id;
-  v_work.stage_id := p_attempt.stage_id;
-  v_work.entity_id := p_entity_id;
-  v_work.was := p_attempt.state;
-  return v_work;
-end
-$$;
-
 -- Makes work items of reports. One that is malformed carries the verdict rejected and the reason.
 -- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for the end
 -- of an external job. What a worker's items concern is filled in as it was before any lock.
@@ -183,7 +143,12 @@ begin
       case f.outcome
         when 'failed' then '{"code": "unknown", "message": "no error was given"}'
           || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
-        when 'released' then millrace.limit_error(f."limit")
+        -- Only one that ran alone says which limit its function reached.
+        when 'released' then case when f."limit" is not null then
+          jsonb_build_object('code', 'resource_limit', 'message', format(
+            'the function reached the platform''s limit of %s while it worked on this row '
+            'isolated; give the row less to do, or the stage less to do in one call',
+            case f."limit" when 'cpu' then 'CPU time' else f."limit" end)) end
       end,
       f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
       case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused),

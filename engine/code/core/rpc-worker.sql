@@ -26,19 +26,22 @@ begin
       using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
         'a sequence number from 1, and the number of attempts to claim.';
   end if;
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
   if not found then
     -- Signing on takes turns, so that two workers never both become the last one that the maximum
     -- allows.
     perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
     -- The first try of this very call may have signed the worker on while this one waited.
-    select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+    select w.* into v_worker from millrace.workers w
+    where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
     -- Its arrival answers every wake-up so far, also when it is sent home.
     delete from millrace.wake_ups r
     where r.id in (
-      select u.id from millrace.wake_ups u where u.stage_id = v_stage.id for update skip locked);
+      select u.id from millrace.wake_ups u
+      where u.stage_id = v_stage.id for update skip locked);
     if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
       return millrace.claim_answer(millrace.call_of(null, v_stage.id), 'refused',
         format('%s workers are live, which is the stage''s maximum', v_stage.max_workers),
@@ -89,7 +92,8 @@ begin
       using errcode = 'MR002',
         hint = 'Send the number of attempts to claim next, 0 for none.';
   end if;
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
   if not found then
     raise exception 'there is no worker %', coalesce(p_worker::text, 'null')
       using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
@@ -135,7 +139,8 @@ declare
 begin
   update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (
-    select c.token from millrace.claims c where c.worker_id = p_worker order by c.token for update
+    select c.token from millrace.claims c
+    where c.worker_id = p_worker order by c.token for update
   )
   update millrace.claims c
   set expires_at = v_now + s.lease
@@ -179,7 +184,8 @@ declare
   v_worker millrace.workers;
   v_wake jsonb := '[]';
 begin
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then
     return '{"left": true, "wake": []}';
   end if;

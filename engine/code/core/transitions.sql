@@ -37,7 +37,9 @@ begin
   into v_changes
   from waiting w;
   perform millrace.project(p_stage_id, v_changes);
-  if (select s.poll_every is not null from millrace.stages s where s.id = p_stage_id) then
+  if exists (
+      select from millrace.stages s
+      where s.id = p_stage_id and s.poll_every is not null) then
     perform millrace.schedule_polls();
   end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.

@@ -54,8 +54,10 @@ declare
   v_call millrace.call;
 begin
   select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
-    (select o.value from millrace.settings o where o.name = 'batch_bytes') as batch_bytes,
-    (select o.value from millrace.settings o where o.name = 'last_sweep_at') as last_sweep_at
+    (select o.value from millrace.settings o
+     where o.name = 'batch_bytes') as batch_bytes,
+    (select o.value from millrace.settings o
+     where o.name = 'last_sweep_at') as last_sweep_at
   into v_call
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
