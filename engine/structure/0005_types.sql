@@ -63,3 +63,14 @@ create type millrace.built as (entity json, needs json, failure json);
 
 -- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
+
+-- What call_of() reads for a call of a worker: its row, its stage, whether stage and pipeline are
+-- switched on, whether the pipeline runs children, and the values of two settings.
+create type millrace.call as (
+  worker millrace.workers,
+  stage millrace.stages,
+  open boolean,
+  is_child boolean,
+  batch_bytes text,
+  last_sweep_at text
+);

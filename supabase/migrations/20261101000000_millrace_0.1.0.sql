@@ -566,6 +566,17 @@ create type millrace.built as (entity json, needs json, failure json);
 -- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
 
+-- What call_of() reads for a call of a worker: its row, its stage, whether stage and pipeline are
+-- switched on, whether the pipeline runs children, and the values of two settings.
+create type millrace.call as (
+  worker millrace.workers,
+  stage millrace.stages,
+  open boolean,
+  is_child boolean,
+  batch_bytes text,
+  last_sweep_at text
+);
+
 create table millrace.limiters (
   stage_id int
     constraint limiters_pkey primary key
@@ -777,23 +788,22 @@ create type millrace.payer as (pipeline_id int, key text, quota jsonb);
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
--- Chapter 29: attaching: what is written for each pipeline
---
--- millrace.attach() writes static functions and triggers for a pipeline's entity table, so that nothing is planned from
--- text while a user's statement runs. For a pipeline `leads` over public.leads it makes, all in schema millrace:
---   leads__lock(ids, wait)          locks entities, in key order          leads__started(stage, now, ids)  shows a claim
---   leads__rows(ids)                their rows, without engine columns    leads__apply_outcomes(stage, changes)    shows a transition
---   leads__intake()                 the trigger on insert and update      leads__queued(stage, dependents, ids)  shows starting over
---   leads__deleted()                the trigger on delete                 leads__key()                     refuses a changed key
---   leads__metadata(ids)            what runs copy, where declared         leads__sizes(ids)                how large the rows are
---   leads__quota_keys(ids)          whose quota runs count against, where there is one
+-- Chapter 29: what a table must have before a pipeline can be attached to it
 
+-- Names the seven columns that the projection keeps for a stage on its entity.
 create or replace function millrace.stage_columns(p_stage text) returns text[]
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at'] $$;
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
+    p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at',
+    p_stage || '_completed_at']
+$$;
 
+-- Writes the statement that adds a stage's seven columns to a table.
 create or replace function millrace.stage_columns_ddl(p_table text, p_stage text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
   select format($ddl$alter table %1$s
   add column if not exists %2$I text not null default 'pending',
@@ -802,14 +812,18 @@ as $$
   add column if not exists %5$I text,
   add column if not exists %6$I int not null default 0,
   add column if not exists %7$I timestamptz,
-  add column if not exists %8$I timestamptz;$ddl$, p_table,
-    p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at')
+  add column if not exists %8$I timestamptz;$ddl$,
+    p_table, c.names[1], c.names[2], c.names[3], c.names[4], c.names[5], c.names[6], c.names[7])
+  from (select millrace.stage_columns(p_stage) as names) c
 $$;
 
--- A constraint of the user's own that refuses one of the words would fail whatever leads to it, the stage before a skipped one
--- too. One that reads several columns cannot be asked beforehand.
-create or replace function millrace.check_status_words(p_table regclass, p_stages text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Raises MR001 where a constraint on a status column refuses a status that the engine writes. A
+-- constraint of the user's own that refuses one of the words would fail whatever leads to it, the
+-- stage before a skipped one too. One that reads several columns cannot be asked beforehand.
+create or replace function millrace.check_status_words(p_table regclass, p_stages text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_check record;
@@ -827,8 +841,8 @@ begin
       and c.conkey = array[a.attnum]
     order by s.place, c.conname
   loop
-    execute format(
-      'select string_agg(w.%1$I, '', '') from (select u::%2$s as %1$I from unnest($1) u) w where not (%3$s)',
+    execute format('select string_agg(w.%1$I, '', '') '
+      'from (select u::%2$s as %1$I from unnest($1) u) w where not (%3$s)',
       v_check.name, v_check.type, v_check.rule)
     into v_refused
     using array['pending', 'queued', 'started', 'completed', 'failed', 'skipped'];
@@ -836,18 +850,20 @@ begin
       raise exception 'constraint % of table % refuses % in column %',
         v_check.constraint, p_table, v_refused, v_check.name
         using errcode = 'MR001',
-          hint = format('Each stage can show pending, queued, started, completed, failed or skipped: '
-            'alter table %s drop constraint %I;', p_table, v_check.constraint);
+          hint = format('Each stage can show pending, queued, started, completed, failed or '
+            'skipped: alter table %s drop constraint %I;', p_table, v_check.constraint);
     end if;
   end loop;
 end
 $$;
 
--- Statement triggers see what is written to the table that they stand on and to no other. What is written straight to a partition,
--- or to a table that inherits from this one, would start nothing and leave runs without rows behind; so would a crash that
--- empties an unlogged table.
+-- Raises MR001 unless the table is one whose every write the triggers of attach() see. Statement
+-- triggers see what is written to the table that they stand on and to no other. What is written
+-- straight to a partition, or to a table that inherits from this one, would start nothing and leave
+-- runs without rows behind; so would a crash that empties an unlogged table.
 create or replace function millrace.check_table(p_table regclass) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_what text;
@@ -860,24 +876,28 @@ begin
       when c.relkind <> 'r' then 'is no table'
       when c.relpersistence = 't' then 'is temporary'
       when c.relpersistence = 'u' then 'is unlogged'
-      when exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)) then 'inherits from another table or is inherited from'
-    end into v_what
+      when exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid))
+        then 'inherits from another table or is inherited from'
+    end
+  into v_what
   from pg_class c
   where c.oid = p_table;
   if v_what is not null then
     raise exception 'entity.table is %, which %', p_table, v_what
       using errcode = 'MR001',
-        hint = 'Name an ordinary table, logged, without partitions or inheritance; keep what must be partitioned in '
-          'another, which refers to it.';
+        hint = 'Name an ordinary table, logged, without partitions or inheritance; keep what must '
+          'be partitioned in another, which refers to it.';
   end if;
 end
 $$;
 
--- Runs are filed under the key's text. So each value must have one, the same in every session whatever its DateStyle, TimeZone,
--- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal where no scale is declared, and
--- so are 'a' and 'A' under some collations.
+-- Raises MR001 where values of the key have not one text each in all sessions. Runs are filed under
+-- the key's text. So each value must have one, the same whatever a session's DateStyle, TimeZone,
+-- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
+-- where no scale is declared, and so are 'a' and 'A' under some collations.
 create or replace function millrace.check_key(p_pipeline millrace.pipelines) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key record;
@@ -896,7 +916,8 @@ begin
     join pg_type t on t.oid = s.type and t.typtype = 'd'
   )
   select s.name, s.type = 'numeric'::regtype as is_numeric,
-    (s.type = any (array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])
+    (s.type = any (
+        array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])
       or t.typtype = 'e'
       or (s.type = 'numeric'::regtype and s.modifier >= 0)) as fits,
     coalesce(not c.collisdeterministic, false) as loose
@@ -908,124 +929,389 @@ begin
     raise exception 'entity.key is %, of type %, whose text depends on a session''s settings',
       p_pipeline.entity_key, v_key.name
       using errcode = 'MR001',
-        hint = case when v_key.is_numeric then 'Declare a scale, such as numeric(20, 0), or use bigint.'
-          else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric with a scale, or an enum; '
-            'keep this column as a unique one of its own.' end;
+        hint = case when v_key.is_numeric
+          then 'Declare a scale, such as numeric(20, 0), or use bigint.'
+          else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric '
+            'with a scale, or an enum; keep this column as a unique one of its own.' end;
   elsif v_key.loose then
-    raise exception 'entity.key is %, whose collation takes different texts for equal', p_pipeline.entity_key
+    raise exception 'entity.key is %, whose collation takes different texts for equal',
+      p_pipeline.entity_key
       using errcode = 'MR001',
-        hint = format('Give the column a deterministic collation: alter table %s alter %I type %s collate "default";',
+        hint = format('Give the column a deterministic collation: '
+          'alter table %s alter %I type %s collate "default";',
           p_pipeline.entity_table, p_pipeline.entity_key, v_key.name);
   end if;
 end
 $$;
 
-create or replace function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
+create or replace function millrace.check_columns(
+  p_pipeline millrace.pipelines, p_stages text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_missing record;
 begin
-  if not exists (select from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key and not a.attisdropped) then
-    raise exception 'entity.key is %, but table % has no such column', p_pipeline.entity_key, p_pipeline.entity_table
+  if not exists (
+      select from pg_attribute a
+      where a.attrelid = p_pipeline.entity_table
+        and a.attname = p_pipeline.entity_key
+        and not a.attisdropped) then
+    raise exception 'entity.key is %, but table % has no such column',
+      p_pipeline.entity_key, p_pipeline.entity_table
       using errcode = 'MR001', hint = 'Name the primary key''s column.';
   end if;
-  if not exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-                 where i.indrelid = p_pipeline.entity_table and i.indisunique and i.indisvalid and i.indpred is null
-                   and i.indnkeyatts = 1 and a.attname = p_pipeline.entity_key) then
-    raise exception 'entity.key is %, which is not unique in table %', p_pipeline.entity_key, p_pipeline.entity_table
+  if not exists (
+      select from pg_index i
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_pipeline.entity_table
+        and i.indisunique
+        and i.indisvalid
+        and i.indpred is null
+        and i.indnkeyatts = 1
+        and a.attname = p_pipeline.entity_key) then
+    raise exception 'entity.key is %, which is not unique in table %',
+      p_pipeline.entity_key, p_pipeline.entity_table
       using errcode = 'MR001', hint = 'Make it the primary key.';
   end if;
   perform millrace.check_key(p_pipeline);
   if p_pipeline.projection = 'columns' then
-    select p.name, s.name as stage into v_missing
-    from millrace.pipelines p join millrace.version_stages vs on vs.version_id = p.current_version_id join millrace.stages s on s.id = vs.stage_id
-    where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id and p.projection = 'columns' and s.name = any (p_stages) limit 1;
-    if found then
-      raise exception 'stage % of pipeline % would share its columns with pipeline %, which has a stage of that name on the same table %', v_missing.stage, p_pipeline.name, v_missing.name, p_pipeline.entity_table
-        using errcode = 'MR001', hint = 'Give the stage another name, or use the projection none.';
-    end if;
-    select s as stage, c as name into v_missing from unnest(p_stages) s, unnest(millrace.stage_columns(s)) c
-    where not exists (select from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = c and not a.attisdropped) limit 1;
-    if found then
-      raise exception 'table % has no column % for stage %', p_pipeline.entity_table, v_missing.name, v_missing.stage
-        using errcode = 'MR001', hint = millrace.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
-    end if;
-    select s as stage, c.name, format_type(a.atttypid, null) as type, t.wanted into v_missing
-    from unnest(p_stages) s, unnest(millrace.stage_columns(s), array['text', 'text', 'jsonb', 'text', 'integer', 'timestamp with time zone', 'timestamp with time zone']) with ordinality c(name, wanted, place)
-    join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name and not a.attisdropped
-    cross join lateral (select c.wanted) t
-    where format_type(a.atttypid, null) <> c.wanted and not (c.wanted = 'text' and format_type(a.atttypid, null) = 'character varying') order by c.place limit 1;
-    if found then
-      raise exception 'column % of table % is of type %, but must be of type %', v_missing.name, p_pipeline.entity_table, v_missing.type, v_missing.wanted
-        using errcode = 'MR001', hint = 'Drop or rename the column, then: ' || millrace.stage_columns_ddl(p_pipeline.entity_table::text, v_missing.stage);
-    end if;
+    perform millrace.check_projected(p_pipeline, p_stages);
     perform millrace.check_status_words(p_pipeline.entity_table, p_stages);
   end if;
 end
 $$;
 
--- A stage that was dropped may have lost its columns since; the projection then leaves it out.
-create or replace function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean
-language sql stable set search_path = pg_catalog, pg_temp
+-- Raises MR001 where the stages' columns are another pipeline's, missing, or of another type.
+create or replace function millrace.check_projected(
+  p_pipeline millrace.pipelines, p_stages text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-  select 7 = (select count(*) from pg_attribute a where a.attrelid = p_pipeline.entity_table and not a.attisdropped and a.attname = any ((select millrace.stage_columns(p_stage))::name[]))
+declare
+  c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
+    'timestamp with time zone', 'timestamp with time zone'];
+  v_table regclass := p_pipeline.entity_table;
+  v_wrong record;
+begin
+  select p.name, s.name as stage into v_wrong
+  from millrace.pipelines p
+  join millrace.version_stages vs on vs.version_id = p.current_version_id
+  join millrace.stages s on s.id = vs.stage_id
+  where p.entity_table = v_table
+    and p.id <> p_pipeline.id
+    and p.projection = 'columns'
+    and s.name = any (p_stages)
+  limit 1;
+  if found then
+    raise exception 'stage % of pipeline % would share its columns with pipeline %, '
+      'which has a stage of that name on the same table %',
+      v_wrong.stage, p_pipeline.name, v_wrong.name, v_table
+      using errcode = 'MR001',
+        hint = 'Give the stage another name, or use the projection none.';
+  end if;
+  select s as stage, c.name, format_type(a.atttypid, null) as type, c.wanted into v_wrong
+  from unnest(p_stages) with ordinality o(s, position)
+  cross join unnest(millrace.stage_columns(s), c_types) with ordinality c(name, wanted, place)
+  left join pg_attribute a on a.attrelid = v_table and a.attname = c.name and not a.attisdropped
+  where a.attname is null
+    or format_type(a.atttypid, null) <> c.wanted
+    and not (c.wanted = 'text' and format_type(a.atttypid, null) = 'character varying')
+  -- First whatever is missing.
+  order by a.attname is not null, case when a.attname is null then o.position end, c.place
+  limit 1;
+  if found and v_wrong.type is null then
+    raise exception 'table % has no column % for stage %', v_table, v_wrong.name, v_wrong.stage
+      using errcode = 'MR001',
+        hint = millrace.stage_columns_ddl(v_table::text, v_wrong.stage);
+  elsif found then
+    raise exception 'column % of table % is of type %, but must be of type %',
+      v_wrong.name, v_table, v_wrong.type, v_wrong.wanted
+      using errcode = 'MR001', hint = 'Drop or rename the column, then: '
+        || millrace.stage_columns_ddl(v_table::text, v_wrong.stage);
+  end if;
+end
 $$;
 
--- One assignment list a stage: what a transition of it writes.
-create or replace function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id int, p_stage text) returns text
-language sql stable set search_path = pg_catalog, pg_temp
+-- Says whether the entity table has the seven columns of a stage. One that was dropped may have
+-- lost its columns since; the projection then leaves it out.
+create or replace function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
-  select format($branch$
+  select 7 = (
+    select count(*)
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and not a.attisdropped
+      and a.attname = any ((select millrace.stage_columns(p_stage))::name[]))
+$$;
+
+-- Chapter 29: what attach() writes to take in statuses that users write
+
+-- Writes the column in which a pipeline's __intake function collects, in its one pass over the
+-- rows, what was written to one stage's status. p_was is what the old status is read from.
+create or replace function millrace.written_rows(
+  p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text
+) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status text := p_stage || '_status';
+  v_dirty text;
+  v_covered text;
+begin
+  v_dirty := (
+    select string_agg(millrace.dirty_condition('n', d, d <> p_stage), ' or ')
+    from unnest(p_stage || p_dependents) d);
+  -- An earlier stage of the same row starts over in the same statement.
+  v_covered := (
+    select string_agg(format(
+      ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
+      a || '_status', format(p_was, a || '_status')), '')
+    from unnest(p_ancestors) a);
+  return format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '
+    'filter (where n.%2$I is distinct from %4$s%5$s) as %6$I',
+    p_pipeline.entity_key, v_status, v_dirty, format(p_was, v_status),
+    coalesce(v_covered, ''), p_stage);
+end
+$$;
+
+-- Writes what a pipeline's __intake function does for one kind of statement. One pass over the rows
+-- finds what was written to which stages: mostly nothing, and a bulk update writes one. Rows are
+-- taken in the order of their keys.
+create or replace function millrace.intake_body(
+  p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(E'    select %s\n    into v_written from %s;',
+      string_agg(millrace.written_rows(p_pipeline, s.name,
+        array(
+          select a.name
+          from millrace.version_stages av
+          join millrace.stages a on a.id = av.stage_id
+          where av.version_id = vs.version_id and s.id = any (av.dependents)
+          order by a.id),
+        array(
+          select d.name from millrace.stages d
+          where d.id = any (vs.dependents) order by d.id),
+        p_was), E',\n      ' order by vs.position), p_from)
+    || string_agg(format($branch$
+    if v_written.%1$I is not null then
+      for v_group in
+        select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
+          array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
+        from unnest(v_written.%1$I) w group by w.status order by w.status
+      loop
+        perform millrace.on_status_written(
+          %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
+      end loop;
+    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
+  from millrace.version_stages vs
+  join millrace.stages s on s.id = vs.stage_id
+  where vs.version_id = p_pipeline.current_version_id
+$$;
+
+-- Creates the __intake function of a pipeline and its triggers. Without nested loops: a session
+-- keeps its plan, and one made for a row or two would compare all rows of a bulk update with each
+-- other.
+create or replace function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+declare
+  v_written record;
+  v_group record;
+begin
+  if tg_op = 'UPDATE' then
+%2$s
+  else
+%3$s
+  end if;
+  return null;
+end $$;
+create or replace trigger %4$I after insert on %5$s referencing new table as new_rows
+  for each statement execute function millrace.%1$I();
+create or replace trigger %6$I after update on %5$s
+  referencing old table as old_rows new table as new_rows
+  for each statement
+  -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may
+  -- read all data has usage.
+  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+    or not has_schema_privilege('millrace', 'create'))
+  execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__intake',
+    millrace.intake_body(p_pipeline, p_key_type, format(
+      'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
+    -- A fresh row has no old statuses: they count as pending.
+    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending'''),
+    'millrace_' || p_pipeline.name || '_inserted', p_pipeline.entity_table,
+    'millrace_' || p_pipeline.name || '_updated');
+end
+$write$;
+
+-- Chapter 29: what attach() writes to show a pipeline's runs on its entities
+
+-- Writes one branch of a pipeline's __apply_outcomes function: what a transition of one stage
+-- writes into its columns, and into the status of those that became ready with it.
+create or replace function millrace.projection_branch(
+  p_pipeline millrace.pipelines, p_stage_id int, p_stage text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_fields constant text[] := array['status', 'job_id', 'result', 'error', 'retry_count',
+    'started_at', 'completed_at'];
+  v_key_type text := millrace.key_type(p_pipeline);
+  v_own text;
+  v_followers text;
+begin
+  v_own := (
+    select string_agg(format('%I = c.%I', u.name, u.field), ', ' order by u.place)
+    from unnest(millrace.stage_columns(p_stage), c_fields) with ordinality u(name, field, place));
+  v_followers := (
+    select string_agg(distinct format(
+      ', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end',
+      n.name || '_status', n.name), '')
+    from millrace.version_stages vs
+    join millrace.stages n on n.id = vs.stage_id
+    where n.pipeline_id = p_pipeline.id
+      and p_stage_id = any (vs.needs)
+      and millrace.has_columns(p_pipeline, n.name));
+  return format($branch$
+  when %L then
+    update %s e set %s%s
+    from unnest(p_changes) c where e.%I = c.entity_id::%s;$branch$,
+    p_stage, p_pipeline.entity_table, v_own, coalesce(v_followers, ''),
+    p_pipeline.entity_key, v_key_type);
+end
+$$;
+
+-- Writes the condition that some column of a stage, which a fresh start must clear, is not clear.
+create or replace function millrace.dirty_condition(
+  p_row text, p_stage text, p_with_status boolean
+) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select string_agg(format(
+    case
+      when c = p_stage || '_retry_count' then '%I.%I <> 0'
+      when c = p_stage || '_status' then '%I.%I <> ''pending'''
+      else '%I.%I is not null'
+    end, p_row, c), ' or ' order by place)
+  from unnest(millrace.stage_columns(p_stage)) with ordinality u(c, place)
+  where p_with_status or c <> p_stage || '_status'
+$$;
+
+-- Creates a function that takes the branch of one stage, and does nothing for any other.
+create or replace function millrace.write_by_stage(
+  p_function text, p_arguments text, p_branches text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, %2$s) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_stage%3$s
+  else return false;
+  end case;
+  return true;
+end $$$f$, p_function, p_arguments, p_branches);
+end
+$write$;
+
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline. What starting over
+-- writes holds for whichever stages a run's version lets start over.
+create or replace function millrace.write_projection(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_stages millrace.stages[] := array(
+    select s from millrace.stages s
+    where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)
+    order by s.id);
+begin
+  perform millrace.write_by_stage(p_pipeline.name || '__apply_outcomes',
+    'p_changes millrace.change[]', (
+      select string_agg(millrace.projection_branch(p_pipeline, s.id, s.name), '' order by s.id)
+      from unnest(v_stages) s));
+  perform millrace.write_by_stage(p_pipeline.name || '__started',
+    'p_now timestamptz, p_ids text[]', (
+      select string_agg(format($b$
   when %1$L then
-    update %2$s e set %3$I = c.status, %4$I = c.job_id, %5$I = c.result, %6$I = c.error, %7$I = c.retry_count, %8$I = c.started_at, %9$I = c.completed_at%10$s
-    from unnest(p_changes) c where e.%11$I = c.entity_id::%12$s;$branch$,
-    p_stage, p_pipeline.entity_table, p_stage || '_status', p_stage || '_job_id', p_stage || '_result', p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at', p_stage || '_completed_at',
-    (select coalesce(string_agg(distinct format(', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end', n.name || '_status', n.name), ''), '')
-     from millrace.version_stages vs join millrace.stages n on n.id = vs.stage_id where n.pipeline_id = p_pipeline.id and p_stage_id = any (vs.needs) and millrace.has_columns(p_pipeline, n.name)),
-    p_pipeline.entity_key,
-    (select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key))
-$$;
+    with free as (
+      select e.ctid from %3$s e
+      where e.%2$I = any (p_ids::%4$s[])
+      order by e.%2$I for no key update skip locked)
+    update %3$s e set %5$I = 'started', %6$I = p_now
+    from free
+    where e.ctid = free.ctid;$b$,
+        s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
+        s.name || '_status', s.name || '_started_at'), '' order by s.id)
+      from unnest(v_stages) s));
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  -- Without a stage it only clears, and leaves rows alone that are clear.
+  update %2$s e set %3$s
+  where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
+  return true;
+end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
+    (select string_agg(format('%1$I = case when p_stage = %2$L then ''queued'' '
+        'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ',
+        s.name || '_status', s.name) || (
+          select string_agg(format(
+            '%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end',
+            c, s.name, case when c = s.name || '_retry_count' then '0' else 'null' end), ', ')
+          from unnest((millrace.stage_columns(s.name))[2:]) c), E',\n    ' order by s.id)
+     from unnest(v_stages) s),
+    p_pipeline.entity_key, p_key_type,
+    (select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id)
+     from unnest(v_stages) s));
+end
+$write$;
 
--- What starting over writes into one stage's columns, whichever stages a run's version lets start over.
-create or replace function millrace.queued_assignments(p_stage text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select format('%1$I = case when p_stage = %2$L then ''queued'' when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ', p_stage || '_status', p_stage)
-    || string_agg(format('%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end', c, p_stage, case when c = p_stage || '_retry_count' then '0' else 'null' end), ', ')
-  from unnest((millrace.stage_columns(p_stage))[2:]) c
-$$;
+-- Chapter 29: what attach() writes to lock and read the rows of a pipeline
 
-create or replace function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select string_agg(format(case when c = p_stage || '_retry_count' then '%I.%I <> 0' when c = p_stage || '_status' then '%I.%I <> ''pending''' else '%I.%I is not null' end, p_row, c), ' or ' order by place)
-  from unnest(millrace.stage_columns(p_stage)) with ordinality u(c, place) where p_with_status or c <> p_stage || '_status'
-$$;
-
--- What intake collects for one stage in its one pass over the rows. p_was is what the old status is read from.
-create or replace function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) filter (where n.%2$I is distinct from %4$s%5$s) as %6$I', p_pipeline.entity_key, p_stage || '_status',
-    (select string_agg(millrace.dirty_condition('n', d, d <> p_stage), ' or ') from unnest(p_stage || p_dependents) d),
-    format(p_was, p_stage || '_status'),
-    -- covered: an earlier stage of the same row starts over in the same statement
-    coalesce((select string_agg(format(' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)', a || '_status', format(p_was, a || '_status')), '') from unnest(p_ancestors) a), ''),
-    p_stage)
-$$;
-
--- What a row has in bytes, as an expression over its columns. As stored: read from the rows' headers and pointers, so that
--- nothing is fetched or unpacked. At most: what it may come to as JSON. Packing saves no more than 99 of 100 bytes; and the
--- text of a jsonb value that is not packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
-create or replace function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text
-language sql stable set search_path = pg_catalog, pg_temp
+-- Writes the size of a row x in bytes as an expression over its columns. As stored: read from the
+-- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to
+-- as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
+-- packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
+create or replace function millrace.size_expression(
+  p_table regclass, p_columns name[], p_at_most boolean
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   -- bigint, since a row may have several columns of a gigabyte.
   select '0::bigint + ' || string_agg(
     case
       when t.typlen > 0 then '64'
-      when coalesce(nullif(t.typbasetype, 0), t.oid) in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+      when coalesce(nullif(t.typbasetype, 0), t.oid)
+          in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
         then format('coalesce(octet_length(x.%I), 0)', a.attname)
       when p_at_most then format('coalesce(pg_column_size(x.%1$I)::bigint '
         '* case when pg_column_compression(x.%1$I) is null then 8 else 100 end, 0)', a.attname)
@@ -1036,10 +1322,14 @@ as $$
   where a.attrelid = p_table and a.attname = any (p_columns)
 $$;
 
--- A row that may be larger than p_each is not built at all.
-create or replace function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Creates the __rows and __sizes functions of a pipeline. A column that is added later is neither
+-- sent nor counted until attach() is called again. A row that may be larger than p_each is not
+-- built at all.
+create or replace function millrace.write_rows(
+  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_columns name[] := array(
@@ -1078,23 +1368,46 @@ end $$$f$, p_pipeline.name || '__sizes', v_row,
 end
 $write$;
 
-create or replace function millrace.write_common_functions(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Creates the __lock function of a pipeline.
+create or replace function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_wait boolean default false) returns text[]
+create or replace function millrace.%1$I(p_ids text[], p_wait boolean default false)
+returns text[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   if p_wait then
-    return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update);
+    return array(
+      select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
+      order by e.%2$I for no key update);
   end if;
-  return array(select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked);
-end $$$f$, p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
-  perform millrace.write_rows(p_pipeline, p_key_type, p_engine_columns);
-  -- A column that was renamed since must not make a user's own write fail.
-  execute case when p_pipeline.metadata_column is null then format('drop function if exists millrace.%I(text[])', p_pipeline.name || '__metadata') else format($f$
+  return array(
+    select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
+    order by e.%2$I for no key update skip locked);
+end $$$f$,
+    p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
+end
+$write$;
+
+-- Creates the __metadata function of a pipeline, or drops it where none is declared. A column that
+-- was renamed since must not make a user's own write fail.
+create or replace function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if p_pipeline.metadata_column is null then
+    execute format('drop function if exists millrace.%I(text[])',
+      p_pipeline.name || '__metadata');
+    return;
+  end if;
+  execute format($f$
 create or replace function millrace.%1$I(p_ids text[]) returns jsonb[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -1107,155 +1420,121 @@ exception
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'metadata_unreadable', %6$L || sqlerrm, jsonb_build_object('column', %5$L));
+    perform millrace.report('error', 'metadata_unreadable', %6$L || sqlerrm,
+      jsonb_build_object('column', %5$L));
     return array_fill(null::jsonb, array[cardinality(p_ids)]);
-end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column,
-    format('The metadata of pipeline %s cannot be read, so that its runs start without: ', p_pipeline.name)) end;
+end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table,
+    p_key_type, p_pipeline.metadata_column,
+    format('The metadata of pipeline %s cannot be read, so that its runs start without: ',
+      p_pipeline.name));
+end
+$write$;
+
+-- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
+-- row, and a row's key stays.
+create or replace function millrace.write_row_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   if tg_op = 'TRUNCATE' then
-    perform millrace.delete_runs(array(select r.id from millrace.runs r where r.pipeline_id = %2$s order by r.id for update));
+    perform millrace.delete_runs(array(
+      select r.id from millrace.runs r
+      where r.pipeline_id = %2$s order by r.id for update));
   else
     perform millrace.forget(%2$s, array(select d.%3$I::text from deleted d));
   end if;
   return null;
 end $$;
-create or replace trigger %4$I after delete on %5$s referencing old table as deleted for each statement execute function millrace.%1$I();
-create or replace trigger %6$I after truncate on %5$s for each statement execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key, 'millrace_' || p_pipeline.name || '_deleted', p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_truncated');
+create or replace trigger %4$I after delete on %5$s referencing old table as deleted
+  for each statement execute function millrace.%1$I();
+create or replace trigger %6$I after truncate on %5$s
+  for each statement execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key,
+    'millrace_' || p_pipeline.name || '_deleted', p_pipeline.entity_table,
+    'millrace_' || p_pipeline.name || '_truncated');
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  raise exception 'the key of a row of %% cannot change from %% to %%: its runs are filed under it', tg_relid::regclass, old.%3$I, new.%3$I
+  raise exception
+    'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
+    tg_relid::regclass, old.%3$I, new.%3$I
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
 end $$;
-create or replace trigger %4$I before update of %3$I on %2$s for each row when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key, 'millrace_' || p_pipeline.name || '_key');
+create or replace trigger %4$I before update of %3$I on %2$s for each row
+  when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key,
+    'millrace_' || p_pipeline.name || '_key');
 end
 $write$;
 
-create or replace function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, %2$s) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_stage%3$s
-  else null;
-  end case;
-end $$$f$, p_function, p_arguments, p_branches);
-end
-$write$;
+-- Chapter 29: attaching: what is written for each pipeline
+--
+-- millrace.attach() writes static functions and triggers for a pipeline's entity table, so that
+-- nothing is planned from text while a user's statement runs. For a pipeline `leads` over
+-- public.leads it makes, all in schema millrace:
+--   leads__lock(ids, wait)                   locks entities, in key order
+--   leads__rows(ids, each)                   their rows, without engine columns
+--   leads__sizes(ids)                        how large the rows are
+--   leads__metadata(ids)                     what runs copy, where declared
+--   leads__deleted()                         the trigger on delete
+--   leads__key()                             refuses a changed key
+--   leads__intake()                          the trigger on insert and update
+--   leads__started(stage, now, ids)          shows a claim
+--   leads__apply_outcomes(stage, changes)    shows a transition
+--   leads__queued(stage, dependents, ids)    shows starting over
+--   leads__quota_keys(ids)                   whose quota runs count against, where there is one
 
-create or replace function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-begin
-  perform millrace.write_by_stage(p_pipeline.name || '__apply_outcomes', 'p_changes millrace.change[]',
-    (select string_agg(millrace.projection_branch(p_pipeline, s.id, s.name), '' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
-  perform millrace.write_by_stage(p_pipeline.name || '__started', 'p_now timestamptz, p_ids text[]',
-    (select string_agg(format($b$
-  when %1$L then
-    with free as (select e.ctid from %3$s e where e.%2$I = any (p_ids::%4$s[]) order by e.%2$I for no key update skip locked)
-    update %3$s e set %5$I = 'started', %6$I = p_now from free where e.ctid = free.ctid;$b$,
-      s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, s.name || '_status', s.name || '_started_at'), '' order by s.id)
-     from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  -- Without a stage it only clears, and leaves rows alone that are clear.
-  update %2$s e set %3$s where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
-end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
-    (select string_agg(millrace.queued_assignments(s.name), E',\n    ' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)),
-    p_pipeline.entity_key, p_key_type,
-    (select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id) from millrace.stages s where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)));
-end
-$write$;
-
--- One pass over the rows finds what was written to which stages: mostly nothing, and a bulk update writes one. Rows are taken
--- in the order of their keys.
-create or replace function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select format(E'    select %s\n    into v_written from %s;', string_agg(millrace.written_rows(p_pipeline, s.name,
-      array(select a.name from millrace.version_stages av join millrace.stages a on a.id = av.stage_id where av.version_id = vs.version_id and s.id = any (av.dependents) order by a.id),
-      array(select d.name from millrace.stages d where d.id = any (vs.dependents) order by d.id), p_was), E',\n      ' order by vs.position), p_from)
-    || string_agg(format($branch$
-    if v_written.%1$I is not null then
-      for v_group in
-        select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids, array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
-        from unnest(v_written.%1$I) w group by w.status order by w.status
-      loop
-        perform millrace.on_status_written(%3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
-      end loop;
-    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
-  from millrace.version_stages vs join millrace.stages s on s.id = vs.stage_id where vs.version_id = p_pipeline.current_version_id
-$$;
-
--- Without nested loops: a session keeps its plan, and one made for a row or two would compare all rows of a bulk update with each other.
-create or replace function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
-declare
-  v_written record;
-  v_group record;
-begin
-  if tg_op = 'UPDATE' then
-%2$s
-  else
-%3$s
-  end if;
-  return null;
-end $$;
-create or replace trigger %4$I after insert on %5$s referencing new table as new_rows for each statement execute function millrace.%1$I();
-create or replace trigger %6$I after update on %5$s referencing old table as old_rows new table as new_rows for each statement
-  -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may read all data has usage.
-  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-    or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__intake',
-    millrace.intake_body(p_pipeline, p_key_type, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
-    -- A fresh row has no old statuses: they count as pending.
-    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending'''),
-    'millrace_' || p_pipeline.name || '_inserted', p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_updated');
-end
-$write$;
-
--- A pipeline that moves to another table, or ends its projection, leaves no trigger behind.
+-- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
+-- to another table or ended its projection.
 create or replace function millrace.detach_old(p_pipeline millrace.pipelines) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_trigger record;
 begin
   for v_trigger in
     select t.tgname, t.tgrelid::regclass as relation
-    from pg_trigger t join pg_proc f on f.oid = t.tgfoid
-    where f.pronamespace = 'millrace'::regnamespace and f.proname = any (array[p_pipeline.name || '__intake', p_pipeline.name || '__deleted', p_pipeline.name || '__key'])
-      and (t.tgrelid <> p_pipeline.entity_table or (p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake'))
+    from pg_trigger t
+    join pg_proc f on f.oid = t.tgfoid
+    where f.pronamespace = 'millrace'::regnamespace
+      and f.proname = any (array[p_pipeline.name || '__intake',
+        p_pipeline.name || '__deleted', p_pipeline.name || '__key'])
+      and (t.tgrelid <> p_pipeline.entity_table
+        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake')
   loop
     execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
   end loop;
 end
 $$;
 
--- Halving finds one of many pipelines in a few steps, where a `case` would try them in turn.
+-- Names the type of a pipeline's key.
+create or replace function millrace.key_type(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select format_type(a.atttypid, a.atttypmod)
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key);
+end
+$$;
+
+-- Writes statements that take the branch of one pipeline, by ids in ascending order. Halving finds
+-- one of many pipelines in a few steps, where a `case` would try them in turn.
 create or replace function millrace.branches(p_ids int[], p_branches text[]) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_half int := cardinality(p_ids) / 2;
@@ -1264,12 +1543,17 @@ begin
     return format(E'if p_pipeline_id = %s then\n%s\nend if;', p_ids[1], p_branches[1]);
   end if;
   return format(E'if p_pipeline_id <= %s then\n%s\nelse\n%s\nend if;', p_ids[v_half],
-    millrace.branches(p_ids[:v_half], p_branches[:v_half]), millrace.branches(p_ids[v_half + 1:], p_branches[v_half + 1:]));
+    millrace.branches(p_ids[:v_half], p_branches[:v_half]),
+    millrace.branches(p_ids[v_half + 1:], p_branches[v_half + 1:]));
 end
 $$;
 
-create or replace function millrace.write_way(p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Creates a function that leads to one written for each pipeline.
+create or replace function millrace.write_way(
+  p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$
@@ -1281,42 +1565,107 @@ begin
 return null;
 end $$;
 comment on function millrace.%1$I is %4$L;
-revoke all on function millrace.%1$I from public$f$, p_function, p_signature, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end, 'Written by attach(): ' || p_comment);
+revoke all on function millrace.%1$I from public$f$, p_function, p_signature,
+    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end,
+    'Written by attach(): ' || p_comment);
 end
 $write$;
 
--- The ways from the engine into these functions, static as well: one branch a pipeline.
+-- Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and
+-- project_entities, which lead from the engine to the functions of each pipeline; static as well,
+-- with one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_ids int[];
   v_names text[];
 begin
-  select array_agg(p.id order by p.id), array_agg(p.name order by p.id) into v_ids, v_names from millrace.pipelines p;
-  perform millrace.write_way('lock_entities', '(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', v_ids,
-    array(select format('return millrace.%I(p_ids, p_wait);', n || '__lock') from unnest(v_names) n),
-    'locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys got.');
-  perform millrace.write_way('rows_of_entities', '(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', v_ids,
-    array(select format('return millrace.%I(p_ids, p_each);', n || '__rows') from unnest(v_names) n),
-    'rows of a pipeline''s entities in the order of their keys, without the engine''s columns; null for one that may have more than p_each bytes.');
-  perform millrace.write_way('sizes_of_entities', '(p_pipeline_id int, p_ids text[]) returns bigint[]', v_ids,
+  select array_agg(p.id order by p.id), array_agg(p.name order by p.id) into v_ids, v_names
+  from millrace.pipelines p;
+  perform millrace.write_way('lock_entities',
+    '(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', v_ids,
+    array(select format('return millrace.%I(p_ids, p_wait);', n || '__lock')
+      from unnest(v_names) n),
+    'locks entities of a pipeline, skipping or waiting for those that somebody holds; '
+    'returns the keys got.');
+  perform millrace.write_way('rows_of_entities',
+    '(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', v_ids,
+    array(select format('return millrace.%I(p_ids, p_each);', n || '__rows')
+      from unnest(v_names) n),
+    'rows of a pipeline''s entities in the order of their keys, without the engine''s columns; '
+    'null for one that may have more than p_each bytes.');
+  perform millrace.write_way('sizes_of_entities',
+    '(p_pipeline_id int, p_ids text[]) returns bigint[]', v_ids,
     array(select format('return millrace.%I(p_ids);', n || '__sizes') from unnest(v_names) n),
     'the bytes of what rows_of_entities() would build of each entity, as they are stored.');
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from millrace.pipelines p where p.metadata_column is not null;
-  perform millrace.write_way('metadata_of_entities', '(p_pipeline_id int, p_ids text[]) returns jsonb[]', v_ids,
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where p.metadata_column is not null;
+  perform millrace.write_way('metadata_of_entities',
+    '(p_pipeline_id int, p_ids text[]) returns jsonb[]', v_ids,
     array(select format('return millrace.%I(p_ids);', n || '__metadata') from unnest(v_names) n),
-    'the metadata columns of a pipeline''s entities in the order of their keys; null where none is declared.');
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id) into v_ids, v_names from millrace.pipelines p where p.projection = 'columns';
-  perform millrace.write_way('project_entities', '(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text', v_ids,
-    array(select format(E'if p_how = ''settle'' then perform millrace.%I(p_stage, p_changes);\nelsif p_how = ''started'' then perform millrace.%I(p_stage, millrace.now(), p_ids);\nelse perform millrace.%I(p_stage, p_dependents, p_ids);\nend if;',
-      n || '__apply_outcomes', n || '__started', n || '__queued') from unnest(v_names) n),
-    'the projecting statements of all pipelines.');
+    'the metadata columns of a pipeline''s entities in the order of their keys; '
+    'null where none is declared.');
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where p.projection = 'columns';
+  perform millrace.write_project_entities(v_ids, v_names);
+end
+$write$;
+
+-- Creates project_entities(), the one way to the projecting statements of all pipelines: what
+-- transitions write (settle), a claim (started), or starting over (queued). It announces them to
+-- the intake triggers, by the depth of triggers that they run at.
+create or replace function millrace.write_project_entities(p_ids int[], p_names text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_branches text[] := array(
+    select format($f$v_written := case p_how
+  when 'settle' then millrace.%I(p_stage, p_changes)
+  when 'started' then millrace.%I(p_stage, millrace.now(), p_ids)
+  else millrace.%I(p_stage, p_dependents, p_ids) end;$f$,
+      n.name || '__apply_outcomes', n.name || '__started', n.name || '__queued')
+    from unnest(p_names) with ordinality n(name, place)
+    order by n.place);
+begin
+  execute format($f$
+create or replace function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
+  p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_said text;
+  v_written boolean := false;
+begin
+  if p_how = 'settle' and (p_changes is null
+    or current_setting('millrace.projection_off', true) is not distinct from 'on') then
+    return false;
+  end if;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+%s
+  v_said := set_config('millrace.projecting', v_outer, true);
+  return v_written;
+end $$;
+comment on function millrace.project_entities is
+  'Written by attach(): the projecting statements of all pipelines.';
+revoke all on function millrace.project_entities from public$f$,
+    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branches) else '' end);
 end
 $write$;
 
 create or replace function millrace.attach(p_pipeline text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -1326,14 +1675,25 @@ declare
 begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Define it first.';
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Define it first.';
   end if;
-  v_stages := array(select s.name from millrace.version_stages vs join millrace.stages s on s.id = vs.stage_id where vs.version_id = v_pipeline.current_version_id order by vs.position);
+  v_stages := array(
+    select s.name
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    where vs.version_id = v_pipeline.current_version_id
+    order by vs.position);
   perform millrace.check_columns(v_pipeline, v_stages);
   perform millrace.detach_old(v_pipeline);
-  select format_type(a.atttypid, a.atttypmod) into v_key_type from pg_attribute a where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key;
-  perform millrace.write_common_functions(v_pipeline, v_key_type, case when v_pipeline.projection = 'columns'
-    then array(select c from millrace.stages s, unnest(millrace.stage_columns(s.name)) c where s.pipeline_id = v_pipeline.id) else '{}' end);
+  v_key_type := millrace.key_type(v_pipeline);
+  perform millrace.write_lock(v_pipeline, v_key_type);
+  perform millrace.write_rows(v_pipeline, v_key_type, array(
+    select c
+    from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
+    where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'));
+  perform millrace.write_metadata(v_pipeline, v_key_type);
+  perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);
     perform millrace.write_intake(v_pipeline, v_key_type);
@@ -1341,10 +1701,264 @@ begin
   perform millrace.write_dispatch();
   perform millrace.attach_groups(v_pipeline, v_key_type);
   perform millrace.attach_quota(v_pipeline, v_key_type);
-  for v_function in select p.oid from pg_proc p where p.pronamespace = 'millrace'::regnamespace and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%' loop
+  for v_function in
+    select p.oid
+    from pg_proc p
+    where p.pronamespace = 'millrace'::regnamespace
+      and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%'
+  loop
     execute format('revoke all on function %s from public', v_function);
-    execute format('comment on function %s is %L', v_function, format('Written by millrace.attach(%L); see the chapter on attaching.', v_pipeline.name));
+    execute format('comment on function %s is %L', v_function, format(
+      'Written by millrace.attach(%L); see the chapter on attaching.', v_pipeline.name));
   end loop;
+end
+$$;
+
+-- Chapter 17: what a worker is told of the attempts that it has claimed
+
+-- Finds the newest version that has a stage, with the stages that it needs there and their names.
+create or replace function millrace.latest_version(
+  p_stage_id int, out id int, out number int, out needs int[], out names text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select v.id, v.number, vs.needs, array(
+    select s.name
+    from unnest(vs.needs) with ordinality n(id, place)
+    join millrace.stages s on s.id = n.id
+    order by n.place)
+  into latest_version.id, latest_version.number, latest_version.needs, latest_version.names
+  from millrace.version_stages vs
+  join millrace.versions v on v.id = vs.version_id
+  where vs.stage_id = p_stage_id
+  order by v.id desc
+  limit 1;
+end
+$$;
+
+-- Builds claimed attempts as their worker reads them, each with its entity's row and the results of
+-- its needs. As json, not jsonb: it is read once, as text, by the function at the other end. What
+-- all or most of a batch have in common, the version and its needs, is looked up once. Rows and
+-- results that measured_rows() has built already come along with why some are too large; else each
+-- may have p_each bytes, and a batch in which one may have more is null.
+create or replace function millrace.batch_of(
+  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
+  p_each bigint, p_built millrace.built[] default null
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows json[];
+  v_within boolean;
+  v_batch json;
+begin
+  if p_built is null then
+    v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
+  end if;
+  -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
+  select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
+  into v_batch, v_within
+  from (
+    select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
+      case when i.version_id = l.id then l.number
+        else (select v.number from millrace.versions v
+          where v.id = i.version_id) end as version,
+      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
+      -- A retry goes on with the execution of the stage that the oldest attempt began.
+      case when i.number = 1 then i.attempt_id else (
+        select min(a.id)
+        from millrace.attempts a
+        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
+      end as execution,
+      case
+        when p_built is not null then i.built_needs
+        when i.version_id <> l.id
+          then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
+        else (
+          select case when bool_or(z.most > p_each) is not true then coalesce(
+            json_object_agg(l.names[array_position(l.needs, n.stage_id)], n.output)
+              filter (where (z.most > p_each) is not true), '{}') end
+          from millrace.attempts n
+          -- The most that its text may have, as in size_expression() of attach-rows.sql.
+          cross join lateral (values (pg_column_size(n.output)::bigint
+            * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
+          where n.run_id = i.run_id
+            and n.stage_id = any (l.needs)
+            and n.state in ('completed', 'skipped')
+            and not n.superseded)
+      end as needs,
+      i.failure
+    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
+      as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
+        isolated, entity, built_entity, built_needs, failure)
+    cross join millrace.latest_version(p_stage.id) l
+    -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask
+    -- whether they are null.
+    offset 0) b;
+  return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
+end
+$$;
+
+-- Builds the rows of as many items, from the first, as have p_bytes together, with the results of
+-- their needs; one that alone has more comes with the failure to report. One row at a time: of what
+-- is stored the size is known before it is fetched; what that leaves open shows once it is built.
+-- The first row that the others leave no room for ends the batch.
+create or replace function millrace.measured_rows(
+  p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
+) returns millrace.built[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- What else the batch says of an item.
+  c_frame constant int := 500;
+  -- What is longer than Postgres can write out counts as a gigabyte.
+  c_unwritable constant bigint := 1073741824;
+  v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
+  v_used bigint := 0;
+  v_size bigint;
+  v_row millrace.built;
+  v_rows millrace.built[] := '{}';
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    v_size := c_frame + coalesce(v_stored[v_i], 0)
+      + millrace.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
+    if v_size <= p_bytes then
+      exit when v_used + v_size > p_bytes;
+      v_row := millrace.built_row(p_stage, p_items[v_i]);
+      v_size := c_frame + coalesce(
+        octet_length(v_row.entity::text)::bigint + octet_length(v_row.needs::text), c_unwritable);
+    end if;
+    if v_size > p_bytes then
+      v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
+        'the row and the results that stage %s needs have %s bytes, '
+        'but a worker takes %s (setting batch_bytes); shorten the row, then retry it',
+        p_stage.name, v_size, p_bytes)))::millrace.built;
+      v_size := c_frame;
+    end if;
+    exit when v_used + v_size > p_bytes;
+    v_used := v_used + v_size;
+    v_rows[v_i] := v_row;
+  end loop;
+  return v_rows;
+end
+$$;
+
+-- Builds the row of an item and the results of its needs; null where Postgres cannot write them
+-- out, for it makes no text of over a gigabyte, which a number such as 1e100000 comes to.
+create or replace function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed)
+returns millrace.built
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return row(
+    coalesce((millrace.rows_of_entities(
+      p_stage.pipeline_id, array[p_item.entity_id], null))[1], '{}'),
+    millrace.needs_of(p_item.run_id, p_item.version_id, p_stage.id, null),
+    null)::millrace.built;
+exception
+  when program_limit_exceeded or out_of_memory then
+    return null;
+end
+$$;
+
+-- Builds the batch of as many items, from the first, as p_bytes allow; kept says how many. A batch
+-- whose rows are small, as nearly all are, is built in one go. Where that cannot be told
+-- beforehand, its rows are measured one by one: a few per cent more work for rows of ten kilobytes,
+-- and a tenth of all for rows of one.
+create or replace function millrace.fill_batch(
+  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
+  p_bytes bigint, out batch json, out kept int
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_built millrace.built[];
+begin
+  kept := cardinality(p_items);
+  batch := millrace.batch_of(
+    p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
+  if pg_column_size(batch) <= p_bytes then
+    return;
+  end if;
+  v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
+  kept := cardinality(v_built);
+  batch := millrace.batch_of(
+    p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+end
+$$;
+
+-- Builds the batch of those attempts of a claim that are still under it, as far as p_bytes allow,
+-- of what was handed out before. A row may have grown since: what has no room any more is released.
+create or replace function millrace.held_batch(
+  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
+  out batch json, out kept int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items millrace.claimed[] := millrace.held_items(p_token, p_attempt_ids);
+  v_filled record;
+begin
+  v_filled := millrace.fill_batch(p_stage, p_token, v_items,
+    array(select i.entity_id from unnest(v_items) i), p_bytes);
+  batch := v_filled.batch;
+  kept := v_filled.kept;
+  if kept < cardinality(v_items) then
+    perform millrace.record_items(millrace.parse_items((
+      select json_agg(json_build_object(
+        'attempt', i.attempt_id, 'token', p_token, 'outcome', 'released'))
+      from unnest(v_items[kept + 1:]) i), 'attempt'));
+  end if;
+end
+$$;
+
+-- Builds the results of what a stage of a run needs, by the names of the stages; null where they
+-- may have more than p_each bytes.
+create or replace function millrace.needs_of(
+  p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
+) returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
+    return null;
+  end if;
+  return coalesce((
+    select json_object_agg(s.name, n.output)
+    from millrace.version_stages vs
+    join millrace.attempts n on n.run_id = p_run_id
+      and n.stage_id = any (vs.needs)
+      and n.state in ('completed', 'skipped')
+      and not n.superseded
+    join millrace.stages s on s.id = n.stage_id
+    where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
+end
+$$;
+
+-- Adds up the bytes of the results that a stage of a run needs, as they are stored.
+create or replace function millrace.size_of_needs(
+  p_run_id bigint, p_version_id int, p_stage_id int
+) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(sum(pg_column_size(n.output)), 0)
+    from millrace.version_stages vs
+    join millrace.attempts n on n.run_id = p_run_id
+      and n.stage_id = any (vs.needs)
+      and n.state in ('completed', 'skipped')
+      and not n.superseded
+    where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
 end
 $$;
 
@@ -1893,6 +2507,299 @@ begin
 end
 $$;
 
+-- Chapter 16: what a report may change
+--
+-- Reports are judged one by one, under the locks. lock_uniform_batch() is the fast path beside
+-- check_fencing(): nearly every batch is completed as a whole under one token.
+
+-- Says why a report changes nothing that comes when the attempt is in this state.
+create or replace function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_state is null then 'there is no such attempt: its entity or its run was deleted'
+    when p_state = 'cancelled' then 'the attempt was cancelled'
+    when p_state = 'failed' and p_error ->> 'code' = 'lost_lease'
+      then 'the lease had expired and the attempt was given up'
+    when p_state = 'started'
+      then 'another worker has the attempt: the token is not the current one'
+    else format('the attempt is %s', p_state)
+  end
+$$;
+
+-- Judges the end of an external job by the attempt that it is about; null to go on. p_late: an
+-- earlier submission's job. The waiting attempt must wait for this very job, or for a job of an
+-- earlier submission that comes late; one that is started or queued has not said yet. A stage that
+-- is completed needs no other result, whichever submission's it has; what a person completed is
+-- void for every job.
+create or replace function millrace.verdict_on_end(
+  p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean
+) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_late and p_too_large then 'stale'
+    when p_attempt.state in ('started', 'queued') then null
+    when p_attempt.state = 'waiting' and (p_late or e.same_job) then null
+    when p_attempt.state = 'completed' and p_item.outcome = 'completed'
+      and p_attempt.service is distinct from 'by_hand' then 'duplicate'
+    when p_attempt.state::text = p_item.outcome and e.same_job then 'duplicate'
+    else 'stale'
+  end
+  from (
+    select p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id as same_job) e
+$$;
+
+-- Judges what a worker says by the attempt and the token that it shows; null to go on. A map stage
+-- may wait only once it has spawned its last child.
+create or replace function millrace.verdict_on_report(
+  p_attempt millrace.attempts, p_item millrace.work, p_kind text
+) returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when p_attempt.token::text is distinct from p_item.shown then 'stale'
+    when p_attempt.state = 'started' and p_item.outcome = 'waiting' and p_kind = 'map'
+      and not exists (
+        select from millrace.fan_outs f
+        where f.run_id = p_attempt.run_id
+          and f.stage_id = p_attempt.stage_id
+          and f.state = 'open'
+          and f.total is not null) then 'rejected'
+    when p_attempt.state = 'started' then null
+    when p_attempt.state::text = p_item.outcome then 'duplicate'
+    when p_item.outcome = 'waiting' and p_attempt.state = 'completed' then 'duplicate'
+    else 'stale'
+  end;
+end
+$$;
+
+-- Judges each item under the locks and fills in what it concerns: the verdict is null to go on,
+-- else duplicate, stale, busy or rejected with the reason. Call it after the locks: it must read a
+-- snapshot taken under them. p_late names, by their place, the ends of jobs that an earlier
+-- submission bought.
+create or replace function millrace.check_fencing(
+  p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
+) returns millrace.work[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_judged record;
+  v_item millrace.work;
+  v_items millrace.work[] := '{}';
+  v_twice bigint[] := array(
+    select i.attempt_id
+    from unnest(p_items) i where i.verdict is null
+    group by i.attempt_id
+    having count(*) > 1);
+begin
+  for v_judged in
+    select i as item, a as attempt, r.entity_id, l.too_large, l.elsewhere, v.verdict,
+      case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: '
+          'send the last chunk, with p_last, first'
+        else format('attempt %s is listed twice in one call', i.attempt_id) end as why_rejected
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id
+    left join millrace.runs r on r.id = a.run_id
+    left join millrace.stages s on s.id = a.stage_id
+    cross join lateral (
+      select millrace.size_fault(i, s) as too_large,
+        i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere
+      offset 0) l
+    cross join lateral (
+      select millrace.verdict_of(p_items, i, a, s.kind, l.elsewhere, i.attempt_id = any (v_twice),
+        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict) v
+    order by i.ord
+  loop
+    v_item := v_judged.item;
+    if v_judged.too_large is not null then
+      v_item.outcome := 'failed';
+      v_item.result := null;
+      v_item.error := jsonb_build_object(
+        'code', 'result_too_large', 'permanent', true, 'message', v_judged.too_large);
+    end if;
+    v_item.token := (v_judged.attempt).token;
+    v_item.run_id := (v_judged.attempt).run_id;
+    v_item.stage_id := (v_judged.attempt).stage_id;
+    v_item.was := (v_judged.attempt).state;
+    v_item.entity_id := v_judged.entity_id;
+    v_item.verdict := v_judged.verdict;
+    v_item.reason := case
+      when v_item.verdict = 'busy'
+       then 'the entity is locked by another transaction'
+      when v_item.verdict = 'rejected' then coalesce(v_item.reason, v_judged.why_rejected)
+      when v_item.verdict is distinct from 'stale' then coalesce(v_item.reason, v_judged.too_large)
+      when v_item.ord = any (p_late) and v_judged.too_large is not null then v_judged.too_large
+      when v_judged.elsewhere then 'the job was submitted for another run'
+      else millrace.stale_reason((v_judged.attempt).state, (v_judged.attempt).error) end;
+    v_items := v_items || v_item;
+  end loop;
+  return v_items;
+end
+$$;
+
+-- Says that a result is longer than its stage allows; null where it is not.
+create or replace function millrace.size_fault(p_item millrace.work, p_stage millrace.stages)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_size int := case when p_item.outcome = 'completed' then octet_length(p_item.result::text) end;
+begin
+  if v_size > p_stage.result_limit_bytes then
+    return format('the result has %s bytes, but the limit of stage %s is %s; '
+      'put it into Storage and return its location',
+      v_size, p_stage.name, p_stage.result_limit_bytes);
+  end if;
+  return null;
+end
+$$;
+
+-- Judges one item of a batch under the locks; null to go on. p_elsewhere: its job was submitted for
+-- another run, or for a database that was since made anew. p_twice: others of the call may name its
+-- attempt too. Of two jobs of one attempt that end in one call, the second is judged when the first
+-- is recorded.
+create or replace function millrace.verdict_of(
+  p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
+  p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
+) returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_repeat text;
+begin
+  if p_twice and p_item.verdict is null then
+    v_repeat := (
+      select case when p_item.shown is null and bool_or(e.job_id <> p_item.job_id) then 'busy'
+        else 'rejected' end
+      from unnest(p_items) e
+      where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
+      having count(*) > 0);
+  end if;
+  return case
+    when p_item.verdict is not null then p_item.verdict
+    when v_repeat is not null then v_repeat
+    when p_attempt.id is null then 'stale'
+    when not p_locked then 'busy'
+    when p_item.shown is not null then millrace.verdict_on_report(p_attempt, p_item, p_kind)
+    when p_elsewhere then 'stale'
+    else millrace.verdict_on_end(p_attempt, p_item, p_late, p_too_large)
+  end;
+end
+$$;
+
+-- Locks the batch that nearly all are: everything completed under one token of one stage, with no
+-- function to apply. Returns the stage's limit of a result's bytes, under which none of these can
+-- be too long; null where something is held by somebody or differs, for then the batch is to be
+-- locked and judged item by item. Whether the token still counts is left to complete(), whose
+-- statement finds out at no cost.
+create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage_id int := p_items[1].stage_id;
+  v_token uuid := p_items[1].token;
+  v_shown text := v_token::text;
+  v_batch record;
+begin
+  select s.pipeline_id, s.result_limit_bytes,
+    p.projection <> 'none' or millrace.writes_entities(p.id) as writes,
+    b.run_ids, b.entity_ids, b.size, b.alike
+  into v_batch
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral (
+    select array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
+      bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
+        and i.shown = v_shown and i.verdict is null and i.reason is null
+        -- Its text is longer than the jsonb value, of a list of numbers such as 1e-300 twenty
+        -- times; 32 times is more than any number of a function needs.
+        and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
+    from unnest(p_items) i
+  ) b
+  where s.id = v_stage_id and s.apply is null;
+  if v_batch.alike is not true then
+    return null;
+  end if;
+  if v_batch.writes and v_batch.size > cardinality(
+      millrace.lock_entities(v_batch.pipeline_id, v_batch.entity_ids, false)) then
+    return null;
+  end if;
+  if v_batch.size > (
+      select count(*)
+      from (
+        select from millrace.runs r
+        where r.id = any (v_batch.run_ids)
+        order by r.id
+        for no key update skip locked) r) then
+    return null;
+  end if;
+  return v_batch.result_limit_bytes;
+end
+$$;
+
+-- Builds the answer to each item of a recorded batch, in order.
+create or replace function millrace.verdicts_of(p_items millrace.work[]) returns json
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select json_agg(v)
+    from (
+      select i.attempt_id as attempt, i.reason,
+        coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)
+          as verdict
+      from unnest(p_items) i
+      order by i.ord) v);
+end
+$$;
+
+-- Locks, judges and records a parsed batch. uniform: it went the fast way, so that all of it was
+-- accepted. Whatever a user's trigger waits for may take two seconds, of the eight that the Data
+-- API gives a call.
+create or replace function millrace.record_items(
+  p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+as $$
+declare
+  v_limit int;
+  v_done record;
+begin
+  uniform := false;
+  if cardinality(p_items) = 0 then
+    verdicts := '[]';
+    ready := '{}';
+    return;
+  end if;
+  v_limit := millrace.lock_uniform_batch(p_items);
+  if v_limit is not null then
+    v_done := millrace.apply_outcomes_guarded(p_items, v_limit);
+    ready := v_done.ready;
+    uniform := v_done.items is null and ready is not null;
+  end if;
+  if ready is null then
+    v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items,
+      millrace.lock_attempts(
+        array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
+    ready := v_done.ready;
+  end if;
+  verdicts := millrace.verdicts_of(coalesce(v_done.items, p_items));
+end
+$$;
+
 -- The invariants
 --
 -- Each function here proves some of what must always hold, and returns a row for each breach. All
@@ -2091,136 +2998,192 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
 $$;
 
--- Chapter 17: claims, and what workers say
+-- Chapter 17: claiming
 --
--- A worker signs on with its first claim, then says complete again and again (each call records results and claims the
--- next batch, in one commit), renews on a timer, and leaves. Its calls carry a sequence number, so that a call repeated
--- after a lost answer gets the same batch again. The public functions here are the whole surface of the engine for
--- Edge Functions; only service_role may call them, and each returns one JSON value.
---
--- The planner settings in their headers hold for all that they call: every look-up goes by an index, row by row, and plans
--- are made once a connection, and never compiled (what must scan a small table looks dear enough for that). Left to itself
--- the planner reads a queue's tables by statistics that are minutes old, and now and then walks a whole index where it wants
--- fifty rows. An index-only scan is such a walk: while a table is small, it looks cheaper than a look-up by the right key.
+-- A claim turns due attempts of a stage into started ones, under one lease (a row of claims). What
+-- a worker is then told of them is built in batch.sql; worker-calls.sql has the calls themselves.
 
-create or replace function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- The one place that says how fresh a heartbeat must be: a worker whose last is older is not alive.
+create or replace function millrace.alive_since() returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.now() - interval '15 seconds';
+end
+$$;
+
+-- Counts the live workers of a stage, in a snapshot of its own: those that have not left and whose
+-- heartbeat is fresh.
+create or replace function millrace.live_workers(p_stage_id int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage millrace.stages;
+  v_since timestamptz := millrace.alive_since();
 begin
-  select s.* into v_stage from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
-  where p.name = p_pipeline and s.name = p_stage;
-  if not found then
-    raise exception 'there is no stage % in a pipeline %', coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Known: ' || coalesce((select string_agg(p.name || '.' || s.name, ', ' order by s.id) from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id), 'none, run `npm run pipelines:sync` and push the migrations') || '.';
-  end if;
-  return v_stage;
+  return (
+    select count(*)
+    from millrace.workers w
+    where w.stage_id = p_stage_id and w.left_at is null and w.heartbeat_at > v_since);
 end
 $$;
 
--- How many workers of a stage are alive: those that have not left and whose heartbeat is fresh.
-create or replace function millrace.live_workers(p_stage_id int) returns int
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (select count(*) from millrace.workers w
-          where w.stage_id = p_stage_id and w.left_at is null and w.heartbeat_at > millrace.now() - interval '15 seconds');
-end
-$$;
-
+-- Says whether an attempt of this stage is queued and due, and its limits would let it be claimed.
 create or replace function millrace.has_ready_work(p_stage_id int) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
 begin
-  return exists (
-    select from millrace.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')
-    and (select s.limits is null or millrace.may_claim(s) from millrace.stages s where s.id = p_stage_id);
+  return (
+    select exists (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued')
+      and (s.limits is null or millrace.may_claim(s))
+    from millrace.stages s
+    where s.id = p_stage_id);
 end
 $$;
 
--- The claim proper: one statement for a stage without limits. The token is null when there is nothing to claim.
-create or replace function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Says whether one more worker of this stage would find work and be let in.
+create or replace function millrace.may_scale_out(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_since timestamptz := millrace.alive_since();
+begin
+  return p_stage.max_workers > (
+      select count(*)
+      from millrace.workers w
+      where w.stage_id = p_stage.id and w.left_at is null and w.heartbeat_at > v_since)
+    and exists (
+      select from millrace.attempts a
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued')
+    and (p_stage.limits is null or millrace.may_claim(p_stage));
+end
+$$;
+
+-- queued → started for up to p_limit due attempts of a stage, under one lease: one statement for a
+-- stage without limits. The token is null when there is nothing to claim. Workers of one host claim
+-- by turns, so that one which must be alone sees every other; one that must be alone waits at the
+-- head until its host is idle, and never rides along behind others.
+create or replace function millrace.claim(
+  p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
-  v_isolated boolean;
-  v_busy boolean;
 begin
-  -- Workers of one host claim by turns, so that one which must be alone sees every other.
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  select count(*) > 0, bool_or(c.isolated) into v_busy, v_isolated
-  from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if p_limit < 1 or v_isolated then
+  if p_limit < 1 then
     return;
   end if;
-  with picked as materialized (
-    select a.id, a.ctid, a.isolated from millrace.attempts a
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
+  with host as materialized (
+    select count(*) > 0 as busy, coalesce(bool_or(c.isolated), false) as isolated
+    from millrace.claims c where c.host = p_host and c.expires_at > v_now
+  ), picked as materialized (
+    select a.id, a.ctid, a.isolated
+    from millrace.attempts a
     where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-    order by a.queue_at, a.id limit p_limit for update skip locked
+      and not (select h.isolated from host h)
+    order by a.queue_at, a.id
+    limit p_limit
+    for update skip locked
   ), head as materialized (
     select p.id, p.isolated from picked p limit 1
   ), chosen as (
-    -- One that must be alone waits at the head until its host is idle; it never rides along behind others.
-    select p.id, p.ctid from picked p
-    where case when (select h.isolated from head h) then p.id = (select h.id from head h) and not v_busy else not p.isolated end
+    select p.id, p.ctid
+    from picked p
+    where case when (select h.isolated from head h)
+      then p.id = (select h.id from head h) and not (select h.busy from host h)
+      else not p.isolated end
   ), taken as (
-    update millrace.attempts a set state = 'started', token = v_token, started_at = v_now
+    update millrace.attempts a
+    set state = 'started', token = v_token, started_at = v_now
     from chosen c where a.ctid = c.ctid
     returning a.id, a.run_id, a.isolated, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
+  ), leased as (
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    select v_token, p_worker_id, p_host, v_now + p_stage.lease, bool_or(t.isolated),
+      array_agg(t.id order by t.queue_at, t.id)
+    from taken t
+    having count(*) > 0
   )
-  select array_agg(t.id order by t.queue_at, t.id), array_agg(r.entity_id order by t.queue_at, t.id),
-    array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count, t.submission,
-      t.number, t.isolated)::millrace.claimed order by t.queue_at, t.id),
-    bool_or(t.isolated)
-  into attempt_ids, entity_ids, items, v_isolated
-  from taken t join millrace.runs r on r.id = t.run_id;
+  select array_agg(t.id order by t.queue_at, t.id),
+    array_agg(r.entity_id order by t.queue_at, t.id),
+    array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
+      t.submission, t.number, t.isolated)::millrace.claimed order by t.queue_at, t.id)
+  into attempt_ids, entity_ids, items
+  from taken t
+  join millrace.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
-    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated, attempt_ids);
   end if;
 end
 $$;
 
--- Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt leaves the lease alone.
-create or replace function millrace.drop_claims(p_worker_id uuid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Deletes the leases of a worker under which nothing is started any more; true when there were
+-- some. Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt
+-- leaves the lease alone. p_ended attempts of the claim p_token are known to have ended in this
+-- transaction: if that is all of them, nobody looks at each.
+create or replace function millrace.drop_claims(
+  p_worker_id uuid, p_token uuid default null, p_ended int default null
+) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from millrace.claims c
-  where c.worker_id = p_worker_id and not exists (
-    select from millrace.attempts a where a.id = any (c.attempt_ids) and a.token = c.token and a.state = 'started');
+  where c.worker_id = p_worker_id
+    and (c.token = p_token and cardinality(c.attempt_ids) = p_ended
+      or not exists (
+        select from millrace.attempts a
+        where a.id = any (c.attempt_ids) and a.token = c.token and a.state = 'started'));
+  return found;
 end
 $$;
 
--- Shows a claim on the entities as far as they are free; one that a user holds catches up when its stage completes.
-create or replace function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+-- Shows a claim on those of its entities that nobody holds; one that a user holds catches up when
+-- its stage completes. A user's own trigger that refuses one row, for now or for good, must not
+-- stop the stage for all: completing will name it.
+create or replace function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
+returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 declare
   v_context text;
 begin
-  perform millrace.write_entities(p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
+  return millrace.project_entities(
+    p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
     end if;
-    -- A user's own trigger that refuses one row, for now or for good, must not stop the stage for all; completing will name it.
-    perform millrace.report('error', 'projection_failed', 'A claim could not be shown on its entities: ' || sqlerrm, jsonb_build_object('stage', p_stage.name));
+    perform millrace.report('error', 'projection_failed',
+      'A claim could not be shown on its entities: ' || sqlerrm,
+      jsonb_build_object('stage', p_stage.name));
+    return false;
 end
 $$;
 
-create or replace function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Lists those attempts of a claim that are still under it, in its order.
+create or replace function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
+returns millrace.claimed[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -2234,180 +3197,14 @@ begin
 end
 $$;
 
--- Built as json, not jsonb: it is read once, as text, by the function at the other end. What all or most of a batch have in
--- common, the version and its needs, is looked up once. Rows and results that measured_rows() has built already come along
--- with why some are too large; else each may have p_each bytes, and a batch in which one may have more is null.
-create or replace function millrace.batch_of(
-  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
-  p_each bigint, p_built millrace.built[] default null
-) returns json
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows json[];
-  v_version record;
-  v_within boolean;
-  v_batch json;
-begin
-  if p_built is null then
-    v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
-  end if;
-  select v.id, v.number, vs.needs, array(select s.name from unnest(vs.needs) with ordinality n(id, place) join millrace.stages s on s.id = n.id order by n.place) as names into v_version
-  from millrace.version_stages vs join millrace.versions v on v.id = vs.version_id where vs.stage_id = p_stage.id order by v.id desc limit 1;
-  -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
-  select json_agg(b), bool_and(b.entity is not null and b.needs is not null) into v_batch, v_within from (
-    select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
-      case when i.version_id = v_version.id then v_version.number else (select v.number from millrace.versions v where v.id = i.version_id) end as version,
-      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
-      -- A retry goes on with the execution of the stage that the oldest attempt began.
-      case when i.number = 1 then i.attempt_id else (
-        select min(a.id) from millrace.attempts a
-        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded
-      ) end as execution,
-      case
-        when p_built is not null then i.built_needs
-        when i.version_id <> v_version.id then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
-        else (
-          select case when bool_or(z.most > p_each) is not true then coalesce(
-              json_object_agg(v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
-                filter (where (z.most > p_each) is not true), '{}') end
-          from millrace.attempts n
-          -- The most that its text may have, as in size_expression() of the chapter attaching.
-          cross join lateral (values (pg_column_size(n.output)::bigint
-            * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
-          where n.run_id = i.run_id
-            and n.stage_id = any (v_version.needs)
-            and n.state in ('completed', 'skipped')
-            and not n.superseded)
-      end as needs,
-      i.failure
-    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built)) as i(attempt_id, run_id, entity_id, trace_id,
-      version_id, retry_count, submission, number, isolated, entity, built_entity, built_needs, failure)
-    -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask whether they are null.
-    offset 0) b;
-  if v_within then
-    return v_batch;
-  end if;
-  return case when cardinality(p_items) > 0 then null else '[]' end;
-end
-$$;
-
--- One row at a time. Of what is stored the size is known before it is fetched; what that leaves open shows once it is
--- built. The first row that the others leave no room for ends the batch.
-create or replace function millrace.measured_rows(
-  p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
-) returns millrace.built[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  -- What else the batch says of an item.
-  c_frame constant int := 500;
-  -- What is longer than Postgres can write out counts as a gigabyte.
-  c_unwritable constant bigint := 1073741824;
-  v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
-  v_used bigint := 0;
-  v_size bigint;
-  v_row millrace.built;
-  v_rows millrace.built[] := '{}';
-begin
-  for v_i in 1 .. cardinality(p_items) loop
-    v_size := c_frame + coalesce(v_stored[v_i], 0)
-      + millrace.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
-    if v_size <= p_bytes then
-      exit when v_used + v_size > p_bytes;
-      v_row := millrace.built_row(p_stage, p_items[v_i]);
-      v_size := c_frame + coalesce(
-        octet_length(v_row.entity::text)::bigint + octet_length(v_row.needs::text), c_unwritable);
-    end if;
-    if v_size > p_bytes then
-      v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
-        'the row and the results that stage %s needs have %s bytes, but a worker takes %s (setting batch_bytes); '
-        'shorten the row, then retry it', p_stage.name, v_size, p_bytes)))::millrace.built;
-      v_size := c_frame;
-    end if;
-    exit when v_used + v_size > p_bytes;
-    v_used := v_used + v_size;
-    v_rows[v_i] := v_row;
-  end loop;
-  return v_rows;
-end
-$$;
-
-create or replace function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return row(
-    coalesce((millrace.rows_of_entities(p_stage.pipeline_id, array[p_item.entity_id], null))[1], '{}'),
-    millrace.needs_of(p_item.run_id, p_item.version_id, p_stage.id, null),
-    null)::millrace.built;
-exception
-  -- Postgres makes no text of over a gigabyte, which a number such as 1e100000 comes to when it is written out.
-  when program_limit_exceeded or out_of_memory then
-    return null;
-end
-$$;
-
--- A batch whose rows are small, as nearly all are, is built in one go. Where that cannot be told beforehand, its rows are
--- measured one by one: a few per cent more work for rows of ten kilobytes, and a tenth of all for rows of one.
-create or replace function millrace.fill_batch(
-  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
-  out batch json, out kept int
-)
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_bytes bigint := millrace.batch_bytes();
-  v_built millrace.built[];
-begin
-  kept := cardinality(p_items);
-  batch := millrace.batch_of(p_stage, p_token, p_items, p_entity_ids, v_bytes / (2 * greatest(kept, 1)));
-  if pg_column_size(batch) <= v_bytes then
-    return;
-  end if;
-  v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, v_bytes);
-  kept := cardinality(v_built);
-  batch := millrace.batch_of(p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
-end
-$$;
-
-create or replace function millrace.needs_of(p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint)
-returns json
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
-    return null;
-  end if;
-  return coalesce((
-    select json_object_agg(s.name, n.output)
-    from millrace.version_stages vs
-    join millrace.attempts n on n.run_id = p_run_id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
-    join millrace.stages s on s.id = n.stage_id
-    where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
-end
-$$;
-
-create or replace function millrace.size_of_needs(p_run_id bigint, p_version_id int, p_stage_id int) returns bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select coalesce(sum(pg_column_size(n.output)), 0)
-    from millrace.version_stages vs
-    join millrace.attempts n on n.run_id = p_run_id
-      and n.stage_id = any (vs.needs)
-      and n.state in ('completed', 'skipped')
-      and not n.superseded
-    where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
-end
-$$;
-
--- What its bytes kept out of a batch goes back as if it had never been claimed: at its place in the queue, and with what
--- the claim took of the stage's limits.
-create or replace function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- started → queued for those attempts of a claim, made in this transaction, that its batch has no
+-- room for: as if they had never been claimed, at their place in the queue and with what the claim
+-- took of the stage's limits.
+create or replace function millrace.give_back(
+  p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a
@@ -2422,788 +3219,274 @@ begin
 end
 $$;
 
--- pg_cron stalls now and then, so workers and callbacks look after the sweep as well: an answer that says so has its
--- receiver call millrace_sweep(), in a transaction of its own.
-create or replace function millrace.sweep_due() returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return coalesce((
-    select s.value::timestamptz <= millrace.now() - interval '1 minute'
-    from millrace.settings s where s.name = 'last_sweep_at'), true);
-end
-$$;
+-- Chapter 10: completing
+--
+-- Transitions are the only writers of state, and each takes a set. One call to apply_outcomes()
+-- records what a batch of attempts came to, readies the next stages, finishes runs and projects all
+-- of it onto the entities, in the caller's one transaction. locks.sql has the lock order.
 
--- The answer to claim and complete alike: the batch, the functions that the worker should wake now, and the parents that have
--- something to collect children.
-create or replace function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_wake int[], p_items json, p_wait_ms int default null, p_cut boolean default false) returns json
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return json_build_object(
-    'status', p_status, 'reason', p_reason, 'lease_ms', (extract(epoch from p_stage.lease) * 1000)::int,
-    'stage', json_build_object('batch_size', p_stage.batch_size, 'timeout_ms', (extract(epoch from p_stage.timeout) * 1000)::int, 'result_limit_bytes', p_stage.result_limit_bytes),
-    'batch', p_batch, 'wake', case when cardinality(p_wake) > 0 then millrace.wake_list(p_wake) else '[]' end, 'items', p_items, 'wait_ms', p_wait_ms,
-    'sweep_due', millrace.sweep_due(), 'cut', p_cut,
-    'collect', case when p_stage.kind = 'map' or (select p.is_child from millrace.pipelines p where p.id = p_stage.pipeline_id) then millrace.parents_to_collect('{}') else '{}' end);
-end
-$$;
-
-create or replace function millrace.stage_open(p_stage millrace.stages) returns boolean
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return p_stage.enabled and (select p.enabled from millrace.pipelines p where p.id = p_stage.pipeline_id);
-end
-$$;
-
--- Claims for a signed-on worker, remembers the claim for a repeat, and sees to scaling out.
-create or replace function millrace.claim_next(p_stage millrace.stages, p_worker millrace.workers, p_seq int, p_limit int, p_done record) returns json
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_claim record;
-  v_wait_ms int;
-  v_filled record;
-  v_taken int;
-  v_cut boolean := false;
-  v_wake int[] := array_remove(p_done.ready, p_stage.id);
-  v_open boolean := millrace.stage_open(p_stage);
-begin
-  select '[]'::json as batch, 0 as kept into v_filled;
-  if p_stage.limits is null then
-    v_claim := millrace.claim(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end);
-  else
-    v_claim := millrace.claim_limited(p_stage, p_worker.id, p_worker.host, case when v_open then p_limit else 0 end, p_done.verdicts is null);
-    v_wait_ms := v_claim.wait_ms;
-  end if;
-  v_taken := cardinality(v_claim.attempt_ids);
-  if p_stage.counted and v_claim.token is not null then
-    v_claim.items := millrace.keep_to_quotas(p_stage, v_claim.token, v_claim.attempt_ids);
-    v_claim.attempt_ids := array(select i.attempt_id from unnest(v_claim.items) i);
-    v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
-    if cardinality(v_claim.items) = 0 then
-      -- All of it was held back: there may be another tenant's work behind it.
-      v_claim.token := null;
-      v_wait_ms := 0;
-    end if;
-  end if;
-  if v_claim.token is not null then
-    if v_claim.items is null then
-      v_claim.items := millrace.held_items(v_claim.token, v_claim.attempt_ids);
-      v_claim.entity_ids := array(select i.entity_id from unnest(v_claim.items) i);
-    end if;
-    v_filled := millrace.fill_batch(p_stage, v_claim.token, v_claim.items, v_claim.entity_ids);
-    v_cut := v_filled.kept < cardinality(v_claim.attempt_ids);
-    if v_cut then
-      perform millrace.give_back(p_stage, v_claim.token, v_claim.attempt_ids[:v_filled.kept], v_claim.attempt_ids[v_filled.kept + 1:]);
-      v_claim.attempt_ids := v_claim.attempt_ids[:v_filled.kept];
-    end if;
-    perform millrace.project_started(p_stage, v_claim.entity_ids[:v_filled.kept]);
-    -- A user's trigger may have ended one of them there and then.
-    if v_filled.kept > (select count(*) from millrace.attempts a where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
-      v_filled := millrace.held_batch(p_stage, v_claim.token, v_claim.attempt_ids);
-    end if;
-    -- A full claim with more behind it: that is how a stage scales out. One that must be alone
-    -- fills its host.
-    if (v_taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
-      and millrace.live_workers(p_stage.id) < p_stage.max_workers
-      and millrace.has_ready_work(p_stage.id) then
-      v_wake := v_wake || p_stage.id;
-    end if;
-  end if;
-  update millrace.workers w set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
-    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end where w.id = p_worker.id;
-  if cardinality(v_wake) > 0 then
-    v_wake := millrace.stages_to_wake(v_wake, p_stage.id);
-  end if;
-  return millrace.claim_answer(p_stage, case when not v_open then 'refused' when v_claim.token is null then 'empty' else 'working' end,
-    case when not v_open then 'the stage or its pipeline is switched off' end, v_filled.batch, v_wake, p_done.verdicts, v_wait_ms, v_cut);
-end
-$$;
-
--- Of a batch that was handed out before. A row may have grown since: what has no room any more is released.
-create or replace function millrace.held_batch(
-  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], out batch json, out kept int
+-- Enqueues the unconditional followers of a stage that is done now, where all their other needs are
+-- done already and they have not begun; conditions.sql sees to the others. ready lists them, stage
+-- by stage of each run. followers, with their names: all unconditional ones, and whether any has
+-- groups. all_ready: every run readied every follower; then ready is null, unless p_list says to
+-- list them.
+create or replace function millrace.advance(
+  p_stage_id int, p_run_ids bigint[], p_list boolean default true,
+  out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
+  out all_ready boolean
 )
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_items millrace.claimed[] := millrace.held_items(p_token, p_attempt_ids);
-begin
-  select f.batch, f.kept into batch, kept
-  from millrace.fill_batch(p_stage, p_token, v_items, array(select i.entity_id from unnest(v_items) i)) f;
-  if kept < cardinality(v_items) then
-    perform millrace.record_items(millrace.parse_items((
-      select json_agg(json_build_object('attempt', i.attempt_id, 'token', p_token, 'outcome', 'released'))
-      from unnest(v_items[kept + 1:]) i), 'attempt'));
-  end if;
-end
-$$;
-
-create or replace function millrace.repeat_answer(p_stage millrace.stages, p_worker millrace.workers, p_done record) returns json
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_held record;
-begin
-  v_held := millrace.held_batch(p_stage, p_worker.last_token,
-    (select c.attempt_ids from millrace.claims c where c.token = p_worker.last_token));
-  update millrace.workers w set heartbeat_at = millrace.now() where w.id = p_worker.id;
-  return millrace.claim_answer(p_stage, case when v_held.kept = 0 then 'empty' else 'working' end, 'repeated answer', v_held.batch,
-    millrace.followers_with_work(p_stage.id), p_done.verdicts);
-end
-$$;
-
-create or replace function millrace.followers_with_work(p_stage_id int) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(select distinct vs.stage_id from millrace.version_stages vs where p_stage_id = any (vs.needs) and millrace.has_ready_work(vs.stage_id));
-end
-$$;
-
--- The next number is a new call, the last one a repeat; anything else is an error.
-create or replace function millrace.answer_in_sequence(p_stage millrace.stages, p_worker millrace.workers, p_seq int, p_limit int, p_done record) returns json
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_seq = p_worker.last_seq then
-    return millrace.repeat_answer(p_stage, p_worker, p_done);
-  elsif p_seq is distinct from p_worker.last_seq + 1 then
-    raise exception 'p_seq is %, but the last call of this worker was %', coalesce(p_seq::text, 'null'), p_worker.last_seq
-      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and repeat a number only to repeat a call.';
-  end if;
-  return millrace.claim_next(p_stage, p_worker, p_seq, p_limit, p_done);
-end
-$$;
-
-create or replace function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_stage millrace.stages := millrace.stage_named(p_pipeline, p_stage);
-  v_worker millrace.workers;
-  v_done record;
-begin
-  select null::json as verdicts, '{}'::int[] as ready into v_done;
-  if p_worker is null or p_host is null or p_seq is null or p_limit is null or p_limit not between 0 and 1000 then
-    raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; p_limit is %', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, a sequence number from 1, and the number of attempts to claim.';
-  end if;
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
-  if not found then
-    -- Signing on takes turns, so that two workers never both become the last one that the maximum allows.
-    perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
-    -- The first try of this very call may have signed the worker on while this one waited.
-    select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
-  end if;
-  if v_worker.id is null then
-    -- Its arrival answers every wake-up so far, also when it is sent home.
-    delete from millrace.wake_ups r where r.id in (select u.id from millrace.wake_ups u where u.stage_id = v_stage.id for update skip locked);
-    if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
-      return millrace.claim_answer(v_stage, 'refused', format('%s workers are live, which is the stage''s maximum', v_stage.max_workers), '[]', '{}', null);
-    end if;
-    insert into millrace.workers (id, stage_id, host, last_seq, signed_on_at, heartbeat_at)
-    values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now(), millrace.now()) returning * into v_worker;
-  end if;
-  if v_worker.stage_id <> v_stage.id then
-    raise exception 'worker % signed on for another stage', p_worker using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
-  end if;
-  return millrace.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
-end
-$$;
-
-create or replace function public.millrace_complete(p_worker uuid, p_seq int, p_items json, p_limit int) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_worker millrace.workers;
-  v_stage millrace.stages;
-  v_done record;
-begin
-  if p_limit is null or p_limit not between 0 and 1000 then
-    raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null') using errcode = 'MR002', hint = 'Send the number of attempts to claim next, 0 for none.';
-  end if;
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
-  if not found then
-    raise exception 'there is no worker %', coalesce(p_worker::text, 'null') using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = v_worker.stage_id;
-  v_done := millrace.record_items(millrace.parse_items(p_items, 'attempt'));
-  if v_stage.kind = 'agent' then
-    perform millrace.drop_turns(v_stage, v_done.verdicts);
-  elsif v_stage.kind = 'map' then
-    perform millrace.leave_children(v_stage, array(select v.attempt from json_to_recordset(v_done.verdicts) as v(attempt bigint)));
-  end if;
-  perform millrace.drop_claims(p_worker);
-  return millrace.answer_in_sequence(v_stage, v_worker, p_seq, p_limit, v_done);
-end
-$$;
-
-create or replace function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_held bigint[];
 begin
-  update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
-  with held as (select c.token from millrace.claims c where c.worker_id = p_worker order by c.token for update)
-  update millrace.claims c set expires_at = v_now + s.lease
-  from held, millrace.workers w join millrace.stages s on s.id = w.stage_id
-  where c.token = held.token and w.id = p_worker;
-  v_held := array(
-    select a.id from millrace.claims c
-    cross join lateral (select t.id from millrace.attempts t where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started' offset 0) a
-    where c.worker_id = p_worker);
-  return jsonb_build_object('renewed', cardinality(v_held), 'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
+  -- Mostly the runs are of one version, no follower has other needs, and none has begun before:
+  -- then no run is looked at on its own.
+  with version as materialized (
+    select distinct r.version_id as id from millrace.runs r
+    where r.id = any (p_run_ids)
+  )
+  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'),
+    coalesce(bool_or(s.has_groups), false),
+    (select count(*) = 1 from version) and bool_and(cardinality(f.needs) = 1 and not exists (
+      select from millrace.attempts a
+      where a.run_id = any (p_run_ids) and a.stage_id = s.id))
+  into followers, names, has_groups, all_ready
+  from version v
+  join millrace.version_stages f on f.version_id = v.id
+  join millrace.stages s on s.id = f.stage_id
+  where p_stage_id = any (f.needs) and f.unconditional;
+  if cardinality(followers) = 0 then
+    ready := '{}';
+    all_ready := true;
+  elsif all_ready then
+    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+    select r.id, s.id, 1, v_now, v_now, v_now + s.sla
+    from millrace.stages s
+    cross join unnest(p_run_ids) r(id)
+    where s.id = any (followers)
+    order by r.id;
+    if p_list then
+      ready := array(
+        select row(r.id, f.id)::millrace.ready
+        from unnest(p_run_ids) r(id)
+        cross join unnest(followers) f(id));
+    end if;
+  else
+    ready := millrace.advance_each(p_stage_id, p_run_ids);
+    all_ready := cardinality(ready) = cardinality(followers) * cardinality(p_run_ids);
+  end if;
 end
 $$;
 
-create or replace function public.millrace_leave(p_worker uuid, p_hand_over boolean default false) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- Does what advance() does, run by run: each by its own version, its own other needs and what it
+-- has begun before.
+create or replace function millrace.advance_each(p_stage_id int, p_run_ids bigint[])
+returns millrace.ready[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_worker millrace.workers;
+  v_now timestamptz := millrace.now();
+  v_ready millrace.ready[];
 begin
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
-  if not found or v_worker.left_at is not null then
-    return '{"left": true, "wake": []}';
-  end if;
-  perform millrace.drop_claims(p_worker);
-  if p_hand_over then
-    -- Its budget is used: it signs off first, so that its successor is not one worker too many.
-    update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
-    -- Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe side.
-    return jsonb_build_object('left', true, 'wake', case when not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id) or millrace.has_ready_work(v_worker.stage_id)
-      then millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id])) else '[]' end);
-  end if;
-  -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without a worker.
-  if v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
-    update millrace.workers w set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now() where w.id = p_worker;
-    return '{"left": false, "wake": []}';
-  end if;
-  update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
-  return '{"left": true, "wake": []}';
+  with run as materialized (
+    select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
+  ), follower as materialized (
+    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at
+    from millrace.version_stages f
+    join millrace.stages s on s.id = f.stage_id
+    where f.version_id in (select r.version_id from run r)
+      and p_stage_id = any (f.needs)
+      and f.unconditional
+  ), added as (
+    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
+    from run r
+    join follower f on f.version_id = r.version_id
+    cross join lateral (
+      select max(a.number) as number, bool_or(not a.superseded) as begun
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = f.stage_id) h
+    where h.begun is not true
+      and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
+        select count(*)
+        from millrace.attempts n
+        where n.run_id = r.id
+          and n.stage_id = any (f.needs)
+          and n.stage_id <> p_stage_id
+          and n.state in ('completed', 'skipped')
+          and not n.superseded))
+    order by r.id
+    returning run_id, stage_id
+  )
+  select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into v_ready
+  from added a;
+  return v_ready;
 end
 $$;
 
--- Whoever enqueues holds the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is about
--- to rely on this worker, and the look at the queue, a later statement, sees all that was committed before.
-create or replace function millrace.must_stay(p_worker millrace.workers) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Completes the runs whose last sink this stage was. Only the end of a sink can end a run; with one
+-- sink nothing else needs a look.
+create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not (select millrace.stage_open(s) from millrace.stages s where s.id = p_worker.stage_id) then
+  with ended as (
+    update millrace.runs r
+    set status = 'completed', finished_at = millrace.now()
+    from millrace.version_stages vs
+    where r.id = any (p_run_ids)
+      -- "is true" keeps the planner from walking the index of live runs.
+      and (r.status = 'running') is true
+      and vs.version_id = r.version_id
+      and vs.stage_id = p_stage_id
+      and vs.is_sink
+      and not exists (
+        select from millrace.version_stages o
+        where o.version_id = r.version_id
+          and o.is_sink
+          and o.stage_id <> p_stage_id
+          and not exists (
+            select from millrace.attempts a
+            where a.run_id = r.id
+              and a.stage_id = o.stage_id
+              and a.state in ('completed', 'skipped')
+              and not a.superseded))
+    returning r.fan_out_id
+  )
+  insert into millrace.child_tallies (fan_out_id, completed)
+  select e.fan_out_id, count(*)
+  from ended e
+  where e.fan_out_id is not null
+  group by e.fan_out_id;
+end
+$$;
+
+-- started | waiting | queued → completed, with results, next stages, runs and projection. Returns
+-- the stages that got work. p_uniform_limit is what lock_uniform_batch() has returned: then all of
+-- it must still be as that saw it, or MR000 is raised, and apply_outcomes_guarded() takes it all
+-- back.
+create or replace function millrace.complete(
+  p_stage_id int, p_items millrace.work[], p_uniform_limit int default null
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_on record;
+  v_next record;
+  v_stages int[];
+  v_changes millrace.change[];
+  v_shown boolean;
+begin
+  select s.pipeline_id, s.name, s.apply, s.result_limit_bytes, s.counted,
+    s.counted_by_parent or s.has_conditional_followers as followed,
+    array(select i.run_id from unnest(p_items) i) as run_ids
+  into v_on
+  from millrace.stages s
+  where s.id = p_stage_id;
+  v_next := millrace.advance(p_stage_id, v_on.run_ids, false);
+  v_stages := case when v_next.all_ready then v_next.followers
+    else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
+  if v_next.has_groups then
+    perform millrace.assign_groups(s, case when v_next.all_ready then v_on.run_ids
+      else array(
+        select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
+    from unnest(v_stages) s;
+  end if;
+  v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,
+    case when v_next.all_ready then v_next.names end, v_next.ready);
+  -- A definition may have changed the stage while the locks were waited for.
+  if p_uniform_limit is not null and (v_on.apply is not null
+    or v_on.result_limit_bytes < p_uniform_limit
+    or cardinality(v_changes) is distinct from cardinality(p_items)) then
+    raise exception 'the batch is not uniform' using errcode = 'MR000';
+  end if;
+  -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
+  if cardinality(v_stages) = 0 or not v_next.all_ready then
+    perform millrace.finish_runs(p_stage_id, v_on.run_ids);
+  end if;
+  v_shown := millrace.project_entities(
+    v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
+  if v_on.counted then
+    perform millrace.note_spending(p_items);
+  end if;
+  if v_on.followed then
+    return v_stages || millrace.advance_others(p_stage_id, v_on.run_ids);
+  end if;
+  return v_stages;
+end
+$$;
+
+-- Writes the attempts of complete() and returns what is to be shown of them. p_names are the stages
+-- that every run readied; null where p_ready says which run readied which. p_uniform: only what is
+-- still started under its token.
+create or replace function millrace.close_completed(
+  p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
+  p_ready millrace.ready[]
+) returns millrace.change[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_changes millrace.change[];
+begin
+  with done as (
+    update millrace.attempts a
+    set state = 'completed', finished_at = p_now, started_at = coalesce(a.started_at, p_now),
+      queue_at = null, poll_at = null, deadline_at = null, late_at = null,
+      -- The job that brought the result, which may be that of an earlier submission.
+      service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
+      overtaken_job_id = case when a.job_id <> i.job_id then a.job_id end,
+      output = i.result, usage = i.usage, error = null
+    from unnest(p_items) i
+    where a.id = i.attempt_id
+      and a.state = i.was
+      and (not p_uniform or a.state = 'started' and a.token = i.token)
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+  )
+  select array_agg(row(
+    d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, p_now,
+    coalesce(p_names, (
+      select array_agg(s.name)
+      from unnest(p_ready) r
+      join millrace.stages s on s.id = r.stage_id
+      where r.run_id = d.run_id)))::millrace.change)
+  into v_changes
+  from done d;
+  return v_changes;
+end
+$$;
+
+-- Calls the user's own function for the stage with a jsonb list of {attempt, run, entity_id,
+-- result}; false when it has none. In the same transaction: rows it writes commit with the
+-- completion.
+create or replace function millrace.apply_results(p_stage_id int, p_items millrace.work[])
+returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
+begin
+  if v_apply is null then
     return false;
   end if;
-  if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
-    return true;
+  if to_regprocedure(v_apply || '(jsonb)') is null then
+    raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
+      using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
+        'then replay the dead letters.';
   end if;
-  -- Work that must be alone may be left to the worker of the same host that is still busy: it looks again when done.
-  return millrace.has_ready_work(p_worker.stage_id) and not exists (
-    select from millrace.claims c join millrace.workers w on w.id = c.worker_id
-    where c.host = p_worker.host and w.id <> p_worker.id and w.stage_id = p_worker.stage_id and c.expires_at > millrace.now());
-end
-$$;
-
--- Chapter 16: reports
---
--- What a worker or an external service says about attempts arrives as a JSON list. Each item is parsed, judged under
--- the locks and answered on its own: accepted, duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`:
--- a value that jsonb cannot hold then fails its own attempt and not the whole call.
-
-create or replace function millrace.storable_item(p_item json) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_item json;
-  v_why text;
-begin
-  return p_item::jsonb;
-exception when others then
-  -- Without the escapes that jsonb refuses, the fields that say whom it concerns can be read; a failure keeps its own error.
-  v_why := sqlerrm;
-  v_item := regexp_replace(p_item::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
-  return jsonb_build_object('attempt', v_item ->> 'attempt', 'submission', v_item ->> 'submission', 'token', v_item ->> 'token',
-    'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id', 'stage', v_item ->> 'stage', 'trace_id', v_item ->> 'trace_id', 'outcome', case v_item ->> 'outcome' when 'completed' then 'failed' else v_item ->> 'outcome' end)
-    || case when v_item ->> 'outcome' = 'completed' then jsonb_build_object('refused', v_why, 'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true,
-         'message', format('the result holds something that Postgres cannot store (%s); remove it before returning the result', v_why)))
-       else jsonb_build_object('error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}')) || jsonb_build_object('code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
-         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false))) end;
-end
-$$;
-
-create or replace function millrace.items_of(p_items json) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_items jsonb;
-  v_count int;
-begin
-  if p_items is null or json_typeof(p_items) <> 'array' then
-    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null') using errcode = 'MR002', hint = 'Send a JSON list, an empty one when there is nothing to report.';
-  end if;
-  begin
-    v_items := p_items;
-    -- Counted like this, since counting the items of a json value parses all of it once more.
-    v_count := jsonb_array_length(v_items);
-  exception when others then
-    v_count := json_array_length(p_items);
-  end;
-  if v_count > 1000 then
-    raise exception 'p_items has % items, but one call takes at most 1000', v_count using errcode = 'MR002', hint = 'Send them in several calls; nothing of this one was recorded.';
-  end if;
-  return coalesce(v_items, (select jsonb_agg(millrace.storable_item(i.value) order by i.ordinality) from json_array_elements(p_items) with ordinality i));
-end
-$$;
-
-create or replace function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_outcome text := p_item ->> 'outcome';
-begin
-  return case
-    -- What names an attempt is an object, whatever other keys it has.
-    when p_id is null and p_item ->> 'malformed' is not null then format('an item must be an object, this is %s', p_item ->> 'malformed')
-    when p_id is null then format('%s must be the number of an attempt, this is %s', p_key, coalesce(p_item ->> p_key, 'null'))
-    when p_key = 'attempt' and p_item ->> 'token' is null then 'token must be the one that the claim handed over, this is null'
-    when v_outcome is null or v_outcome not in ('completed', 'failed', 'waiting', 'released') or (p_key = 'submission' and v_outcome in ('waiting', 'released'))
-      then format('outcome must be completed, failed, waiting or released (of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
-    when v_outcome = 'completed' and not p_item ? 'result' then 'a completed item must have a result'
-    when (v_outcome = 'waiting' or p_key = 'submission') and (p_item ->> 'service' is null or p_item ->> 'job_id' is null) then 'service and job_id must name the external job'
-    when v_outcome = 'released' and p_item ->> 'limit' not in ('cpu', 'memory')
-      then format('limit must be cpu, memory or left out, this is %s', p_item ->> 'limit')
-    when v_outcome = 'failed' and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null') then 'error.retry_after_ms must be a number of milliseconds'
-    when v_outcome = 'failed' and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null') then 'error.permanent must be true or false'
-  end;
-end
-$$;
-
--- A released item says by `limit` that its function reached one of the platform's.
-create or replace function millrace.limit_error(p_limit text) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_object('code', 'resource_limit', 'message', format(
-    'the function reached the platform''s limit of %s while it worked on this row isolated; '
-    'give the row less to do, or the stage less to do in one call',
-    case p_limit when 'cpu' then 'CPU time' else p_limit end))
-  where p_limit is not null
-$$;
-
--- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for an external job's end.
-create or replace function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_items jsonb := millrace.items_of(p_items);
-begin
-  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
-    v_items := (select jsonb_agg(case when jsonb_typeof(i.value) = 'object' then i.value else jsonb_build_object('malformed', jsonb_typeof(i.value)) end order by i.ordinality)
-                from jsonb_array_elements(v_items) with ordinality i);
-  end if;
-  return array(
-    select row(f.ordinality, k.id, a.token, f.token, f.outcome, case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
-      case when jsonb_typeof(f.usage) = 'object' then f.usage end,
-      case
-        when f.outcome = 'failed' then
-          jsonb_build_object('code', 'unknown', 'message', 'no error was given')
-          || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
-        when f.outcome = 'released' then millrace.limit_error(f."limit")
-      end,
-      f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
-      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused), f.stage, f.trace_id)::millrace.work
-    from rows from (jsonb_to_recordset(v_items) as (
-        attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
-        error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
-        refused text))
-      with ordinality f(attempt, submission, token, outcome, result, usage,
-        error, "limit", service, job_id, stage, trace_id, refused, ordinality)
-    cross join lateral (select case p_key when 'attempt' then f.attempt else f.submission end as id) n
-    cross join lateral (select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18 then n.id::bigint end as id) k
-    left join millrace.attempts a on a.id = k.id and p_key = 'attempt'
-    left join millrace.runs r on r.id = a.run_id
-    cross join lateral (
-      select case when k.id is null or f.token is null or f.outcome is distinct from 'completed' or f.result is null or p_key = 'submission'
-        then millrace.item_fault(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
-    ) v
-    order by f.ordinality);
-end
-$$;
-
--- What the attempt's state means for somebody who comes too late.
-create or replace function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select case
-    when p_state is null then 'there is no such attempt: its entity or its run was deleted'
-    when p_state = 'cancelled' then 'the attempt was cancelled'
-    when p_state = 'failed' and p_error ->> 'code' = 'lost_lease' then 'the lease had expired and the attempt was given up'
-    when p_state = 'started' then 'another worker has the attempt: the token is not the current one'
-    else format('the attempt is %s', p_state)
-  end
-$$;
-
--- The waiting attempt must wait for this very job, or a job of an earlier submission that comes late; one that is started
--- or queued has not said yet. A stage that is completed needs no other result, whichever submission's it has; what a
--- person completed is void for every job.
-create or replace function millrace.verdict_on_end(
-  p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean
-) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select case
-    when p_late and p_too_large then 'stale'
-    when p_attempt.state in ('started', 'queued') then null
-    when p_attempt.state = 'waiting' and (p_late or e.same_job) then null
-    when p_attempt.state = 'completed' and p_item.outcome = 'completed'
-      and p_attempt.service is distinct from 'by_hand' then 'duplicate'
-    when p_attempt.state::text = p_item.outcome and e.same_job then 'duplicate'
-    else 'stale'
-  end
-  from (select p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id as same_job) e
-$$;
-
--- Fills in what each item concerns, and its verdict. Call it after the locks: it must read a snapshot taken under them.
--- p_late names, by their place, the ends of jobs that an earlier submission bought.
-create or replace function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late int[] default '{}') returns millrace.work[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_twice bigint[] := array(select i.attempt_id from unnest(p_items) i where i.verdict is null group by i.attempt_id having count(*) > 1);
-begin
-  return array(
-    select row(i.ord, i.attempt_id, a.token, i.shown,
-      case when l.too_large then 'failed' else i.outcome end, case when l.too_large is not true then i.result end, i.usage,
-      case when l.too_large then jsonb_build_object('code', 'result_too_large', 'permanent', true, 'message', l.message) else i.error end,
-      i.service, i.job_id, a.run_id, a.stage_id, r.entity_id, a.state, v.verdict,
-      case v.verdict when 'stale' then case when i.ord = any (p_late) and l.too_large then l.message when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text
-          then 'the job was submitted for another run' else millrace.stale_reason(a.state, a.error) end when 'busy' then 'the entity is locked by another transaction'
-        when 'rejected' then coalesce(i.reason, case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: send the last chunk, with p_last, first' end, format('attempt %s is listed twice in one call', i.attempt_id)) else coalesce(i.reason, l.message) end, i.claimed_stage, i.claimed_trace)::millrace.work
-    from unnest(p_items) i
-    left join millrace.attempts a on a.id = i.attempt_id
-    left join millrace.runs r on r.id = a.run_id
-    left join millrace.stages s on s.id = a.stage_id
-    cross join lateral (
-      select z.size > s.result_limit_bytes as too_large, case when z.size > s.result_limit_bytes then
-        format('the result has %s bytes, but the limit of stage %s is %s; put it into Storage and return its location', z.size, s.name, s.result_limit_bytes) end as message
-      -- offset 0 keeps the planner from pulling the text form up into each of its uses.
-      from (select case when i.outcome = 'completed' then octet_length(i.result::text) else 0 end as size offset 0) z
-    ) l
-    cross join lateral (
-      select case
-        when i.verdict is not null then i.verdict
-        -- Two jobs of one attempt that end in one call: the second is judged when the first is recorded.
-        when i.attempt_id = any (v_twice) and i.shown is null and exists (
-          select from unnest(p_items) u
-          where u.attempt_id = i.attempt_id and u.verdict is null and u.ord < i.ord and u.job_id <> i.job_id) then 'busy'
-        when i.attempt_id = any (v_twice)
-          and exists (select from unnest(p_items) u where u.attempt_id = i.attempt_id and u.verdict is null and u.ord < i.ord) then 'rejected'
-        when a.id is null then 'stale'
-        when not a.id = any (p_locked) then 'busy'
-        when i.shown is not null then case
-          when a.state = 'started' and a.token::text = i.shown and i.outcome = 'waiting' and s.kind = 'map'
-            and not exists (select from millrace.fan_outs f where f.run_id = a.run_id and f.stage_id = a.stage_id and f.state = 'open' and f.total is not null) then 'rejected'
-          when a.state = 'started' and a.token::text = i.shown then null
-          when a.token::text = i.shown and a.state::text in (i.outcome, case when i.outcome = 'waiting' then 'completed' end) then 'duplicate'
-          else 'stale' end
-        -- An external job of another project, or of a database that was since made anew, must not end this attempt.
-        when i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text then 'stale'
-        else millrace.verdict_on_end(a, i, i.ord = any (p_late), l.too_large) end as verdict
-    ) v
-    order by i.ord);
-end
-$$;
-
--- The batch that nearly all are: everything completed under one token of one stage, with no function to apply. Once its entities and runs are held, one
--- look at the attempts, in a snapshot of its own, tells that check_fencing() would let all of it go on.
-create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_token uuid := p_items[1].token;
-  v_stage record;
-  v_batch record;
-begin
-  select s.id, s.pipeline_id, s.result_limit_bytes, millrace.writes_entities(s.pipeline_id) as writes into v_stage from millrace.stages s where s.id = p_items[1].stage_id and s.apply is null;
-  select array_agg(i.attempt_id) as attempt_ids, array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
-    -- Its text is longer than the jsonb value, of a list of numbers such as 1e-300 twenty times; 32 times is more than any number of a function needs.
-    bool_and(i.outcome = 'completed' and i.stage_id = v_stage.id and i.token = v_token and i.shown = v_token::text and i.verdict is null and i.reason is null
-      and pg_column_size(i.result) < v_stage.result_limit_bytes / 32) as alike
-  into v_batch from unnest(p_items) i;
-  if v_batch.alike is not true then
-    return null;
-  end if;
-  if v_stage.writes and cardinality(millrace.lock_entities(v_stage.pipeline_id, v_batch.entity_ids, false)) < v_batch.size then
-    return null;
-  end if;
-  if v_batch.size > (select count(*) from (select from millrace.runs r where r.id = any (v_batch.run_ids) order by r.id for no key update skip locked) r) then
-    return null;
-  end if;
-  return case when v_batch.size = (select count(*) from millrace.attempts a where a.id = any (v_batch.attempt_ids) and a.token = v_token and a.state = 'started')
-    -- A definition that holds the entities' table makes the locks wait, and counts from then on.
-    and exists (select from millrace.stages s where s.id = v_stage.id and s.apply is null and s.result_limit_bytes >= v_stage.result_limit_bytes) then v_batch.attempt_ids end;
-end
-$$;
-
-create or replace function millrace.verdicts_of(p_items millrace.work[]) returns json
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select json_agg(v)
-    from (
-      select i.attempt_id as attempt, i.reason,
-        coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end) as verdict
-      from unnest(p_items) i
-      order by i.ord) v);
-end
-$$;
-
--- Two seconds, of the eight that the Data API gives a call, for whatever a user's trigger waits for.
-create or replace function millrace.record_items(p_items millrace.work[], out verdicts json, out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s'
-as $$
-declare
-  v_alike bigint[];
-  v_done record;
-begin
-  if cardinality(p_items) = 0 then
-    verdicts := '[]';
-    ready := '{}';
-    return;
-  end if;
-  v_alike := millrace.lock_uniform_batch(p_items);
-  if v_alike is not null then
-    v_done := millrace.apply_outcomes_guarded(p_items, p_alike => true);
-  else
-    v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items, millrace.lock_attempts(array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
-  end if;
-  ready := v_done.ready;
-  if v_done.items is null then
-    select json_agg(v) into verdicts from (select i.id as attempt, null as reason, 'accepted' as verdict from unnest(v_alike) i(id)) v;
-  else
-    verdicts := millrace.verdicts_of(v_done.items);
-  end if;
-end
-$$;
-
--- A job whose deadline passed, or whose worker was lost, may still end well. Its result is as good as that of the job that
--- was bought after it, unless somebody has voided it since: by starting the stage over, a reset, a cancel, or by ending an
--- attempt by hand.
-create or replace function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_newest millrace.attempts;
-begin
-  if p_attempt.state <> 'failed'
-     or p_attempt.superseded
-     or coalesce(p_attempt.error ->> 'code', '') not in ('deadline', 'lost_lease') then
-    return null;
-  end if;
-  select a.* into v_newest
-  from millrace.attempts a
-  where a.run_id = p_attempt.run_id and a.stage_id = p_attempt.stage_id and a.number > p_attempt.number
-  order by a.number desc
-  limit 1;
-  if v_newest.state in ('queued', 'started', 'waiting', 'completed')
-     and not v_newest.superseded
-     and not exists (
-       select from millrace.attempts a
-       where a.run_id = p_attempt.run_id
-         and a.stage_id = p_attempt.stage_id
-         and a.number > p_attempt.number
-         and (a.state = 'cancelled' or a.service = 'by_hand')) then
-    return v_newest;
-  end if;
-  return null;
-end
-$$;
-
--- Finds the attempt that each job's end is about. Call it after the locks: a sweep that replaces an attempt while a callback is
--- on its way must not make that callback stale.
-create or replace function millrace.address_ends(
-  p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
-)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_attempt millrace.attempts;
-  v_next millrace.attempts;
-  v_job record;
-begin
-  items := p_items;
-  late := '{}';
-  for v_i in 1 .. cardinality(items) loop
-    continue when items[v_i].verdict is not null or items[v_i].attempt_id <> all (p_locked);
-    -- The newest that carries the submission; offset 0 keeps the planner from walking all attempts backwards for max().
-    items[v_i].attempt_id := coalesce(
-      (select max(c.id)
-       from (select a.id from millrace.attempts a where a.submission_id = items[v_i].attempt_id offset 0) c),
-      items[v_i].attempt_id);
-    select a.* into v_attempt from millrace.attempts a where a.id = items[v_i].attempt_id;
-    v_next := millrace.successor_of(v_attempt);
-    continue when v_next.id is null;
-    v_job := (items[v_i].service, items[v_i].job_id);
-    if (v_next.service, v_next.job_id) = v_job then
-      -- Submitted again under the key of the stage's execution, so that its service gave it the same job.
-      items[v_i].attempt_id := v_next.id;
-    elsif items[v_i].outcome = 'completed'
-       and coalesce((v_attempt.service, v_attempt.job_id) = v_job, true) then
-      -- A failure would say nothing about the later job; and what waited for a job takes no other one's result.
-      items[v_i].attempt_id := v_next.id;
-      late := late || items[v_i].ord;
-    end if;
-  end loop;
-end
-$$;
-
-create or replace function millrace.record_ends(p_items millrace.work[], out verdicts json, out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s'
-as $$
-declare
-  v_locked bigint[];
-  v_to record;
-  v_done record;
-begin
-  -- A submission is the id of the attempt that began it, so the run and the entity to lock are known before its successor is.
-  v_locked := millrace.lock_attempts(
-    array(select i.attempt_id from unnest(p_items) i where i.verdict is null));
-  v_to := millrace.address_ends(p_items, v_locked);
-  -- Once more, for those that are queued, which a claim might take otherwise.
-  v_locked := millrace.lock_attempts(array(
-    select t.attempt_id
-    from unnest(p_items) i
-    join unnest(v_to.items) t on t.ord = i.ord
-    where i.attempt_id = any (v_locked)));
-  v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(v_to.items, v_locked, v_to.late));
-  verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
-  ready := v_done.ready;
-end
-$$;
-
-create or replace function public.millrace_resume(p_items json) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_done record;
-  v_wake int[];
-begin
-  v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
-  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a wake-up too many.
-  v_wake := millrace.stages_to_wake(v_done.ready) || array(
-    select f from (select distinct a.stage_id from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) join millrace.attempts a on a.id = d.attempt where d.verdict = 'duplicate') s,
-      unnest(millrace.followers_with_work(s.stage_id)) f)
-    || millrace.wakes_for_freed(array(select d.attempt from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text) where d.verdict = 'accepted'));
-  return jsonb_build_object(
-    'items', v_done.verdicts,
-    'wake', millrace.wake_list(v_wake),
-    'sweep_due', millrace.sweep_due(),
-    'collect', millrace.parents_to_collect('{}'));
-end
-$$;
-
-create or replace function public.millrace_poll(p_limit int, p_poll_ms int default null) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_jobs jsonb;
-begin
-  if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
-    raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, or leave it unset.';
-  end if;
-  if p_limit is null or p_limit not between 1 and 1000 then
-    raise exception 'p_limit is %, but must be from 1 to 1000', coalesce(p_limit::text, 'null') using errcode = 'MR002', hint = 'Send how many jobs to ask for at once.';
-  end if;
-  with due as (
-    select a.id from millrace.attempts a where a.poll_at <= v_now and a.state = 'waiting' order by a.poll_at limit p_limit for update skip locked
-  ), taken as (
-    -- The next poll is set at once, so that two pollers never ask for the same job.
-    update millrace.attempts a set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
-    from due, millrace.stages s where a.id = due.id and s.id = a.stage_id
-    returning a.*, s.name as stage, s.function_name, s.pipeline_id,
-      s.deadline_from = 'start' and a.job_started_at is null as awaits_start
-  )
-  select jsonb_agg(jsonb_build_object(
-      'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
-      'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
-      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
-      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start,
-      'faulty', t.error is not null) order by t.id) into v_jobs
-  from taken t join millrace.pipelines p on p.id = t.pipeline_id join millrace.runs r on r.id = t.run_id;
-  return jsonb_build_object('jobs', coalesce(v_jobs, '[]'), 'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
-end
-$$;
-
-create or replace function millrace.check_job_states(p_jobs jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_fault record;
-begin
-  if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
-    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
-      case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)
-      else coalesce(jsonb_typeof(p_jobs), 'null') end
-      using errcode = 'MR002', hint = 'Send [{attempt, service, job_id, state}], in several calls if need be.';
-  end if;
-  select j.ordinality - 1 as place, j.value as job into v_fault
-  from jsonb_array_elements(p_jobs) with ordinality j
-  where (jsonb_typeof(j.value -> 'attempt') = 'number' and j.value ->> 'attempt' ~ '^[0-9]{1,18}$'
-    and jsonb_typeof(j.value -> 'service') = 'string' and jsonb_typeof(j.value -> 'job_id') = 'string'
-    and j.value ->> 'state' in ('queued', 'running')) is not true
-  order by j.ordinality limit 1;
-  if found then
-    raise exception 'p_jobs[%] is %, but must be {attempt, service, job_id, state}',
-      v_fault.place, left(v_fault.job::text, 200)
-      using errcode = 'MR002',
-        hint = 'attempt is a number; state is queued (the job waits at its service) or running.';
-  end if;
-end
-$$;
-
--- A poller reports its jobs every few seconds, and most reports change nothing: while a job waits, its deadline moves only
--- once half of it has passed, and its start is noted once. A row that somebody holds is left to the next report.
-create or replace function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_noted int;
-begin
-  perform millrace.check_job_states(p_jobs);
-  with held as (
-    select w.id, w.deadline, t.state
-    from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
-    -- A lateral look-up, or the planner would walk the attempts of a stage; in no order, since it waits for nobody.
-    cross join lateral (
-      select a.id, s.deadline
-      from millrace.attempts a
-      join millrace.stages s on s.id = a.stage_id
-      where a.id = t.attempt
-        and a.state = 'waiting'
-        and a.service = t.service
-        and a.job_id = t.job_id
-        and a.job_started_at is null
-        and s.deadline_from = 'start'
-        and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
-      limit 1
-      for update of a skip locked
-    ) w
-  ), noted as (
-    update millrace.attempts a
-    set deadline_at = v_now + h.deadline,
-        job_started_at = case when h.state = 'running' then v_now end
-    from held h
-    where a.id = h.id
-    returning a.id
-  )
-  select count(*) into v_noted from noted;
-  return jsonb_build_object('noted', v_noted);
+  execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
+  using (
+    select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
+      'entity_id', i.entity_id, 'result', i.result) order by i.ord)
+    from unnest(p_items) i);
+  return true;
 end
 $$;
 
@@ -4436,24 +4719,523 @@ begin
 end
 $$;
 
--- Chapter 28: intake and projection
---
--- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
--- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper. The
--- condition stands on the trigger and not in its function, which runs as the engine's owner and would not know who asks.
--- The triggers and statements themselves are written for each pipeline (the next chapter).
+-- Chapter 16: external jobs: how they end, who asks after them, what their services say
 
--- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities, and has nested loops off.
-create or replace function millrace.on_status_written(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = on set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- The planner settings in the headers of the public functions here and in worker-calls.sql are
+-- explained there.
+
+-- Finds the attempt that a late result of this one completes or comes too late for; null when there
+-- is none. A job whose deadline passed, or whose worker was lost, may still end well. Its result is
+-- as good as that of the job that was bought after it, unless somebody has voided it since: by
+-- starting the stage over, a reset, a cancel, or by ending an attempt by hand.
+create or replace function millrace.successor_of(p_attempt millrace.attempts)
+returns millrace.attempts
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage_id int := (select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
+  v_newest millrace.attempts;
+begin
+  if p_attempt.state <> 'failed'
+    or p_attempt.superseded
+    or coalesce(p_attempt.error ->> 'code', '') not in ('deadline', 'lost_lease') then
+    return null;
+  end if;
+  select a.* into v_newest
+  from millrace.attempts a
+  where a.run_id = p_attempt.run_id
+    and a.stage_id = p_attempt.stage_id
+    and a.number > p_attempt.number
+  order by a.number desc
+  limit 1;
+  if v_newest.state in ('queued', 'started', 'waiting', 'completed')
+    and not v_newest.superseded
+    and not exists (
+      select from millrace.attempts a
+      where a.run_id = p_attempt.run_id
+        and a.stage_id = p_attempt.stage_id
+        and a.number > p_attempt.number
+        and (a.state = 'cancelled' or a.service = 'by_hand')) then
+    return v_newest;
+  end if;
+  return null;
+end
+$$;
+
+-- Replaces the submission that each job's end names, as far as its run is locked, with the attempt
+-- that it is about. late: the places of those that an earlier submission of the stage bought. Call
+-- it after the locks: a sweep that replaces an attempt while a callback is on its way must not make
+-- that callback stale.
+create or replace function millrace.address_ends(
+  p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt millrace.attempts;
+  v_next millrace.attempts;
+  v_job record;
+begin
+  items := p_items;
+  late := '{}';
+  for v_i in 1 .. cardinality(items) loop
+    continue when items[v_i].verdict is not null or items[v_i].attempt_id <> all (p_locked);
+    -- The newest that carries the submission; offset 0 keeps the planner from walking all attempts
+    -- backwards for max().
+    items[v_i].attempt_id := coalesce((
+        select max(c.id)
+        from (
+          select a.id from millrace.attempts a
+          where a.submission_id = items[v_i].attempt_id
+          offset 0) c),
+      items[v_i].attempt_id);
+    select a.* into v_attempt from millrace.attempts a
+    where a.id = items[v_i].attempt_id;
+    v_next := millrace.successor_of(v_attempt);
+    continue when v_next.id is null;
+    v_job := (items[v_i].service, items[v_i].job_id);
+    if (v_next.service, v_next.job_id) = v_job then
+      -- Submitted again under the key of the stage's execution, so that its service gave it the
+      -- same job.
+      items[v_i].attempt_id := v_next.id;
+    elsif items[v_i].outcome = 'completed'
+      and coalesce((v_attempt.service, v_attempt.job_id) = v_job, true) then
+      -- A failure would say nothing about the later job; and what waited for a job takes no other
+      -- one's result.
+      items[v_i].attempt_id := v_next.id;
+      late := late || items[v_i].ord;
+    end if;
+  end loop;
+end
+$$;
+
+-- Locks, addresses, judges and records the ends of external jobs.
+create or replace function millrace.record_ends(
+  p_items millrace.work[], out verdicts json, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+as $$
+declare
+  v_locked bigint[];
+  v_to record;
+  v_done record;
+begin
+  -- A submission is the id of the attempt that began it, so the run and the entity to lock are
+  -- known before its successor is.
+  v_locked := millrace.lock_attempts(
+    array(select i.attempt_id from unnest(p_items) i where i.verdict is null));
+  v_to := millrace.address_ends(p_items, v_locked);
+  -- Once more, for those that are queued, which a claim might take otherwise.
+  v_locked := millrace.lock_attempts(array(
+    select t.attempt_id
+    from unnest(p_items) i
+    join unnest(v_to.items) t on t.ord = i.ord
+    where i.attempt_id = any (v_locked)));
+  v_done := millrace.apply_outcomes_guarded(
+    millrace.check_fencing(v_to.items, v_locked, v_to.late));
+  verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
+  ready := v_done.ready;
+end
+$$;
+
+create or replace function public.millrace_resume(p_items json) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_done record;
+  v_again int[];
+  v_accepted bigint[];
+begin
+  v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
+  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a
+  -- wake-up too many.
+  v_again := array(
+    select f
+    from (
+      select distinct a.stage_id
+      from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text)
+      join millrace.attempts a on a.id = d.attempt
+      where d.verdict = 'duplicate') s,
+    unnest(millrace.followers_with_work(s.stage_id)) f);
+  v_accepted := array(
+    select d.attempt
+    from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text)
+    where d.verdict = 'accepted');
+  return jsonb_build_object(
+    'items', v_done.verdicts,
+    'wake', millrace.wake_list(
+      millrace.stages_to_wake(v_done.ready) || v_again || millrace.wakes_for_freed(v_accepted)),
+    'sweep_due', millrace.sweep_due(),
+    'collect', millrace.parents_to_collect('{}'));
+end
+$$;
+
+create or replace function public.millrace_poll(p_limit int, p_poll_ms int default null)
+returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_jobs jsonb;
+begin
+  if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
+    raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms
+      using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
+        'or leave it unset.';
+  end if;
+  if p_limit is null or p_limit not between 1 and 1000 then
+    raise exception 'p_limit is %, but must be from 1 to 1000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send how many jobs to ask for at once.';
+  end if;
+  with due as (
+    select a.id from millrace.attempts a
+    where a.poll_at <= v_now and a.state = 'waiting'
+    order by a.poll_at
+    limit p_limit
+    for update skip locked
+  ), taken as (
+    -- The next poll is set at once, so that two pollers never ask for the same job.
+    update millrace.attempts a
+    set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
+    from due, millrace.stages s
+    where a.id = due.id and s.id = a.stage_id
+    returning a.*, s.name as stage, s.function_name, s.pipeline_id,
+      s.deadline_from = 'start' and a.job_started_at is null as awaits_start
+  )
+  select jsonb_agg(jsonb_build_object(
+      'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
+      'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
+      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
+      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start,
+      'faulty', t.error is not null) order by t.id)
+  into v_jobs
+  from taken t
+  join millrace.pipelines p on p.id = t.pipeline_id
+  join millrace.runs r on r.id = t.run_id;
+  return jsonb_build_object('jobs', coalesce(v_jobs, '[]'),
+    'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
+end
+$$;
+
+-- Raises MR002 unless this is what millrace_note_jobs() takes.
+create or replace function millrace.check_job_states(p_jobs jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault record;
+begin
+  if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
+    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
+      case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)
+      else coalesce(jsonb_typeof(p_jobs), 'null') end
+      using errcode = 'MR002',
+        hint = 'Send [{attempt, service, job_id, state}], in several calls if need be.';
+  end if;
+  select j.ordinality - 1 as place, j.value as job into v_fault
+  from jsonb_array_elements(p_jobs) with ordinality j
+  where (jsonb_typeof(j.value -> 'attempt') = 'number'
+    and j.value ->> 'attempt' ~ '^[0-9]{1,18}$'
+    and jsonb_typeof(j.value -> 'service') = 'string'
+    and jsonb_typeof(j.value -> 'job_id') = 'string'
+    and j.value ->> 'state' in ('queued', 'running')) is not true
+  order by j.ordinality
+  limit 1;
+  if found then
+    raise exception 'p_jobs[%] is %, but must be {attempt, service, job_id, state}',
+      v_fault.place, left(v_fault.job::text, 200)
+      using errcode = 'MR002',
+        hint = 'attempt is a number; state is queued (the job waits at its service) or running.';
+  end if;
+end
+$$;
+
+-- A poller reports its jobs every few seconds, and most reports change nothing: while a job waits,
+-- its deadline moves only once half of it has passed, and its start is noted once. A row that
+-- somebody holds is left to the next report.
+create or replace function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_noted int;
+begin
+  perform millrace.check_job_states(p_jobs);
+  with held as (
+    select w.id, w.deadline, t.state
+    from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
+    -- A lateral look-up, or the planner would walk the attempts of a stage; in no order, since it
+    -- waits for nobody.
+    cross join lateral (
+      select a.id, s.deadline
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id
+      where a.id = t.attempt
+        and a.state = 'waiting'
+        and a.service = t.service
+        and a.job_id = t.job_id
+        and a.job_started_at is null
+        and s.deadline_from = 'start'
+        and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
+      limit 1
+      for update of a skip locked
+    ) w
+  ), noted as (
+    update millrace.attempts a
+    set deadline_at = v_now + h.deadline,
+      job_started_at = case when h.state = 'running' then v_now end
+    from held h
+    where a.id = h.id
+    returning a.id
+  )
+  select count(*) into v_noted from noted;
+  return jsonb_build_object('noted', v_noted);
+end
+$$;
+
+-- Chapter 10: failing, and trying again
+
+-- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where
+-- there is more to say, a detail for operators (an address, a constraint, a stack), whom the
+-- attempt's number leads to it. This is what the owner reads.
+create or replace function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (p_error ->> 'message')
+    || case when p_error ->> 'detail' is null then ''
+      else format(' (attempt %s)', p_attempt_id) end
+$$;
+
+-- Reckons the seconds until the retry with this count (0: the first), by a policy of the
+-- definition.
+create or replace function millrace.backoff_seconds(p_backoff jsonb, p_retry_count int)
+returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_listed jsonb := p_backoff -> 'seconds';
+  v_base float8 := coalesce((p_backoff ->> 'base_seconds')::float8, 5);
+  v_factor float8 := coalesce((p_backoff ->> 'factor')::float8, 2);
+  v_cap float8 := coalesce((p_backoff ->> 'cap_seconds')::float8, 300);
+  v_jitter float8 := coalesce((p_backoff ->> 'jitter')::float8, 0.2);
+begin
+  if p_backoff ->> 'kind' = 'list' then
+    return (v_listed ->> least(p_retry_count, jsonb_array_length(v_listed) - 1))::float8;
+  end if;
+  return least(v_base * power(v_factor, least(p_retry_count, 60)), v_cap)
+    * (1 + v_jitter * (2 * random() - 1));
+end
+$$;
+
+-- Says when a failed attempt is to be tried again; null when it is permanent or exhausted.
+create or replace function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- What waits for a person or for a child run is not asked again by itself.
+  v_retry jsonb := (
+    select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end
+    from millrace.stages s
+    where s.id = p_stage_id);
+  v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
+begin
+  if coalesce((p_error ->> 'permanent')::boolean, false)
+    or p_retry_count + 1 >= coalesce((v_policy ->> 'max_attempts')::int, 3) then
+    return null;
+  end if;
+  return millrace.now() + make_interval(secs => greatest(
+    millrace.backoff_seconds(coalesce(v_policy -> 'backoff', '{}'), p_retry_count),
+    least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
+end
+$$;
+
+-- Writes the attempts of fail(), with a retry row where the policy allows one. Returns what is to
+-- be shown, the runs that have no further try, whether a retry is due at once, and the runs whose
+-- retry belongs into a group.
+create or replace function millrace.close_failed(
+  p_items millrace.work[],
+  out changes millrace.change[], out dead bigint[], out due_now boolean, out grouped bigint[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  with failed as (
+    update millrace.attempts a
+    set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null,
+      deadline_at = null, late_at = null, error = i.error, usage = i.usage,
+      service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
+    from unnest(p_items) i
+    where a.id = i.attempt_id and a.state = i.was
+    returning a.*, i.entity_id, i.was, i.job_id as reported_job,
+      millrace.retry_due(a.stage_id, i.error, a.retry_count) as due
+  ), again as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at,
+      created_at, late_at, isolated, submission_id)
+    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
+      -- Read from the row as it was before this statement.
+      (select o.late_at from millrace.attempts o where o.id = f.id),
+      coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
+        or f.isolated and f.error ->> 'code' = 'released', false),
+      -- The id of an earlier submission is kept until its job is known to have ended: a crash after
+      -- submitting buys no second job. What a person failed by hand is submitted anew.
+      case when f.was = 'started' and f.reported_job is null
+        and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
+    from failed f
+    where f.due is not null
+    order by f.run_id
+  )
+  select array_agg(row(
+      f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
+      millrace.owner_message(f.error, f.id),
+      f.retry_count + case when f.due is null then 0 else 1 end,
+      case when f.due is null then f.started_at end, null, null)::millrace.change),
+    coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'),
+    coalesce(bool_or(f.due <= v_now), false),
+    array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
+  into changes, dead, due_now, grouped
+  from failed f;
+end
+$$;
+
+-- started | waiting | queued → failed, with a retry row when the policy allows one; else the run
+-- fails, or goes on without the stage. Returns the stages that got work.
+create or replace function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_failed record;
+  v_cancelled millrace.cancelled[] := '{}';
+  v_ready int[] := '{}';
+  v_stage millrace.stages;
+begin
+  v_failed := millrace.close_failed(p_items);
+  if v_failed.grouped is not null then
+    perform millrace.assign_groups(p_stage_id, v_failed.grouped);
+  end if;
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.counted then
+    perform millrace.note_spending(p_items);
+  end if;
+  if v_failed.due_now then
+    v_ready := array[p_stage_id];
+  end if;
+  if cardinality(v_failed.dead) = 0 then
+    perform millrace.project(p_stage_id, v_failed.changes);
+    return v_ready;
+  end if;
+  if v_stage.kind in ('map', 'pipeline') then
+    perform millrace.abandon_fan_outs(v_failed.dead, array[p_stage_id]);
+  end if;
+  if v_stage.on_failure = 'continue' then
+    perform millrace.project(p_stage_id, v_failed.changes);
+    return v_ready || millrace.skip_failed_stage(p_stage_id, v_failed.dead);
+  end if;
+  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
+  -- there and then.
+  perform millrace.end_runs(v_failed.dead, 'failed');
+  v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
+  perform millrace.project(p_stage_id, v_failed.changes);
+  perform millrace.project_cancelled(v_cancelled);
+  return v_ready;
+end
+$$;
+
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
+create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    update millrace.runs r
+    set status = p_status, finished_at = millrace.now()
+    where r.id = any (p_run_ids)
+    returning r.fan_out_id
+  )
+  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
+  select e.fan_out_id, count(*) filter (where p_status = 'failed'),
+    count(*) filter (where p_status = 'cancelled')
+  from ended e
+  where e.fan_out_id is not null
+  group by e.fan_out_id;
+end
+$$;
+
+-- Chapter 28: intake and projection
+--
+-- Intake compares old and new statuses once a statement, whatever its number of rows. Only the
+-- projecting statement itself is exempt: it announces its trigger depth, and a statement that a
+-- user's own trigger runs is one level deeper. The condition stands on the trigger and not in its
+-- function, which runs as the engine's owner and would not know who asks. The triggers and
+-- statements themselves are written for each pipeline (attach.sql).
+
+-- Acts on a status written by a user: queued starts, pending is allowed without a live run,
+-- anything else raises MR005. The caller, an intake trigger, holds the entities, and has nested
+-- loops off.
+create or replace function millrace.on_status_written(
+  p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_stage_id int := (
+    select s.id from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.name = p_stage);
 begin
   if p_status = 'queued' then
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
+    perform millrace.queue_stage(
+      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
   elsif p_status is distinct from 'pending' then
-    raise exception '%_status was set to % by hand', p_stage, coalesce(quote_literal(p_status), 'null')
+    raise exception '%_status was set to % by hand',
+      p_stage, coalesce(quote_literal(p_status), 'null')
       using errcode = 'MR005',
         hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
           || case
@@ -4461,28 +5243,45 @@ begin
               format('To go on without the stage: select millrace.skip(run, %L).', p_stage)
             else 'To stop a run: select millrace.cancel(run).'
           end;
-  elsif exists (select from millrace.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running') then
+  elsif exists (
+      select from millrace.runs r
+      where r.pipeline_id = p_pipeline_id
+        and r.entity_id = any (p_entity_ids)
+        and r.status = 'running') then
     raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
-      using errcode = 'MR005', hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
-        'where status = ''running'' and pipeline_id = %s and entity_id = %L.', p_pipeline_id, p_entity_ids[1]);
+      using errcode = 'MR005',
+        hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
+          'where status = ''running'' and pipeline_id = %s and entity_id = %L.',
+          p_pipeline_id, p_entity_ids[1]);
   end if;
 end
 $$;
 
+-- Cancels and removes all runs of deleted entities, with their results.
 create or replace function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
-declare
-  v_runs bigint[];
 begin
-  select coalesce(array_agg(r.id), '{}') into v_runs from (
-    select r.id from millrace.runs r where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id order by r.id for update) r;
-  perform millrace.delete_runs(v_runs);
+  perform millrace.delete_runs(array(
+    select r.id from millrace.runs r
+    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
+    order by r.id
+    for update));
 end
 $$;
 
+-- Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.
 create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.keep_costs(p_run_ids);
@@ -4491,9 +5290,15 @@ begin
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);
   perform millrace.forget_alerts(p_run_ids);
-  -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
-  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
+  -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the
+  -- fan-outs.
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
   insert into millrace.dropped_metadata (metadata_id)
   select distinct r.metadata_id
   from millrace.runs r
@@ -4502,16 +5307,18 @@ begin
 end
 $$;
 
-create or replace function millrace.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Runs the projecting statements (p_how: settle, started or queued; see write_project_entities())
+-- for callers that have no use for an answer.
+create or replace function millrace.write_entities(
+  p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
+  p_dependents text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text;
 begin
-  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  v_said := millrace.project_entities(p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
-  v_said := set_config('millrace.projecting', v_outer, true);
+  perform millrace.project_entities(
+    p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
 end
 $$;
 
@@ -4704,6 +5511,92 @@ begin
       group by p.name, s.id, s.name, a.error ->> 'code'
       order by min((a.error ->> 'since')::timestamptz)
       limit 10) g);
+end
+$$;
+
+-- Chapter 10: the lock order
+--
+-- The same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
+--   * A transition takes entities and runs with `for no key update skip locked` and answers `busy`
+--     for an attempt whose entity or run somebody holds: it never waits for a user. Only calls that
+--     a person makes (cancel, retry, start) wait.
+--   * It does so before it reads their state, so siblings that complete at once, or a completion
+--     and a cancel, see one another. The run's lock guards its attempts too: the one writer without
+--     it is a claim, which touches queued attempts alone, so only those need a lock of their own.
+--   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a
+--     whole batch: a user who holds one entity of it must not hold up the others.
+
+-- Says whether transitions of a pipeline may lock its entities: for its projection, that of a child
+-- run over the same row, or what an apply function writes.
+create or replace function millrace.writes_entities(p_pipeline_id int) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select p.projection <> 'none' or exists (
+      select from millrace.stages s
+      where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
+end
+$$;
+
+-- Locks the entities, runs and queued attempts of a batch in the one order. Returns the attempts
+-- for which all were free.
+create or replace function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+  v_entities text[];
+  v_wanted bigint[] := '{}';
+  v_runs bigint[];
+  v_locked bigint[] := '{}';
+  v_queued boolean := false;
+begin
+  for v_group in
+    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids,
+      array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids,
+      bool_or(a.state = 'queued') as any_queued
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids)
+    group by r.pipeline_id
+    order by r.pipeline_id
+  loop
+    if millrace.writes_entities(v_group.pipeline_id) then
+      v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
+      if cardinality(v_entities) < cardinality(v_group.entity_ids) then
+        select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}')
+        into v_group.attempt_ids, v_group.run_ids
+        from millrace.attempts a
+        join millrace.runs r on r.id = a.run_id
+        where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities);
+      end if;
+    end if;
+    v_locked := v_locked || v_group.attempt_ids;
+    v_wanted := v_wanted || v_group.run_ids;
+    v_queued := v_queued or v_group.any_queued;
+  end loop;
+  v_runs := array(
+    select r.id from millrace.runs r
+    where r.id = any (v_wanted)
+    order by r.id
+    for no key update skip locked);
+  if cardinality(v_runs) < cardinality(v_wanted) then
+    v_locked := array(
+      select a.id from millrace.attempts a
+      where a.id = any (v_locked) and a.run_id = any (v_runs));
+  end if;
+  if v_queued then
+    perform from millrace.attempts a
+    where a.id = any (v_locked) and a.state = 'queued'
+    order by a.id
+    for update;
+  end if;
+  return v_locked;
 end
 $$;
 
@@ -5111,49 +6004,58 @@ begin
 end
 $$;
 
--- Chapter 11: settling a batch
+-- Chapter 11: recording a batch
 --
--- A judged batch goes through the transitions of the chapter before, each group of one stage and outcome at once, in the
--- caller's one transaction. One bad item never sinks the others: a batch that raises is halved until the guilty item
--- stands alone. What the server says of itself (chapter 2, error_kind) ends the whole call.
+-- A judged batch goes through the transitions (complete.sql, fail.sql, transitions.sql), each group
+-- of one stage and outcome at once, in the caller's one transaction. One bad item never sinks the
+-- others: a batch that raises is halved until the guilty item stands alone. What the server says of
+-- itself (log.sql, error_kind) ends the whole call.
 
--- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
--- run and so cancel what other items of the batch are about, which is then too late for them.
-create or replace function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Records a judged batch, each group of one stage and outcome by its transition. Returns the items,
+-- with late ones marked, and the stages that have work now. p_uniform_limit is what
+-- lock_uniform_batch() has returned for a batch that goes the fast way; then no items come back.
+-- Failures come last: one may end a run and so cancel what other items of the batch are about,
+-- which is then too late for them.
+create or replace function millrace.apply_outcomes(
+  p_items millrace.work[], p_uniform_limit int default null,
+  out items millrace.work[], out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
-  v_late bigint[];
+  v_left record;
 begin
-  if p_alike then
-    ready := millrace.complete(p_items[1].stage_id, p_items);
+  if p_uniform_limit is not null then
+    ready := millrace.complete(p_items[1].stage_id, p_items, p_uniform_limit);
     return;
   end if;
   items := p_items;
   ready := '{}';
   for v_group in
-    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items, row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
-    from unnest(p_items) i where i.verdict is null
-    group by i.stage_id, i.outcome order by 4
+    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
+      row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
+    from unnest(p_items) i
+    where i.verdict is null
+    group by i.stage_id, i.outcome
+    order by 4
   loop
     if v_group.place > 1 then
-      v_late := millrace.late_attempts(v_group.items);
-      if cardinality(v_late) > 0 then
-        items := millrace.mark_late(items, v_late);
-        v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
-        continue when cardinality(v_group.items) = 0;
-      end if;
+      v_left := millrace.without_late(items, v_group.items);
+      items := v_left.all_items;
+      v_group.items := v_left.in_time;
     end if;
+    -- What apply writes counts: it may have started a stage over, or deleted the entity.
+    if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
+      and millrace.apply_results(v_group.stage_id, v_group.items) then
+      v_left := millrace.without_late(items, v_group.items);
+      items := v_left.all_items;
+      v_group.items := v_left.in_time;
+    end if;
+    continue when cardinality(v_group.items) = 0;
     case v_group.outcome
       when 'completed' then
-        -- What apply writes counts: it may have started a stage over, or deleted the entity.
-        if millrace.apply_results(v_group.stage_id, v_group.items) then
-          v_late := millrace.late_attempts(v_group.items);
-          items := millrace.mark_late(items, v_late);
-          v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
-          continue when cardinality(v_group.items) = 0;
-        end if;
         ready := ready || millrace.complete(v_group.stage_id, v_group.items);
       when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
       when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
@@ -5163,16 +6065,25 @@ begin
 end
 $$;
 
+-- Finds the attempts of unrecorded items whose state is no longer what was judged.
 create or replace function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select i.attempt_id from unnest(p_items) i left join millrace.attempts a on a.id = i.attempt_id where i.verdict is null and a.state is distinct from i.was);
+  return array(
+    select i.attempt_id
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id
+    where i.verdict is null and a.state is distinct from i.was);
 end
 $$;
 
-create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Marks items as stale that an earlier group of the same batch cancelled.
+create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[])
+returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   for v_i in 1 .. cardinality(p_items) loop
@@ -5185,10 +6096,34 @@ begin
 end
 $$;
 
--- Nothing of such an item was recorded: a worker sends it again shortly, a callback is asked for once more, and the sweep comes
--- by again. Told once an hour for each stage, since the next sweep may well find the same.
-create or replace function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Marks those of a group as stale that are too late now, and returns the rest of the group.
+create or replace function millrace.without_late(
+  p_all millrace.work[], p_group millrace.work[],
+  out all_items millrace.work[], out in_time millrace.work[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_late bigint[] := millrace.late_attempts(p_group);
+begin
+  all_items := p_all;
+  in_time := p_group;
+  if cardinality(v_late) > 0 then
+    all_items := millrace.mark_late(p_all, v_late);
+    in_time := array(
+      select i from unnest(p_group) i where i.attempt_id <> all (v_late));
+  end if;
+end
+$$;
+
+-- Marks items as busy that the database could not record now, and reports the first. Nothing of
+-- such an item was recorded: a worker sends it again shortly, a callback is asked for once more,
+-- and the sweep comes by again.
+create or replace function millrace.put_off(p_items millrace.work[], p_why text)
+returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_first millrace.work;
@@ -5214,15 +6149,17 @@ begin
 end
 $$;
 
+-- Reports a row that was left for later since the database said to try again: once an hour for each
+-- stage, since the next sweep may well find the same.
 create or replace function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 ) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
-      select
-      from millrace.log l
+      select from millrace.log l
       where l.code = 'row_passed_over'
         and l.at > millrace.now() - interval '1 hour'
         and l.detail ->> 'pipeline' = p_pipeline
@@ -5236,9 +6173,13 @@ begin
 end
 $$;
 
--- The engine's word counts, even where a user's own trigger refuses every write to the entity.
-create or replace function millrace.apply_outcomes_unprojected(p_items millrace.work[], out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Records a single item, at the second try without showing it: the engine's word counts, even where
+-- a user's own trigger refuses every write to the entity. Reports that refusal.
+create or replace function millrace.apply_outcomes_unprojected(
+  p_items millrace.work[], out items millrace.work[], out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_context text;
@@ -5269,14 +6210,17 @@ begin
 end
 $$;
 
--- Halves, so that one bad item never sinks the others. In no order where the database says to try again: the time that is spent
--- on those that it refuses is bounded, and what is left when it is over differs from call to call. One part is always tried, so
--- each call may get on.
+-- Records a part of a batch that raised as two parts, with little patience for locks. In no order
+-- where the database says to try again: the time that is spent on those that it refuses is bounded,
+-- and what is left when it is over differs from call to call. One part is always tried, so each
+-- call may get on.
 create or replace function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
 )
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 declare
   v_half int := cardinality(p_items) / 2;
@@ -5287,26 +6231,33 @@ begin
   if p_transient then
     p_items := array(select i from unnest(p_items) i order by random());
   end if;
-  select s.items, s.ready into v_left
-  from millrace.apply_outcomes_part(p_items[:v_half], false, p_until) s;
+  v_left := millrace.apply_outcomes_guarded(p_items[:v_half], p_until => p_until);
   v_rest := p_items[v_half + 1:];
   v_rest := millrace.mark_late(v_rest, millrace.late_attempts(v_rest));
   if p_transient and millrace.now() >= p_until then
-    items := v_left.items || millrace.put_off(v_rest, 'others of the same call took too long');
+    items := v_left.items
+      || millrace.put_off(v_rest, 'others of the same call took too long');
     ready := v_left.ready;
     return;
   end if;
-  select s.items, s.ready into v_right from millrace.apply_outcomes_part(v_rest, false, p_until) s;
+  v_right := millrace.apply_outcomes_guarded(v_rest, p_until => p_until);
   items := v_left.items || v_right.items;
   ready := v_left.ready || v_right.ready;
 end
 $$;
 
-create or replace function millrace.apply_outcomes_part(
-  p_items millrace.work[], p_alike boolean, p_until timestamptz,
+-- Does what apply_outcomes() does, but an item that makes Postgres raise fails alone with the SQL
+-- error, or is busy where that says to try again; the items then come back, also of a uniform
+-- batch. Where complete() finds that a uniform batch is none (MR000, which nobody else sees),
+-- neither items nor stages come back, and nothing is recorded. p_until bounds the time for what the
+-- database refuses for now.
+create or replace function millrace.apply_outcomes_guarded(
+  p_items millrace.work[], p_uniform_limit int default null,
+  p_until timestamptz default millrace.now() + interval '2 seconds',
   out items millrace.work[], out ready int[]
 )
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_done record;
@@ -5316,11 +6267,14 @@ declare
   v_error jsonb;
 begin
   begin
-    v_done := millrace.apply_outcomes(p_items, p_alike);
+    v_done := millrace.apply_outcomes(p_items, p_uniform_limit);
     items := v_done.items;
     ready := v_done.ready;
     return;
   exception when query_canceled or assert_failure or others then
+    if p_uniform_limit is not null and sqlstate = 'MR000' then
+      return;
+    end if;
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
@@ -5328,7 +6282,8 @@ begin
     v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
     v_why := sqlerrm;
     v_error := jsonb_build_object('code', 'sql_' || sqlstate,
-      'message', 'the database refused to record this (sql_' || sqlstate || ')', 'detail', sqlerrm,
+      'message', 'the database refused to record this (sql_' || sqlstate || ')',
+      'detail', sqlerrm,
       'permanent', left(sqlstate, 2) in ('22', '23'));
   end;
   if v_transient and cardinality(p_items) = 1 then
@@ -5338,22 +6293,192 @@ begin
     p_items[1].outcome := 'failed';
     p_items[1].error := v_error;
     p_items[1].reason := v_why;
-    select s.items, s.ready into items, ready from millrace.apply_outcomes_unprojected(p_items) s;
+    v_done := millrace.apply_outcomes_unprojected(p_items);
+    items := v_done.items;
+    ready := v_done.ready;
   else
-    select s.items, s.ready into items, ready
-    from millrace.apply_outcomes_in_halves(p_items, p_until, v_transient) s;
+    v_done := millrace.apply_outcomes_in_halves(p_items, p_until, v_transient);
+    items := v_done.items;
+    ready := v_done.ready;
   end if;
 end
 $$;
 
--- As apply_outcomes(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
--- with the SQL error; or, where the database said to try again, it is busy.
-create or replace function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Chapter 16: reports, and how they are read
+--
+-- What a worker or an external service says about attempts arrives as a JSON list. Each item is
+-- parsed here, judged under the locks (check-fencing.sql) and answered on its own: accepted,
+-- duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`: a value that jsonb
+-- cannot hold then fails its own attempt and not the whole call.
+
+-- Makes an item that jsonb cannot hold one that it can: a failure that says so. Without the escapes
+-- that jsonb refuses, the fields that say whom it concerns can be read. An item that reports a
+-- failure keeps its own error.
+create or replace function millrace.storable_item(p_item json) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_item json;
+  v_why text;
+  v_kept jsonb;
 begin
-  select s.items, s.ready into items, ready
-  from millrace.apply_outcomes_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
+  return p_item::jsonb;
+exception when others then
+  v_why := sqlerrm;
+  v_item := regexp_replace(p_item::text,
+    '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
+  v_kept := jsonb_build_object(
+    'attempt', v_item ->> 'attempt', 'submission', v_item ->> 'submission',
+    'token', v_item ->> 'token', 'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id',
+    'stage', v_item ->> 'stage', 'trace_id', v_item ->> 'trace_id');
+  if v_item ->> 'outcome' = 'completed' then
+    return v_kept || jsonb_build_object('outcome', 'failed', 'refused', v_why,
+      'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true, 'message', format(
+        'the result holds something that Postgres cannot store (%s); '
+        'remove it before returning the result', v_why)));
+  end if;
+  return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
+    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+      || jsonb_build_object(
+        'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
+        'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
+end
+$$;
+
+-- Reads the list of reports as jsonb, item by item where the whole cannot be.
+create or replace function millrace.items_of(p_items json) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items jsonb;
+  v_count int;
+begin
+  if p_items is null or json_typeof(p_items) <> 'array' then
+    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null')
+      using errcode = 'MR002',
+        hint = 'Send a JSON list, an empty one when there is nothing to report.';
+  end if;
+  begin
+    v_items := p_items;
+    -- Counted like this, since counting the items of a json value parses all of it once more.
+    v_count := jsonb_array_length(v_items);
+  exception when others then
+    v_count := json_array_length(p_items);
+  end;
+  if v_count > 1000 then
+    raise exception 'p_items has % items, but one call takes at most 1000', v_count
+      using errcode = 'MR002',
+        hint = 'Send them in several calls; nothing of this one was recorded.';
+  end if;
+  if v_items is null then
+    v_items := (
+      select jsonb_agg(millrace.storable_item(i.value) order by i.ordinality)
+      from json_array_elements(p_items) with ordinality i);
+  end if;
+  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
+    v_items := (
+      select jsonb_agg(
+        case jsonb_typeof(i.value) when 'object' then i.value
+          else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
+        order by i.ordinality)
+      from jsonb_array_elements(v_items) with ordinality i);
+  end if;
+  return v_items;
+end
+$$;
+
+-- Says what is malformed about a report; null when nothing is. p_id is the attempt's number, null
+-- where the item names none. p_key is as in parse_items().
+create or replace function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_outcome text := p_item ->> 'outcome';
+begin
+  return case
+    -- What names an attempt is an object, whatever other keys it has.
+    when p_id is null and p_item ->> 'malformed' is not null
+      then format('an item must be an object, this is %s', p_item ->> 'malformed')
+    when p_id is null
+      then format('%s must be the number of an attempt, this is %s',
+        p_key, coalesce(p_item ->> p_key, 'null'))
+    when p_key = 'attempt' and p_item ->> 'token' is null
+      then 'token must be the one that the claim handed over, this is null'
+    when v_outcome is null
+      or v_outcome not in ('completed', 'failed', 'waiting', 'released')
+      or p_key = 'submission' and v_outcome in ('waiting', 'released')
+      then format('outcome must be completed, failed, waiting or released '
+        '(of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
+    when v_outcome = 'completed' and not p_item ? 'result'
+      then 'a completed item must have a result'
+    when (v_outcome = 'waiting' or p_key = 'submission')
+      and (p_item ->> 'service' is null or p_item ->> 'job_id' is null)
+      then 'service and job_id must name the external job'
+    when v_outcome = 'released' and p_item ->> 'limit' not in ('cpu', 'memory')
+      then format('limit must be cpu, memory or left out, this is %s', p_item ->> 'limit')
+    when v_outcome = 'failed'
+      and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null')
+      then 'error.retry_after_ms must be a number of milliseconds'
+    when v_outcome = 'failed'
+      and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null')
+      then 'error.permanent must be true or false'
+  end;
+end
+$$;
+
+-- Makes work items of reports. One that is malformed carries the verdict rejected and the reason.
+-- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for the end
+-- of an external job. What a worker's items concern is filled in as it was before any lock.
+-- The items are built by position, as everywhere in the statements that each transition runs: a
+-- call of a constructor for each of them would cost a twentieth of the whole transition.
+create or replace function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items jsonb := millrace.items_of(p_items);
+begin
+  return array(
+    select row(
+      f.ordinality, k.id, a.token, f.token, f.outcome,
+      case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
+      case when jsonb_typeof(f.usage) = 'object' then f.usage end,
+      case f.outcome
+        when 'failed' then '{"code": "unknown", "message": "no error was given"}'
+          || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
+        -- Only one that ran alone says which limit its function reached.
+        when 'released' then case when f."limit" is not null then
+          jsonb_build_object('code', 'resource_limit', 'message', format(
+            'the function reached the platform''s limit of %s while it worked on this row '
+            'isolated; give the row less to do, or the stage less to do in one call',
+            case f."limit" when 'cpu' then 'CPU time' else f."limit" end)) end
+      end,
+      f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
+      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused),
+      f.stage, f.trace_id)::millrace.work
+    from rows from (jsonb_to_recordset(v_items) as (
+        attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
+        error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
+        refused text))
+      with ordinality f(attempt, submission, token, outcome, result, usage,
+        error, "limit", service, job_id, stage, trace_id, refused, ordinality)
+    cross join lateral (
+      select case p_key when 'attempt' then f.attempt else f.submission end as id) n
+    cross join lateral (
+      select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18
+        then n.id::bigint end as id) k
+    left join millrace.attempts a on a.id = k.id and p_key = 'attempt'
+    left join millrace.runs r on r.id = a.run_id
+    cross join lateral (
+      select case
+        when k.id is null or f.token is null or f.outcome is distinct from 'completed'
+          or f.result is null or p_key = 'submission'
+        then millrace.item_fault(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
+    ) v
+    order by f.ordinality);
 end
 $$;
 
@@ -6012,6 +7137,234 @@ begin
 end
 $$;
 
+-- Chapter 17: the calls of a worker, as PostgREST serves them (worker-calls.sql has what they
+-- share)
+
+create or replace function public.millrace_claim(
+  p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
+) returns json
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_stage millrace.stages := millrace.stage_named(p_pipeline, p_stage);
+  v_worker millrace.workers;
+begin
+  if p_worker is null or p_host is null or p_seq is null
+    or p_limit is null or p_limit not between 0 and 1000 then
+    raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
+      'p_limit is %', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
+        'a sequence number from 1, and the number of attempts to claim.';
+  end if;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
+  if not found then
+    -- Signing on takes turns, so that two workers never both become the last one that the maximum
+    -- allows.
+    perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
+    -- The first try of this very call may have signed the worker on while this one waited.
+    select w.* into v_worker from millrace.workers w
+    where w.id = p_worker for update;
+  end if;
+  if v_worker.id is null then
+    -- Its arrival answers every wake-up so far, also when it is sent home.
+    delete from millrace.wake_ups r
+    where r.id in (
+      select u.id from millrace.wake_ups u
+      where u.stage_id = v_stage.id for update skip locked);
+    if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
+      return millrace.claim_answer(millrace.call_of(null, v_stage.id), 'refused',
+        format('%s workers are live, which is the stage''s maximum', v_stage.max_workers),
+        '[]', '{}', null);
+    end if;
+    insert into millrace.workers (id, stage_id, host, last_seq, signed_on_at, heartbeat_at)
+    values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now(), millrace.now())
+    returning * into v_worker;
+  end if;
+  if v_worker.stage_id <> v_stage.id then
+    raise exception 'worker % signed on for another stage', p_worker
+      using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
+  end if;
+  return millrace.answer_in_sequence(
+    millrace.call_of(v_worker, v_stage.id), p_seq, p_limit, null, '{}');
+end
+$$;
+
+create or replace function public.millrace_complete(
+  p_worker uuid, p_seq int, p_items json, p_limit int
+) returns json
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_worker millrace.workers;
+  v_call millrace.call;
+  v_stage millrace.stages;
+  v_items millrace.work[];
+  v_done record;
+  v_dropped boolean;
+begin
+  if p_limit is null or p_limit not between 0 and 1000 then
+    raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002',
+        hint = 'Send the number of attempts to claim next, 0 for none.';
+  end if;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
+  if not found then
+    raise exception 'there is no worker %', coalesce(p_worker::text, 'null')
+      using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
+  end if;
+  v_items := millrace.parse_items(p_items, 'attempt');
+  v_done := millrace.record_items(v_items);
+  v_call := millrace.call_of(v_worker, v_worker.stage_id);
+  v_stage := v_call.stage;
+  if v_stage.kind = 'agent' then
+    perform millrace.drop_turns(v_stage, v_done.verdicts);
+  elsif v_stage.kind = 'map' then
+    perform millrace.leave_children(v_stage, array(
+      select v.attempt from json_to_recordset(v_done.verdicts) as v(attempt bigint)));
+  end if;
+  v_dropped := millrace.drop_claims(p_worker,
+    case when v_done.uniform then v_items[1].token end, cardinality(v_items));
+  return millrace.answer_in_sequence(v_call, p_seq, p_limit, v_done.verdicts, v_done.ready);
+end
+$$;
+
+create or replace function public.millrace_renew(p_worker uuid, p_attempts bigint[])
+returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_held bigint[];
+begin
+  update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
+  with held as (
+    select c.token from millrace.claims c
+    where c.worker_id = p_worker order by c.token for update
+  )
+  update millrace.claims c
+  set expires_at = v_now + s.lease
+  from held, millrace.workers w
+  join millrace.stages s on s.id = w.stage_id
+  where c.token = held.token and w.id = p_worker;
+  v_held := array(
+    select a.id
+    from millrace.claims c
+    cross join lateral (
+      select t.id
+      from millrace.attempts t
+      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+      offset 0) a
+    where c.worker_id = p_worker);
+  return jsonb_build_object('renewed', cardinality(v_held),
+    'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
+end
+$$;
+
+create or replace function public.millrace_leave(
+  p_worker uuid, p_hand_over boolean default false
+) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_worker millrace.workers;
+  v_wake jsonb := '[]';
+begin
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
+  if not found or v_worker.left_at is not null then
+    return '{"left": true, "wake": []}';
+  end if;
+  perform millrace.drop_claims(p_worker);
+  -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without
+  -- a worker.
+  if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
+    update millrace.workers w
+    set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
+    where w.id = p_worker;
+    return '{"left": false, "wake": []}';
+  end if;
+  update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
+  -- One whose budget is used has signed off first, so that its successor is not one worker too
+  -- many. Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe
+  -- side.
+  if p_hand_over and (
+      not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
+      or millrace.has_ready_work(v_worker.stage_id)) then
+    v_wake := millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id]));
+  end if;
+  return jsonb_build_object('left', true, 'wake', v_wake);
+end
+$$;
+
+-- Says whether a worker that wants to leave should look at its queue once more. Whoever enqueues
+-- holds the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is
+-- about to rely on this worker, and the look at the queue, a later statement, sees all that was
+-- committed before.
+create or replace function millrace.must_stay(p_worker millrace.workers) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not (
+      select s.enabled and p.enabled
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where s.id = p_worker.stage_id) then
+    return false;
+  end if;
+  if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
+    return true;
+  end if;
+  -- Work that must be alone may be left to the worker of the same host that is still busy: it looks
+  -- again when done.
+  return millrace.has_ready_work(p_worker.stage_id) and not exists (
+    select from millrace.claims c
+    join millrace.workers w on w.id = c.worker_id
+    where c.host = p_worker.host
+      and w.id <> p_worker.id
+      and w.stage_id = p_worker.stage_id
+      and c.expires_at > millrace.now());
+end
+$$;
+
 -- Schedules, and the doors
 --
 -- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll
@@ -6126,17 +7479,26 @@ begin
 end
 $$;
 
--- Returns how many bytes of rows and results a worker is handed at most. Where somebody deleted the
--- setting its default counts: without a bound no batch would be built.
+-- Reads the text of the setting batch_bytes: how many bytes of rows and results a worker is handed
+-- at most. Where the setting was deleted its default counts: without a bound no batch would be
+-- built.
+create or replace function millrace.batch_bytes(p_setting text) returns bigint
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_setting::bigint, 12582912);
+end
+$$;
+
+-- Says the same, having read the setting.
 create or replace function millrace.batch_bytes() returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return coalesce((
-    select s.value::bigint
-    from millrace.settings s
-    where s.name = 'batch_bytes'), 12582912);
+  return millrace.batch_bytes(
+    (select s.value from millrace.settings s where s.name = 'batch_bytes'));
 end
 $$;
 
@@ -6631,344 +7993,26 @@ begin
 end
 $$;
 
--- Chapter 10: transitions
---
--- The functions here are the only writers of state, and each takes a set. One call to apply_outcomes() (the next chapter) records
--- what a batch of attempts came to, readies the next stages, finishes runs and projects all of it onto the entities, in the
--- caller's one transaction.
---
--- Lock order, the same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
---   * A transition takes entities and runs with `for no key update skip locked` and answers `busy` for an attempt whose
---     entity or run somebody holds: it never waits for a user. Only calls that a person makes (cancel, retry, start) wait.
---   * It does so before it reads their state, so siblings that complete at once, or a completion and a cancel, see one
---     another. The run's lock guards its attempts too: the one writer without it is a claim, which touches queued
---     attempts alone, so only those need a lock of their own.
---   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a whole batch: a user who
---     holds one entity of it must not hold up the others.
+-- Chapter 10: waiting, releasing, cancelling, and showing all of it
 
-create or replace function millrace.writes_entities(p_pipeline_id int) returns boolean
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Writes a batch of changes of one stage into its entities' columns, where the pipeline has a
+-- projection.
+create or replace function millrace.project(p_stage_id int, p_changes millrace.change[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return (
-    select p.projection <> 'none' or exists (select from millrace.stages s where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
-    from millrace.pipelines p where p.id = p_pipeline_id);
-end
-$$;
-
--- Locks entities, runs and queued attempts in the one order, and returns the attempts that were got.
-create or replace function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_group record;
-  v_entities text[];
-  v_wanted bigint[] := '{}';
-  v_runs bigint[];
-  v_locked bigint[] := '{}';
-  v_queued boolean := false;
-begin
-  for v_group in
-    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids, array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids, bool_or(a.state = 'queued') as any_queued
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids)
-    group by r.pipeline_id order by r.pipeline_id
-  loop
-    if millrace.writes_entities(v_group.pipeline_id) then
-      v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
-      if cardinality(v_entities) < cardinality(v_group.entity_ids) then
-        select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}') into v_group.attempt_ids, v_group.run_ids
-        from millrace.attempts a join millrace.runs r on r.id = a.run_id
-        where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities);
-      end if;
-    end if;
-    v_locked := v_locked || v_group.attempt_ids;
-    v_wanted := v_wanted || v_group.run_ids;
-    v_queued := v_queued or v_group.any_queued;
-  end loop;
-  v_runs := array(select r.id from millrace.runs r where r.id = any (v_wanted) order by r.id for no key update skip locked);
-  if cardinality(v_runs) < cardinality(v_wanted) then
-    v_locked := array(select a.id from millrace.attempts a where a.id = any (v_locked) and a.run_id = any (v_runs));
-  end if;
-  if v_queued then
-    perform from millrace.attempts a where a.id = any (v_locked) and a.state = 'queued' order by a.id for update;
-  end if;
-  return v_locked;
-end
-$$;
-
--- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where there is more to say, a detail
--- for operators (an address, a constraint, a stack), whom the attempt's number leads to it.
-create or replace function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select (p_error ->> 'message')
-    || case when p_error ->> 'detail' is null then '' else format(' (attempt %s)', p_attempt_id) end
-$$;
-
-create or replace function millrace.project(p_stage_id int, p_changes millrace.change[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-begin
-  if cardinality(p_changes) > 0 and current_setting('millrace.projection_off', true) is distinct from 'on' then
-    select s.pipeline_id, s.name into v_stage from millrace.stages s where s.id = p_stage_id;
-    perform millrace.write_entities(v_stage.pipeline_id, 'settle', v_stage.name, p_changes, null, null);
-  end if;
-end
-$$;
-
--- Seconds to wait before the retry with this count (0: the first), by a policy of the definition.
-create or replace function millrace.backoff_seconds(p_backoff jsonb, p_retry_count int) returns float8
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_jitter float8;
-begin
-  if p_backoff ->> 'kind' = 'list' then
-    return (p_backoff -> 'seconds' ->> least(p_retry_count, jsonb_array_length(p_backoff -> 'seconds') - 1))::float8;
-  end if;
-  v_jitter := coalesce((p_backoff ->> 'jitter')::float8, 0.2);
-  return least(
-      coalesce((p_backoff ->> 'base_seconds')::float8, 5) * power(coalesce((p_backoff ->> 'factor')::float8, 2), least(p_retry_count, 60)),
-      coalesce((p_backoff ->> 'cap_seconds')::float8, 300))
-    * (1 + v_jitter * (2 * random() - 1));
-end
-$$;
-
-create or replace function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int) returns timestamptz
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  -- What waits for a person or for a child run is not asked again by itself.
-  v_retry jsonb := (select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end from millrace.stages s where s.id = p_stage_id);
-  v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
-begin
-  if coalesce((p_error ->> 'permanent')::boolean, false) or p_retry_count + 1 >= coalesce((v_policy ->> 'max_attempts')::int, 3) then
-    return null;
-  end if;
-  return millrace.now() + make_interval(secs => greatest(
-    millrace.backoff_seconds(coalesce(v_policy -> 'backoff', '{}'), p_retry_count),
-    least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
-end
-$$;
-
--- Plain followers of a stage that is done now, where all their other needs are done already; the chapter on advancing sees to the others.
-create or replace function millrace.advance(p_stage_id int, p_run_ids bigint[], out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_versions int[] := array(select distinct r.version_id from millrace.runs r where r.id = any (p_run_ids));
-  v_simple boolean;
-begin
-  -- Mostly the runs are of one version, no follower has other needs, and none has begun before: then no run is looked at on its own.
-  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'), coalesce(bool_or(s.has_groups), false), cardinality(v_versions) = 1
-    and not bool_or(cardinality(f.needs) > 1 or exists (select from millrace.attempts a where a.run_id = any (p_run_ids) and a.stage_id = s.id))
-  into followers, names, has_groups, v_simple
-  from millrace.version_stages f join millrace.stages s on s.id = f.stage_id where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.unconditional;
-  ready := '{}';
-  if cardinality(followers) = 0 then
-    return;
-  elsif v_simple then
-    with added as (
-      insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-      select r.id, s.id, 1, v_now, v_now, v_now + s.sla from millrace.stages s cross join unnest(p_run_ids) r(id) where s.id = any (followers) order by r.id
-      returning run_id, stage_id
-    )
-    select array_agg(row(a.run_id, a.stage_id)::millrace.ready) into ready from added a;
-    return;
-  end if;
-  with run as materialized (
-    select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
-  ), follower as materialized (
-    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at from millrace.version_stages f join millrace.stages s on s.id = f.stage_id
-    where f.version_id = any (v_versions) and p_stage_id = any (f.needs) and f.unconditional
-  ), added as (
-    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
-    from run r join follower f on f.version_id = r.version_id
-    cross join lateral (select max(a.number) as number, bool_or(not a.superseded) as begun from millrace.attempts a where a.run_id = r.id and a.stage_id = f.stage_id) h
-    where h.begun is not true and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
-      select count(*) from millrace.attempts n
-      where n.run_id = r.id and n.stage_id = any (f.needs) and n.stage_id <> p_stage_id and n.state in ('completed', 'skipped') and not n.superseded))
-    order by r.id
-    returning run_id, stage_id
-  )
-  select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into ready from added a;
-end
-$$;
-
-create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  -- Only the end of a sink can end a run; with one sink nothing else needs a look.
-  with ended as (
-    update millrace.runs r set status = 'completed', finished_at = millrace.now()
-    from millrace.version_stages vs
-    -- "is true" keeps the planner from walking the index of live runs.
-    where r.id = any (p_run_ids) and (r.status = 'running') is true and vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
-      and not exists (
-        select from millrace.version_stages o
-        where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
-          and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = o.stage_id and a.state in ('completed', 'skipped') and not a.superseded))
-    returning r.fan_out_id
-  )
-  insert into millrace.child_tallies (fan_out_id, completed)
-  select e.fan_out_id, count(*) from ended e where e.fan_out_id is not null group by e.fan_out_id;
-end
-$$;
-
-create or replace function millrace.complete(p_stage_id int, p_items millrace.work[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
-  v_next record;
-  v_stages int[];
-  v_alike boolean;
-  v_changes millrace.change[];
-  v_stage record;
-begin
-  v_next := millrace.advance(p_stage_id, v_runs);
-  -- Mostly every run readied all followers.
-  v_alike := cardinality(v_next.ready) = cardinality(v_next.followers) * cardinality(v_runs);
-  v_stages := case when v_alike then v_next.followers else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
-  if v_next.has_groups then
-    perform millrace.assign_groups(s, array(select r.run_id from unnest(v_next.ready) r where r.stage_id = s)) from unnest(v_stages) s;
-  end if;
-  with done as (
-    update millrace.attempts a
-    set state = 'completed', finished_at = v_now, started_at = coalesce(a.started_at, v_now), queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-        -- The job that brought the result, which may be that of an earlier submission.
-        service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
-        overtaken_job_id = case when a.job_id <> i.job_id then a.job_id end,
-        output = i.result, usage = i.usage, error = null
-    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
-  )
-  select array_agg(row(d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, v_now, case when v_alike then v_next.names else (
-      select array_agg(s.name) from unnest(v_next.ready) r join millrace.stages s on s.id = r.stage_id where r.run_id = d.run_id) end)::millrace.change) into v_changes
-  from done d;
-  -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
-  if cardinality(v_stages) = 0 or not v_alike then
-    perform millrace.finish_runs(p_stage_id, v_runs);
-  end if;
-  perform millrace.project(p_stage_id, v_changes);
-  select s.counted_by_parent or s.has_conditional_followers as followed, s.counted into v_stage
+  perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
   from millrace.stages s
   where s.id = p_stage_id;
-  if v_stage.counted then
-    perform millrace.note_spending(p_items);
-  end if;
-  if v_stage.followed then
-    return v_stages || millrace.advance_others(p_stage_id, v_runs);
-  end if;
-  return v_stages;
 end
 $$;
 
--- The user's own function for the stage, in the same transaction: rows it writes commit with the completion.
-create or replace function millrace.apply_results(p_stage_id int, p_items millrace.work[]) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
-begin
-  if v_apply is not null then
-    if to_regprocedure(v_apply || '(jsonb)') is null then
-      raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
-        using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; then replay the dead letters.';
-    end if;
-    execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
-      using (select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id, 'entity_id', i.entity_id, 'result', i.result) order by i.ord) from unnest(p_items) i);
-  end if;
-  return v_apply is not null;
-end
-$$;
-
-create or replace function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_changes millrace.change[];
-  v_dead bigint[];
-  v_cancelled millrace.cancelled[] := '{}';
-  v_due_now boolean;
-  v_laned bigint[];
-  v_ready int[];
-  v_stage millrace.stages;
-begin
-  with failed as (
-    update millrace.attempts a
-    set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = i.error,
-        service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id), usage = i.usage
-    from unnest(p_items) i where a.id = i.attempt_id and a.state = i.was
-    returning a.*, i.entity_id, i.was, i.job_id as reported_job, millrace.retry_due(a.stage_id, i.error, a.retry_count) as due
-  ), again as (
-    -- The id of an earlier submission is kept until its job is known to have ended: a crash after submitting buys no second job.
-    -- What a person failed by hand is submitted anew. When it is late is read from the row as it was before this statement.
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at, created_at, late_at, isolated, submission_id)
-    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
-      (select o.late_at from millrace.attempts o where o.id = f.id),
-      coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
-        or f.isolated and f.error ->> 'code' = 'released', false),
-      case when f.was = 'started' and f.reported_job is null and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
-    from failed f where f.due is not null order by f.run_id
-  )
-  select array_agg(row(f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null, millrace.owner_message(f.error, f.id),
-      f.retry_count + case when f.due is null then 0 else 1 end, case when f.due is null then f.started_at end, null, null)::millrace.change),
-    coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'), coalesce(bool_or(f.due <= v_now), false),
-    array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
-  into v_changes, v_dead, v_due_now, v_laned from failed f;
-  if v_laned is not null then
-    perform millrace.assign_groups(p_stage_id, v_laned);
-  end if;
-  perform millrace.note_spending(p_items)
-  from millrace.stages s
-  where s.id = p_stage_id and s.counted;
-  v_ready := case when v_due_now then array[p_stage_id] else '{}' end;
-  if cardinality(v_dead) = 0 then
-    perform millrace.project(p_stage_id, v_changes);
-    return v_ready;
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.kind in ('map', 'pipeline') then
-    perform millrace.abandon_fan_outs(v_dead, array[p_stage_id]);
-  end if;
-  if v_stage.on_failure = 'continue' then
-    perform millrace.project(p_stage_id, v_changes);
-    return v_ready || millrace.skip_failed_stage(p_stage_id, v_dead);
-  end if;
-  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew there and then.
-  perform millrace.end_runs(v_dead, 'failed');
-  v_cancelled := millrace.cancel_attempts(v_dead, null);
-  perform millrace.project(p_stage_id, v_changes);
-  perform millrace.project_cancelled(v_cancelled);
-  return v_ready;
-end
-$$;
-
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with ended as (
-    update millrace.runs r set status = p_status, finished_at = millrace.now() where r.id = any (p_run_ids) returning r.fan_out_id
-  )
-  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
-  select e.fan_out_id, count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
-  from ended e where e.fan_out_id is not null group by e.fan_out_id;
-end
-$$;
-
+-- started → waiting for an external job, under the stage's deadline and poll interval.
 create or replace function millrace.wait(p_stage_id int, p_items millrace.work[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -6976,32 +8020,44 @@ declare
 begin
   with waiting as (
     update millrace.attempts a
-    set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id, deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'), poll_at = v_now + s.poll_every
-    from unnest(p_items) i, millrace.stages s where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
+    set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id,
+      deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'),
+      poll_at = v_now + s.poll_every
+    from unnest(p_items) i, millrace.stages s
+    where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
     returning i.entity_id, a.job_id, a.retry_count, a.started_at
   )
-  select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at, null, null)::millrace.change) into v_changes from waiting w;
+  select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at,
+    null, null)::millrace.change)
+  into v_changes
+  from waiting w;
   perform millrace.project(p_stage_id, v_changes);
-  if (select s.poll_every is not null from millrace.stages s where s.id = p_stage_id) then
+  if exists (
+      select from millrace.stages s
+      where s.id = p_stage_id and s.poll_every is not null) then
     perform millrace.schedule_polls();
   end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
   insert into millrace.child_tallies (fan_out_id)
-  select f.id from unnest(p_items) i join millrace.fan_outs f on f.attempt_id = i.attempt_id where i.service = 'children';
+  select f.id
+  from unnest(p_items) i
+  join millrace.fan_outs f on f.attempt_id = i.attempt_id
+  where i.service = 'children';
 end
 $$;
 
--- An item with an error was in work when its function reached a limit of CPU or memory. Nobody
--- knows whose doing that was, so each of them runs alone from then on, which costs no attempt; one
--- that reaches the limit alone fails with that error.
+-- started → queued without costing an attempt; the third release in a row fails an attempt. An item
+-- with an error was in work when its function reached a limit of CPU or memory. Nobody knows whose
+-- doing that was, so each of them runs alone from then on, which costs no attempt; one that reaches
+-- the limit alone fails with that error.
 create or replace function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_changes millrace.change[];
-  v_laned bigint[];
-  v_tired millrace.work[];
+  v_grouped bigint[];
 begin
   with released as (
     update millrace.attempts a
@@ -7009,60 +8065,102 @@ begin
       isolated = a.isolated or i.error is not null,
       releases = a.releases + (i.error is null)::int
     from unnest(p_items) i
-    where a.id = i.attempt_id and a.state = i.was
+    where a.id = i.attempt_id
+      and a.state = i.was
       and case when i.error is null then a.releases < 2 else not a.isolated end
     returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
   )
-  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null, null)::millrace.change), array_agg(r.run_id) filter (where r.concurrency_group is not null)
-  into v_changes, v_laned from released r;
-  if v_laned is not null then
-    perform millrace.assign_groups(p_stage_id, v_laned);
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null,
+      null)::millrace.change),
+    array_agg(r.run_id) filter (where r.concurrency_group is not null)
+  into v_changes, v_grouped
+  from released r;
+  if v_grouped is not null then
+    perform millrace.assign_groups(p_stage_id, v_grouped);
   end if;
   perform millrace.project(p_stage_id, v_changes);
-  -- A third release in a row costs an attempt, or a row that always outlives its worker would go round for ever.
-  v_tired := array(
-    select row(i.ord, i.attempt_id, i.token, i.shown, 'failed', null, i.usage,
-      coalesce(i.error, '{"code": "released",
-        "message": "released by three workers in a row without a result"}'),
-      null, null, i.run_id, i.stage_id, i.entity_id, i.was, i.verdict, i.reason, null, null)::millrace.work
-    from unnest(p_items) i join millrace.attempts a on a.id = i.attempt_id where a.state = 'started');
-  if cardinality(v_tired) > 0 then
-    perform millrace.fail(p_stage_id, v_tired);
-  end if;
+  perform millrace.fail_tired(p_stage_id, p_items);
   return array[p_stage_id];
 end
 $$;
 
--- Cancels live attempts of locked runs: all of them, or those of some stages. The caller projects them when it is done.
-create or replace function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[]) returns millrace.cancelled[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Fails what release() has left: a row that always outlives its worker would go round for ever.
+create or replace function millrace.fail_tired(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_tired millrace.work[] := array(
+    select i from unnest(p_items) i
+    join millrace.attempts a on a.id = i.attempt_id
+    where a.state = 'started');
+begin
+  for v_i in 1 .. cardinality(v_tired) loop
+    v_tired[v_i].outcome := 'failed';
+    v_tired[v_i].error := coalesce(v_tired[v_i].error, '{"code": "released",
+        "message": "released by three workers in a row without a result"}');
+    v_tired[v_i].result := null;
+    v_tired[v_i].service := null;
+    v_tired[v_i].job_id := null;
+  end loop;
+  if cardinality(v_tired) > 0 then
+    perform millrace.fail(p_stage_id, v_tired);
+  end if;
+end
+$$;
+
+-- queued | started | waiting → cancelled, for locked runs: all of their live attempts, or those of
+-- some stages; their tokens and jobs are void. Returns what is left to project, which the caller
+-- does when it is done.
+create or replace function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
+returns millrace.cancelled[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_cancelled millrace.cancelled[];
 begin
   perform from millrace.attempts a
-  where a.run_id = any (p_run_ids) and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state = 'queued' order by a.id for update;
+  where a.run_id = any (p_run_ids)
+    and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+    and a.state = 'queued'
+  order by a.id
+  for update;
   with cancelled as (
     update millrace.attempts a
-    set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null, deadline_at = null, late_at = null, error = '{"code": "cancelled", "message": "cancelled"}'
+    set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null,
+      deadline_at = null, late_at = null,
+      error = '{"code": "cancelled", "message": "cancelled"}'
     from millrace.runs r
-    where a.run_id = any (p_run_ids) and r.id = a.run_id and (p_stage_ids is null or a.stage_id = any (p_stage_ids)) and a.state in ('queued', 'started', 'waiting')
-    returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count, a.started_at, null, null)::millrace.change as change
+    where a.run_id = any (p_run_ids)
+      and r.id = a.run_id
+      and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+      and a.state in ('queued', 'started', 'waiting')
+    returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count,
+      a.started_at, null, null)::millrace.change as change
   )
-  select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled from cancelled c;
+  select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
+  from cancelled c;
   perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
 $$;
 
-create or replace function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Shows cancelled attempts on their entities.
+create or replace function millrace.project_cancelled(p_cancelled millrace.cancelled[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
 begin
   for v_stage in
-    select c.stage_id, array_agg(c.change) as changes from unnest(p_cancelled) c group by c.stage_id order by c.stage_id
+    select c.stage_id, array_agg(c.change) as changes
+    from unnest(p_cancelled) c
+    group by c.stage_id
+    order by c.stage_id
   loop
     perform millrace.project(v_stage.stage_id, v_stage.changes);
   end loop;
@@ -7204,6 +8302,301 @@ as $$
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
   order by a.id
+$$;
+
+-- Chapter 17: what workers say
+--
+-- A worker signs on with its first claim, then says complete again and again (each call records
+-- results and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry
+-- a sequence number, so that a call repeated after a lost answer gets the same batch again. The
+-- public functions here are the whole surface of the engine for Edge Functions; only service_role
+-- may call them, and each returns one JSON value.
+--
+-- The planner settings in the headers of public functions hold for all that these call: every
+-- look-up goes by an index, row by row, and plans are made once a connection, and never compiled
+-- (what must scan a small table looks dear enough for that). Left to itself the planner reads a
+-- queue's tables by statistics that are minutes old, and now and then walks a whole index where it
+-- wants fifty rows. An index-only scan is such a walk: while a table is small, it looks cheaper
+-- than a look-up by the right key. Each header repeats them, since Postgres has no name for a set
+-- of settings, and a function that set them for its caller would have to put them back, whatever
+-- happens.
+
+-- Finds the stage with this name; raises MR003 when there is none.
+create or replace function millrace.stage_named(p_pipeline text, p_stage text)
+returns millrace.stages
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_known text;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where p.name = p_pipeline and s.name = p_stage;
+  if not found then
+    v_known := (
+      select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id);
+    raise exception 'there is no stage % in a pipeline %',
+      coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Known: ' || coalesce(v_known,
+        'none, run `npm run pipelines:sync` and push the migrations') || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Reads at once what a call of a worker has to know besides its worker, whose row the caller has
+-- locked; null for one that is not let in.
+create or replace function millrace.call_of(p_worker millrace.workers, p_stage_id int)
+returns millrace.call
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_call millrace.call;
+begin
+  select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
+    (select o.value from millrace.settings o
+     where o.name = 'batch_bytes') as batch_bytes,
+    (select o.value from millrace.settings o
+     where o.name = 'last_sweep_at') as last_sweep_at
+  into v_call
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id;
+  return v_call;
+end
+$$;
+
+-- Builds the answer to claim and complete alike: the batch, the functions that the worker should
+-- wake now, and the parents that have something to collect children. p_wait_ms: how long a worker
+-- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
+-- asked for and there was, since its batch has all the bytes that one may have.
+create or replace function millrace.claim_answer(
+  p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
+  p_wait_ms int default null, p_cut boolean default false
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_wake jsonb := '[]';
+  v_collect bigint[] := '{}';
+begin
+  if cardinality(p_wake) > 0 then
+    v_wake := millrace.wake_list(p_wake);
+  end if;
+  if v_stage.kind = 'map' or p_call.is_child then
+    v_collect := millrace.parents_to_collect('{}');
+  end if;
+  return json_build_object(
+    'status', p_status,
+    'reason', p_reason,
+    'lease_ms', (extract(epoch from v_stage.lease) * 1000)::int,
+    'stage', json_build_object(
+      'batch_size', v_stage.batch_size,
+      'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
+      'result_limit_bytes', v_stage.result_limit_bytes),
+    'batch', p_batch,
+    'wake', v_wake,
+    'items', p_verdicts,
+    'wait_ms', p_wait_ms,
+    'sweep_due', millrace.sweep_due(p_call.last_sweep_at),
+    'cut', p_cut,
+    'collect', v_collect);
+end
+$$;
+
+-- Says whether the last sweep, of which the setting last_sweep_at tells, is over a minute old.
+-- pg_cron stalls now and then, so workers and callbacks look after the sweep as well: an answer
+-- that says so has its receiver call millrace_sweep(), in a transaction of its own.
+create or replace function millrace.sweep_due(p_last_sweep_at text) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute', true);
+end
+$$;
+
+-- Says the same, having read the setting.
+create or replace function millrace.sweep_due() returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.sweep_due(
+    (select s.value from millrace.settings s where s.name = 'last_sweep_at'));
+end
+$$;
+
+-- Claims what is queued, as far as the stage's limits and its tenants' quotas allow. p_may_wait:
+-- its worker has nothing to hand in, and so may wait for its turn to claim. The token is null when
+-- it got nothing.
+create or replace function millrace.claim_allowed(
+  p_call millrace.call, p_limit int, p_may_wait boolean,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
+  out taken int, out wait_ms int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_limit int := case when p_call.open then p_limit else 0 end;
+  v_worker millrace.workers := p_call.worker;
+  v_claim record;
+begin
+  if v_stage.limits is null then
+    v_claim := millrace.claim(v_stage, v_worker.id, v_worker.host, v_limit);
+  else
+    v_claim := millrace.claim_limited(v_stage, v_worker.id, v_worker.host, v_limit, p_may_wait);
+    wait_ms := v_claim.wait_ms;
+  end if;
+  token := v_claim.token;
+  attempt_ids := v_claim.attempt_ids;
+  entity_ids := v_claim.entity_ids;
+  items := v_claim.items;
+  taken := cardinality(attempt_ids);
+  if token is null then
+    return;
+  end if;
+  if v_stage.counted then
+    items := millrace.keep_to_quotas(v_stage, token, attempt_ids);
+    attempt_ids := array(select i.attempt_id from unnest(items) i);
+    entity_ids := array(select i.entity_id from unnest(items) i);
+    if cardinality(items) = 0 then
+      -- All of it was held back: there may be another tenant's work behind it.
+      token := null;
+      wait_ms := 0;
+    end if;
+  elsif items is null then
+    items := millrace.held_items(token, attempt_ids);
+    entity_ids := array(select i.entity_id from unnest(items) i);
+  end if;
+end
+$$;
+
+-- Does the claiming half of millrace_claim and millrace_complete: claims for a signed-on worker,
+-- shows that on the entities, remembers the claim for a repeat, and sees to scaling out.
+create or replace function millrace.claim_next(
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_claim record;
+  v_filled record;
+  v_batch json := '[]';
+  v_shown boolean;
+  v_cut boolean := false;
+  v_wake int[] := array_remove(p_ready, v_stage.id);
+begin
+  v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
+  if v_claim.token is not null then
+    v_filled := millrace.fill_batch(v_stage, v_claim.token, v_claim.items, v_claim.entity_ids,
+      millrace.batch_bytes(p_call.batch_bytes));
+    v_cut := v_filled.kept < cardinality(v_claim.attempt_ids);
+    if v_cut then
+      perform millrace.give_back(v_stage, v_claim.token, v_claim.attempt_ids[:v_filled.kept],
+        v_claim.attempt_ids[v_filled.kept + 1:]);
+      v_claim.attempt_ids := v_claim.attempt_ids[:v_filled.kept];
+      v_claim.entity_ids := v_claim.entity_ids[:v_filled.kept];
+    end if;
+    v_shown := millrace.project_started(v_stage, v_claim.entity_ids);
+    -- A user's trigger may have ended one of them there and then.
+    if v_filled.kept > (
+        select count(*)
+        from millrace.attempts a
+        where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
+      v_filled := millrace.held_batch(v_stage, v_claim.token, v_claim.attempt_ids,
+        millrace.batch_bytes(p_call.batch_bytes));
+    end if;
+    v_batch := v_filled.batch;
+    -- A full claim with more behind it: that is how a stage scales out. One that must be alone
+    -- fills its host.
+    if (v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
+      and millrace.may_scale_out(v_stage) then
+      v_wake := v_wake || v_stage.id;
+    end if;
+  end if;
+  update millrace.workers w
+  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
+    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end
+  where w.id = (p_call.worker).id;
+  if cardinality(v_wake) > 0 then
+    v_wake := millrace.stages_to_wake(v_wake, v_stage.id);
+  end if;
+  return millrace.claim_answer(p_call,
+    case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
+      else 'working' end,
+    case when not p_call.open then 'the stage or its pipeline is switched off' end,
+    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
+end
+$$;
+
+-- Answers a call that a worker repeats, since it may not have heard the first: with the same batch,
+-- and rather a wake-up too many.
+create or replace function millrace.repeat_answer(p_call millrace.call, p_verdicts json)
+returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_token uuid := (p_call.worker).last_token;
+  v_held record;
+begin
+  v_held := millrace.held_batch(v_stage, v_token,
+    (select c.attempt_ids from millrace.claims c where c.token = v_token),
+    millrace.batch_bytes(p_call.batch_bytes));
+  update millrace.workers w set heartbeat_at = millrace.now() where w.id = (p_call.worker).id;
+  return millrace.claim_answer(p_call, case when v_held.kept = 0 then 'empty' else 'working' end,
+    'repeated answer', v_held.batch, millrace.followers_with_work(v_stage.id), p_verdicts);
+end
+$$;
+
+-- Lists the stages right after this one that have ready work.
+create or replace function millrace.followers_with_work(p_stage_id int) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select distinct vs.stage_id
+    from millrace.version_stages vs
+    where p_stage_id = any (vs.needs) and millrace.has_ready_work(vs.stage_id));
+end
+$$;
+
+-- Claims for the next call of a worker, or repeats the answer to its last. The next number is a new
+-- call, the last one a repeat; anything else is an error.
+create or replace function millrace.answer_in_sequence(
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_last_seq int := (p_call.worker).last_seq;
+begin
+  if p_seq = v_last_seq then
+    return millrace.repeat_answer(p_call, p_verdicts);
+  elsif p_seq is distinct from v_last_seq + 1 then
+    raise exception 'p_seq is %, but the last call of this worker was %',
+      coalesce(p_seq::text, 'null'), v_last_seq
+      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
+        'repeat a number only to repeat a call.';
+  end if;
+  return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready);
+end
 $$;
 
 -- Adding children to a fan-out: items get runs, new ones or those that their rows have already
@@ -15018,56 +16411,12 @@ create constraint trigger millrace_decisions_apply
   for each row when (old.decided_at is null and new.decided_at is not null)
   execute function millrace.apply_decisions();
 
-comment on function millrace.stage_columns(text) is 'The seven columns that the projection keeps for a stage on its entity.';
+comment on function millrace.stage_columns_ddl(text, text) is
+  'The statement that adds a stage''s seven columns to a table.';
 
-comment on function millrace.stage_columns_ddl(text, text) is 'The statement that adds a stage''s seven columns to a table.';
-
-comment on function millrace.check_status_words(regclass, text[]) is
-  'Raises MR001 where a constraint on a status column refuses a status that the engine writes.';
-
-comment on function millrace.check_table(regclass) is
-  'Raises MR001 unless the table is one whose every write the triggers of attach() see.';
-
-comment on function millrace.check_key(millrace.pipelines) is
-  'Raises MR001 where values of the key have not one text each in all sessions.';
-
-comment on function millrace.check_columns(millrace.pipelines, text[]) is 'Raises MR001, with the statement that helps, when the entity table lacks a column.';
-
-comment on function millrace.has_columns(millrace.pipelines, text) is 'Whether the entity table has the seven columns of a stage.';
-
-comment on function millrace.projection_branch(millrace.pipelines, int, text) is 'Source of one branch of a pipeline''s __apply_outcomes function.';
-
-comment on function millrace.queued_assignments(text) is 'Source of the assignments for one stage in a pipeline''s __queued function.';
-
-comment on function millrace.dirty_condition(text, text, boolean) is 'Source of the condition that some column of a stage, which a fresh start must clear, is not clear.';
-
-comment on function millrace.written_rows(millrace.pipelines, text, text[], text[], text) is 'Source of the column in which a pipeline''s __intake function collects what was written to one stage''s status.';
-
-comment on function millrace.size_expression(regclass, name[], boolean) is
-  'Source of the size of a row x in bytes: as it is stored, or as it is at most when made JSON.';
-
-comment on function millrace.write_rows(millrace.pipelines, text, text[]) is
-  'Creates the __rows and __sizes functions of a pipeline. A column that is added later is neither sent nor counted until attach() is called again.';
-
-comment on function millrace.write_common_functions(millrace.pipelines, text, text[]) is 'Creates the __lock, __rows, __sizes, __metadata, __deleted and __key functions of a pipeline.';
-
-comment on function millrace.write_by_stage(text, text, text) is 'Creates a function that takes the branch of one stage, and does nothing for any other.';
-
-comment on function millrace.write_projection(millrace.pipelines, text) is 'Creates the __apply_outcomes, __started and __queued functions of a pipeline.';
-
-comment on function millrace.intake_body(millrace.pipelines, text, text, text) is 'Source of what a pipeline''s __intake function does for one kind of statement.';
-
-comment on function millrace.write_intake(millrace.pipelines, text) is 'Creates the __intake function of a pipeline and its triggers.';
-
-comment on function millrace.detach_old(millrace.pipelines) is 'Drops the triggers of a pipeline that its present definition has no use for.';
-
-comment on function millrace.branches(int[], text[]) is 'Source of statements that take the branch of one pipeline, by ids in ascending order.';
-
-comment on function millrace.write_way(text, text, int[], text[], text) is 'Creates a function that leads to one written for each pipeline.';
-
-comment on function millrace.write_dispatch() is 'Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and project_entities, which lead to the functions of each pipeline.';
-
-comment on function millrace.attach(text) is 'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after adding columns to the table; define() does.';
+comment on function millrace.attach(text) is
+  'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after '
+  'adding columns to the table; define() does.';
 
 comment on function millrace.cancel(bigint) is
   'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns '
@@ -15076,134 +16425,6 @@ comment on function millrace.cancel(bigint) is
 comment on function millrace.check_invariants() is
   'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
   'hence one snapshot; safe in production.';
-
-comment on function millrace.stage_named(text, text) is 'The stage with this name; MR003 when there is none.';
-
-comment on function millrace.live_workers(int) is 'Number of live workers of a stage, in a snapshot of its own.';
-
-comment on function millrace.has_ready_work(int) is 'Whether an attempt of this stage is queued and due, and its limits would let it be claimed.';
-
-comment on function millrace.claim(millrace.stages, uuid, uuid, int) is 'queued → started for up to limit due attempts of a stage, under one lease.';
-
-comment on function millrace.drop_claims(uuid) is 'Deletes the leases of a worker under which nothing is started any more.';
-
-comment on function millrace.project_started(millrace.stages, text[]) is 'Projects a claim onto those of its entities that nobody holds.';
-
-comment on function millrace.held_items(uuid, bigint[]) is 'Those attempts of a claim that are still under it, in its order.';
-
-comment on function millrace.batch_of(millrace.stages, uuid, millrace.claimed[], text[], bigint, millrace.built[]) is
-  'Claimed attempts as their worker reads them, each with its entity''s row and the results of its needs; null where one may have more than p_each bytes.';
-
-comment on function millrace.measured_rows(millrace.stages, millrace.claimed[], text[], bigint) is
-  'The rows of as many items, from the first, as have p_bytes together, with the results of their needs; one that alone has more comes with the failure to report.';
-
-comment on function millrace.built_row(millrace.stages, millrace.claimed) is
-  'The row of an item and the results of its needs; null where Postgres cannot write them out.';
-
-comment on function millrace.fill_batch(millrace.stages, uuid, millrace.claimed[], text[]) is
-  'The batch of as many items, from the first, as the setting batch_bytes allows; kept says how many.';
-
-comment on function millrace.needs_of(bigint, int, int, bigint) is 'The results of what a stage of a run needs, by the names of the stages; null where they may have more than p_each bytes.';
-
-comment on function millrace.size_of_needs(bigint, int, int) is
-  'The bytes of the results that a stage of a run needs, as they are stored.';
-
-comment on function millrace.give_back(millrace.stages, uuid, bigint[], bigint[]) is
-  'started → queued for those attempts of a claim, made in this transaction, that its batch has no room for.';
-
-comment on function millrace.sweep_due() is 'Whether the last sweep is over a minute old.';
-
-comment on function millrace.claim_answer(millrace.stages, text, text, json, int[], json, int, boolean) is 'Builds the answer to millrace_claim and millrace_complete. wait_ms: how long a worker that got nothing, because of limits, may wait before it asks again. cut: it got less than it asked for and there was, since its batch has all the bytes that one may have.';
-
-comment on function millrace.stage_open(millrace.stages) is 'Whether the stage and its pipeline are switched on.';
-
-comment on function millrace.claim_next(millrace.stages, millrace.workers, int, int, record) is 'The claiming half of millrace_claim and millrace_complete.';
-
-comment on function millrace.held_batch(millrace.stages, uuid, bigint[]) is
-  'The batch of those attempts of a claim that are still under it, as far as the setting batch_bytes allows.';
-
-comment on function millrace.repeat_answer(millrace.stages, millrace.workers, record) is 'The answer to a call that a worker repeats, since it may not have heard the first: the same batch, and rather a wake-up too many.';
-
-comment on function millrace.followers_with_work(int) is 'Stages right after this one that have ready work.';
-
-comment on function millrace.answer_in_sequence(millrace.stages, millrace.workers, int, int, record) is 'Claims for the next call of a worker, or repeats the answer to its last.';
-
-comment on function public.millrace_claim(text, text, uuid, uuid, int, int) is 'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
-
-revoke all on function public.millrace_claim(text, text, uuid, uuid, int, int)
-  from public, anon, authenticated;
-
-grant execute on function public.millrace_claim(text, text, uuid, uuid, int, int) to service_role;
-
-comment on function public.millrace_complete(uuid, int, json, int) is 'Records what became of a worker''s attempts (each with its token) and claims the next p_limit in the same transaction.';
-
-revoke all on function public.millrace_complete(uuid, int, json, int)
-  from public, anon, authenticated;
-
-grant execute on function public.millrace_complete(uuid, int, json, int) to service_role;
-
-comment on function public.millrace_renew(uuid, bigint[]) is 'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" lists those that are no longer its own.';
-
-revoke all on function public.millrace_renew(uuid, bigint[]) from public, anon, authenticated;
-
-grant execute on function public.millrace_renew(uuid, bigint[]) to service_role;
-
-comment on function public.millrace_leave(uuid, boolean) is 'Signs a worker off, unless work has come meanwhile: then left is false and it should claim again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there.';
-
-revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
-
-grant execute on function public.millrace_leave(uuid, boolean) to service_role;
-
-comment on function millrace.must_stay(millrace.workers) is 'Whether a worker that wants to leave should look at its queue once more.';
-
-comment on function millrace.storable_item(json) is 'An item as jsonb; one that jsonb cannot hold becomes a failure that says so.';
-
-comment on function millrace.items_of(json) is 'The list of reports as jsonb, item by item where the whole cannot be.';
-
-comment on function millrace.item_fault(jsonb, text, bigint) is 'What is malformed about a report; null when nothing is. id: the attempt''s number, null where the item names none.';
-
-comment on function millrace.limit_error(text) is
-  'The error of an attempt that ran alone when its function reached this limit; null without one.';
-
-comment on function millrace.parse_items(json, text) is 'Reports as work items; one that is malformed carries the verdict rejected and the reason. What a worker''s items concern is filled in as it was before any lock.';
-
-comment on function millrace.stale_reason(millrace.attempt_state, jsonb) is 'Why a report on an attempt in this state changes nothing.';
-
-comment on function millrace.verdict_on_end(millrace.attempts, millrace.work, boolean, boolean) is 'Verdict on the end of an external job for the attempt that it is about; null to go on. late: an earlier submission''s job.';
-
-comment on function millrace.check_fencing(millrace.work[], bigint[], int[]) is 'Verdict of each item under the locks: null to go on, else duplicate, stale, busy or rejected with the reason.';
-
-comment on function millrace.lock_uniform_batch(millrace.work[]) is 'Locks a batch whose items are all completed under one token of one stage without an apply function. Returns the attempts when all of it was free and may go on; null: it is to be locked and judged item by item.';
-
-comment on function millrace.verdicts_of(millrace.work[]) is 'The answer to each item of a settled batch, in order.';
-
-comment on function millrace.record_items(millrace.work[]) is 'Locks, judges and settles a parsed batch.';
-
-comment on function millrace.successor_of(millrace.attempts) is 'The attempt that a late result of this one, whose deadline passed or whose worker was lost, completes or comes too late for; null when there is none.';
-
-comment on function millrace.address_ends(millrace.work[], bigint[]) is 'Replaces the submission that each job''s end names, as far as its run is locked, with the attempt that it is about; late: the places of those that an earlier submission of the stage bought.';
-
-comment on function millrace.record_ends(millrace.work[]) is 'Locks, addresses, judges and settles the ends of external jobs.';
-
-comment on function public.millrace_resume(json) is 'The end of external jobs, by a verified callback or by polling: the first one wins. Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and trace_id, where given, must be the attempt''s.';
-
-revoke all on function public.millrace_resume(json) from public, anon, authenticated;
-
-grant execute on function public.millrace_resume(json) to service_role;
-
-comment on function public.millrace_poll(int, int) is 'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.';
-
-revoke all on function public.millrace_poll(int, int) from public, anon, authenticated;
-
-grant execute on function public.millrace_poll(int, int) to service_role;
-
-comment on function millrace.check_job_states(jsonb) is 'Raises MR002 unless this is what millrace_note_jobs() takes.';
-
-comment on function public.millrace_note_jobs(jsonb) is 'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being queued or running. Where a stage''s deadline counts from the start, it does not run while the job is queued. noted: how many rows that changed.';
-
-revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authenticated;
-
-grant execute on function public.millrace_note_jobs(jsonb) to service_role;
 
 comment on function millrace.add_columns(regclass, text[]) is
   'Adds to a table the seven columns that the projection keeps for each of these stages.';
@@ -15219,18 +16440,35 @@ comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
   'since.';
 
+comment on function public.millrace_resume(json) is
+  'The end of external jobs, by a verified callback or by polling: the first one wins. Items: '
+  '{submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and '
+  'trace_id, where given, must be the attempt''s.';
+
+revoke all on function public.millrace_resume(json) from public, anon, authenticated;
+
+grant execute on function public.millrace_resume(json) to service_role;
+
+comment on function public.millrace_poll(int, int) is
+  'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. '
+  'awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.';
+
+revoke all on function public.millrace_poll(int, int) from public, anon, authenticated;
+
+grant execute on function public.millrace_poll(int, int) to service_role;
+
+comment on function public.millrace_note_jobs(jsonb) is
+  'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being '
+  'queued or running. Where a stage''s deadline counts from the start, it does not run while the '
+  'job is queued. noted: how many rows that changed.';
+
+revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authenticated;
+
+grant execute on function public.millrace_note_jobs(jsonb) to service_role;
+
 comment on view millrace.forgers is
   'Which roles of the Data API could write results by hand, with the statements that leave them '
   'their own columns.';
-
-comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
-
-comment on function millrace.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
-
-comment on function millrace.delete_runs(bigint[]) is
-  'Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.';
-
-comment on function millrace.write_entities(int, text, text, millrace.change[], text[], text[]) is 'The projecting statements (how: settle, started or queued), announced to the intake triggers.';
 
 comment on function public.millrace_job_owner(jsonb) is
   'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, '
@@ -15254,29 +16492,6 @@ grant execute on function public.millrace_note_faults(jsonb) to service_role;
 comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
-comment on function millrace.apply_outcomes(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
-
-comment on function millrace.late_attempts(millrace.work[]) is 'Attempts of unsettled items whose state is no longer what was judged.';
-
-comment on function millrace.mark_late(millrace.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
-
-comment on function millrace.put_off(millrace.work[], text) is
-  'Marks items as busy that the database could not record now, and reports the first.';
-
-comment on function millrace.report_passed_over(text, text, text, text) is
-  'Reports a row that was left for later since the database said to try again: once an hour for each stage.';
-
-comment on function millrace.apply_outcomes_unprojected(millrace.work[]) is 'apply_outcomes() of a single item that goes on without the projection when the entity refuses it, and reports that.';
-
-comment on function millrace.apply_outcomes_in_halves(millrace.work[], timestamptz, boolean) is
-  'Settles a part of a batch that raised as two parts, with little patience for locks.';
-
-comment on function millrace.apply_outcomes_part(millrace.work[], boolean, timestamptz) is
-  'apply_outcomes() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
-
-comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
-  'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
-
 comment on function millrace.prune() is
   'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
   'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
@@ -15297,6 +16512,39 @@ comment on function millrace.replay(text, jsonb, boolean) is
 comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
   'fresh allowance of attempts, and with it what was cancelled beside it.';
+
+comment on function public.millrace_claim(text, text, uuid, uuid, int, int) is
+  'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
+
+revoke all on function public.millrace_claim(text, text, uuid, uuid, int, int)
+  from public, anon, authenticated;
+
+grant execute on function public.millrace_claim(text, text, uuid, uuid, int, int) to service_role;
+
+comment on function public.millrace_complete(uuid, int, json, int) is
+  'Records what became of a worker''s attempts (each with its token) and claims the next p_limit '
+  'in the same transaction.';
+
+revoke all on function public.millrace_complete(uuid, int, json, int)
+  from public, anon, authenticated;
+
+grant execute on function public.millrace_complete(uuid, int, json, int) to service_role;
+
+comment on function public.millrace_renew(uuid, bigint[]) is
+  'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" '
+  'lists those that are no longer its own.';
+
+revoke all on function public.millrace_renew(uuid, bigint[]) from public, anon, authenticated;
+
+grant execute on function public.millrace_renew(uuid, bigint[]) to service_role;
+
+comment on function public.millrace_leave(uuid, boolean) is
+  'Signs a worker off, unless work has come meanwhile: then left is false and it should claim '
+  'again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there.';
+
+revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
+
+grant execute on function public.millrace_leave(uuid, boolean) to service_role;
 
 comment on view millrace.schedules is
   'The jobs that pg_cron must have at any time; those that come and go are not among them.';
@@ -15328,40 +16576,6 @@ comment on function public.millrace_sweep() is
 revoke all on function public.millrace_sweep() from public, anon, authenticated;
 
 grant execute on function public.millrace_sweep() to service_role;
-
-comment on function millrace.writes_entities(int) is 'Whether transitions of a pipeline may lock its entities: for its projection, that of a child run over the same row, or what an apply function writes.';
-
-comment on function millrace.lock_attempts(bigint[]) is 'Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were free.';
-
-comment on function millrace.owner_message(jsonb, bigint) is 'An attempt''s error as the owner of its row reads it.';
-
-comment on function millrace.project(int, millrace.change[]) is 'Writes a batch of changes of one stage into its entities'' columns, where the pipeline has a projection.';
-
-comment on function millrace.backoff_seconds(jsonb, int) is 'Seconds until the next retry; retry_count 0 asks for the first.';
-
-comment on function millrace.retry_due(int, jsonb, int) is 'When a failed attempt is to be tried again, or null when it is permanent or exhausted.';
-
-comment on function millrace.advance(int, bigint[]) is 'Enqueues the stages that the completion of this stage readies and that have not begun: ready. followers, with their names: all plain ones, and whether any is grouped.';
-
-comment on function millrace.finish_runs(int, bigint[]) is 'Completes the runs whose last sink this stage was.';
-
-comment on function millrace.complete(int, millrace.work[]) is 'started | waiting | queued → completed, with results, next stages, runs and projection; returns the stages that got work.';
-
-comment on function millrace.apply_results(int, millrace.work[]) is 'Calls the stage''s apply function with a jsonb list of {attempt, run, entity_id, result}; false when it has none.';
-
-comment on function millrace.fail(int, millrace.work[]) is 'started | waiting | queued → failed, with a retry row when the policy allows one; else the run fails, or goes on without the stage. Returns the stages that got work.';
-
-comment on function millrace.end_runs(bigint[], millrace.run_status) is 'running → failed | cancelled for locked runs; a child''s end is tallied for its parent.';
-
-comment on function millrace.wait(int, millrace.work[]) is 'started → waiting for an external job, under the stage''s deadline and poll interval.';
-
-comment on function millrace.release(int, millrace.work[]) is
-  'started → queued without costing an attempt; the third release in a row fails an attempt. '
-  'An item with an error runs alone from then on, or fails with it if it ran alone already.';
-
-comment on function millrace.cancel_attempts(bigint[], int[]) is 'queued | started | waiting → cancelled, for locked runs; their tokens and jobs are void. Returns what is left to project.';
-
-comment on function millrace.project_cancelled(millrace.cancelled[]) is 'Shows cancelled attempts on their entities.';
 
 comment on function public.millrace_wake(jsonb) is
   'Asks the database to wake stages that a worker could not reach itself.';

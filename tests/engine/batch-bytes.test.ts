@@ -240,7 +240,7 @@ test('a batch is the same whether it is built in one go or measured row by row',
   const built = await engine.rows<{ quick: unknown; measured: unknown }>(
     `with claim as (
        select s, c.token, millrace.held_items(c.token, c.attempt_ids) as items
-       from millrace.claims c, pipeline.stages s where s.name = 'second' and c.worker_id = $1
+       from millrace.claims c, millrace.stages s where s.name = 'second' and c.worker_id = $1
      ), rows as (
        select c.*, array(select i.entity_id from unnest(c.items) i) as ids from claim c
      )

@@ -169,8 +169,13 @@ test('what another session cancels between the look-up of a batch and its locks 
   const batch = await worker.take();
   // The worker's call comes by here once it has looked its batch up, before it locks anything.
   await engine.sql.query(`select pg_advisory_lock(7);
-    create or replace function millrace.writes_entities(p_pipeline_id int) returns boolean
-    language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform pg_advisory_xact_lock_shared(7); return true; end $$`);
+    alter function millrace.lock_entities(int, text[], boolean) rename to lock_at_once;
+    create function millrace.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]
+    language plpgsql as $$
+    begin
+      perform pg_advisory_xact_lock_shared(7) where not p_wait;
+      return millrace.lock_at_once(p_pipeline_id, p_ids, p_wait);
+    end $$`);
   const completion = begin(worker.complete(batch.map((item) => completed(item))));
   await untilBlocked(engine, worker.client);
   const cancelled = batch.find((item) => item.entity_id === gone);

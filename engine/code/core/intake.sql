@@ -1,21 +1,39 @@
 -- Chapter 28: intake and projection
 --
--- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
--- itself is exempt: it announces its trigger depth, and a statement that a user's own trigger runs is one level deeper. The
--- condition stands on the trigger and not in its function, which runs as the engine's owner and would not know who asks.
--- The triggers and statements themselves are written for each pipeline (the next chapter).
+-- Intake compares old and new statuses once a statement, whatever its number of rows. Only the
+-- projecting statement itself is exempt: it announces its trigger depth, and a statement that a
+-- user's own trigger runs is one level deeper. The condition stands on the trigger and not in its
+-- function, which runs as the engine's owner and would not know who asks. The triggers and
+-- statements themselves are written for each pipeline (attach.sql).
 
--- Illegal statuses, and the ways in for legal ones. The caller, an intake trigger, holds the entities, and has nested loops off.
-create or replace function millrace.on_status_written(p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = on set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- Acts on a status written by a user: queued starts, pending is allowed without a live run,
+-- anything else raises MR005. The caller, an intake trigger, holds the entities, and has nested
+-- loops off.
+create or replace function millrace.on_status_written(
+  p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_stage_id int := (select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.name = p_stage);
+  v_stage_id int := (
+    select s.id from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.name = p_stage);
 begin
   if p_status = 'queued' then
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
+    perform millrace.queue_stage(
+      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
   elsif p_status is distinct from 'pending' then
-    raise exception '%_status was set to % by hand', p_stage, coalesce(quote_literal(p_status), 'null')
+    raise exception '%_status was set to % by hand',
+      p_stage, coalesce(quote_literal(p_status), 'null')
       using errcode = 'MR005',
         hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
           || case
@@ -23,30 +41,45 @@ begin
               format('To go on without the stage: select millrace.skip(run, %L).', p_stage)
             else 'To stop a run: select millrace.cancel(run).'
           end;
-  elsif exists (select from millrace.runs r where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running') then
+  elsif exists (
+      select from millrace.runs r
+      where r.pipeline_id = p_pipeline_id
+        and r.entity_id = any (p_entity_ids)
+        and r.status = 'running') then
     raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
-      using errcode = 'MR005', hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
-        'where status = ''running'' and pipeline_id = %s and entity_id = %L.', p_pipeline_id, p_entity_ids[1]);
+      using errcode = 'MR005',
+        hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
+          'where status = ''running'' and pipeline_id = %s and entity_id = %L.',
+          p_pipeline_id, p_entity_ids[1]);
   end if;
 end
 $$;
-comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
+-- Cancels and removes all runs of deleted entities, with their results.
 create or replace function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
-declare
-  v_runs bigint[];
 begin
-  select coalesce(array_agg(r.id), '{}') into v_runs from (
-    select r.id from millrace.runs r where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id order by r.id for update) r;
-  perform millrace.delete_runs(v_runs);
+  perform millrace.delete_runs(array(
+    select r.id from millrace.runs r
+    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
+    order by r.id
+    for update));
 end
 $$;
-comment on function millrace.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
 
+-- Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.
 create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.keep_costs(p_run_ids);
@@ -55,9 +88,15 @@ begin
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);
   perform millrace.forget_alerts(p_run_ids);
-  -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the fan-outs.
-  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
+  -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the
+  -- fan-outs.
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (p_run_ids) and r.fan_out_id is not null;
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
   insert into millrace.dropped_metadata (metadata_id)
   select distinct r.metadata_id
   from millrace.runs r
@@ -65,19 +104,18 @@ begin
   delete from millrace.runs r where r.id = any (p_run_ids);
 end
 $$;
-comment on function millrace.delete_runs(bigint[]) is
-  'Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.';
 
-create or replace function millrace.write_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Runs the projecting statements (p_how: settle, started or queued; see write_project_entities())
+-- for callers that have no use for an answer.
+create or replace function millrace.write_entities(
+  p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
+  p_dependents text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text;
 begin
-  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  v_said := millrace.project_entities(p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
-  v_said := set_config('millrace.projecting', v_outer, true);
+  perform millrace.project_entities(
+    p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
 end
 $$;
-comment on function millrace.write_entities(int, text, text, millrace.change[], text[], text[]) is 'The projecting statements (how: settle, started or queued), announced to the intake triggers.';

@@ -1,46 +1,55 @@
--- Chapter 11: settling a batch
+-- Chapter 11: recording a batch
 --
--- A judged batch goes through the transitions of the chapter before, each group of one stage and outcome at once, in the
--- caller's one transaction. One bad item never sinks the others: a batch that raises is halved until the guilty item
--- stands alone. What the server says of itself (chapter 2, error_kind) ends the whole call.
+-- A judged batch goes through the transitions (complete.sql, fail.sql, transitions.sql), each group
+-- of one stage and outcome at once, in the caller's one transaction. One bad item never sinks the
+-- others: a batch that raises is halved until the guilty item stands alone. What the server says of
+-- itself (log.sql, error_kind) ends the whole call.
 
--- Runs a judged batch through its transitions; ready are the stages that have work now. Failures come last: one may end a
--- run and so cancel what other items of the batch are about, which is then too late for them.
-create or replace function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Records a judged batch, each group of one stage and outcome by its transition. Returns the items,
+-- with late ones marked, and the stages that have work now. p_uniform_limit is what
+-- lock_uniform_batch() has returned for a batch that goes the fast way; then no items come back.
+-- Failures come last: one may end a run and so cancel what other items of the batch are about,
+-- which is then too late for them.
+create or replace function millrace.apply_outcomes(
+  p_items millrace.work[], p_uniform_limit int default null,
+  out items millrace.work[], out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
-  v_late bigint[];
+  v_left record;
 begin
-  if p_alike then
-    ready := millrace.complete(p_items[1].stage_id, p_items);
+  if p_uniform_limit is not null then
+    ready := millrace.complete(p_items[1].stage_id, p_items, p_uniform_limit);
     return;
   end if;
   items := p_items;
   ready := '{}';
   for v_group in
-    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items, row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
-    from unnest(p_items) i where i.verdict is null
-    group by i.stage_id, i.outcome order by 4
+    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
+      row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
+    from unnest(p_items) i
+    where i.verdict is null
+    group by i.stage_id, i.outcome
+    order by 4
   loop
     if v_group.place > 1 then
-      v_late := millrace.late_attempts(v_group.items);
-      if cardinality(v_late) > 0 then
-        items := millrace.mark_late(items, v_late);
-        v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
-        continue when cardinality(v_group.items) = 0;
-      end if;
+      v_left := millrace.without_late(items, v_group.items);
+      items := v_left.all_items;
+      v_group.items := v_left.in_time;
     end if;
+    -- What apply writes counts: it may have started a stage over, or deleted the entity.
+    if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
+      and millrace.apply_results(v_group.stage_id, v_group.items) then
+      v_left := millrace.without_late(items, v_group.items);
+      items := v_left.all_items;
+      v_group.items := v_left.in_time;
+    end if;
+    continue when cardinality(v_group.items) = 0;
     case v_group.outcome
       when 'completed' then
-        -- What apply writes counts: it may have started a stage over, or deleted the entity.
-        if millrace.apply_results(v_group.stage_id, v_group.items) then
-          v_late := millrace.late_attempts(v_group.items);
-          items := millrace.mark_late(items, v_late);
-          v_group.items := array(select i from unnest(v_group.items) i where i.attempt_id <> all (v_late));
-          continue when cardinality(v_group.items) = 0;
-        end if;
         ready := ready || millrace.complete(v_group.stage_id, v_group.items);
       when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
       when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
@@ -49,19 +58,26 @@ begin
   end loop;
 end
 $$;
-comment on function millrace.apply_outcomes(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
 
+-- Finds the attempts of unrecorded items whose state is no longer what was judged.
 create or replace function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select i.attempt_id from unnest(p_items) i left join millrace.attempts a on a.id = i.attempt_id where i.verdict is null and a.state is distinct from i.was);
+  return array(
+    select i.attempt_id
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id
+    where i.verdict is null and a.state is distinct from i.was);
 end
 $$;
-comment on function millrace.late_attempts(millrace.work[]) is 'Attempts of unsettled items whose state is no longer what was judged.';
 
-create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Marks items as stale that an earlier group of the same batch cancelled.
+create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[])
+returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   for v_i in 1 .. cardinality(p_items) loop
@@ -73,12 +89,35 @@ begin
   return p_items;
 end
 $$;
-comment on function millrace.mark_late(millrace.work[], bigint[]) is 'Marks items as stale that an earlier group of the same batch cancelled.';
 
--- Nothing of such an item was recorded: a worker sends it again shortly, a callback is asked for once more, and the sweep comes
--- by again. Told once an hour for each stage, since the next sweep may well find the same.
-create or replace function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Marks those of a group as stale that are too late now, and returns the rest of the group.
+create or replace function millrace.without_late(
+  p_all millrace.work[], p_group millrace.work[],
+  out all_items millrace.work[], out in_time millrace.work[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_late bigint[] := millrace.late_attempts(p_group);
+begin
+  all_items := p_all;
+  in_time := p_group;
+  if cardinality(v_late) > 0 then
+    all_items := millrace.mark_late(p_all, v_late);
+    in_time := array(
+      select i from unnest(p_group) i where i.attempt_id <> all (v_late));
+  end if;
+end
+$$;
+
+-- Marks items as busy that the database could not record now, and reports the first. Nothing of
+-- such an item was recorded: a worker sends it again shortly, a callback is asked for once more,
+-- and the sweep comes by again.
+create or replace function millrace.put_off(p_items millrace.work[], p_why text)
+returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_first millrace.work;
@@ -103,18 +142,18 @@ begin
   return p_items;
 end
 $$;
-comment on function millrace.put_off(millrace.work[], text) is
-  'Marks items as busy that the database could not record now, and reports the first.';
 
+-- Reports a row that was left for later since the database said to try again: once an hour for each
+-- stage, since the next sweep may well find the same.
 create or replace function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 ) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
-      select
-      from millrace.log l
+      select from millrace.log l
       where l.code = 'row_passed_over'
         and l.at > millrace.now() - interval '1 hour'
         and l.detail ->> 'pipeline' = p_pipeline
@@ -127,12 +166,14 @@ begin
   end if;
 end
 $$;
-comment on function millrace.report_passed_over(text, text, text, text) is
-  'Reports a row that was left for later since the database said to try again: once an hour for each stage.';
 
--- The engine's word counts, even where a user's own trigger refuses every write to the entity.
-create or replace function millrace.apply_outcomes_unprojected(p_items millrace.work[], out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Records a single item, at the second try without showing it: the engine's word counts, even where
+-- a user's own trigger refuses every write to the entity. Reports that refusal.
+create or replace function millrace.apply_outcomes_unprojected(
+  p_items millrace.work[], out items millrace.work[], out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_context text;
@@ -162,16 +203,18 @@ begin
   ready := '{}';
 end
 $$;
-comment on function millrace.apply_outcomes_unprojected(millrace.work[]) is 'apply_outcomes() of a single item that goes on without the projection when the entity refuses it, and reports that.';
 
--- Halves, so that one bad item never sinks the others. In no order where the database says to try again: the time that is spent
--- on those that it refuses is bounded, and what is left when it is over differs from call to call. One part is always tried, so
--- each call may get on.
+-- Records a part of a batch that raised as two parts, with little patience for locks. In no order
+-- where the database says to try again: the time that is spent on those that it refuses is bounded,
+-- and what is left when it is over differs from call to call. One part is always tried, so each
+-- call may get on.
 create or replace function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
 )
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 declare
   v_half int := cardinality(p_items) / 2;
@@ -182,28 +225,33 @@ begin
   if p_transient then
     p_items := array(select i from unnest(p_items) i order by random());
   end if;
-  select s.items, s.ready into v_left
-  from millrace.apply_outcomes_part(p_items[:v_half], false, p_until) s;
+  v_left := millrace.apply_outcomes_guarded(p_items[:v_half], p_until => p_until);
   v_rest := p_items[v_half + 1:];
   v_rest := millrace.mark_late(v_rest, millrace.late_attempts(v_rest));
   if p_transient and millrace.now() >= p_until then
-    items := v_left.items || millrace.put_off(v_rest, 'others of the same call took too long');
+    items := v_left.items
+      || millrace.put_off(v_rest, 'others of the same call took too long');
     ready := v_left.ready;
     return;
   end if;
-  select s.items, s.ready into v_right from millrace.apply_outcomes_part(v_rest, false, p_until) s;
+  v_right := millrace.apply_outcomes_guarded(v_rest, p_until => p_until);
   items := v_left.items || v_right.items;
   ready := v_left.ready || v_right.ready;
 end
 $$;
-comment on function millrace.apply_outcomes_in_halves(millrace.work[], timestamptz, boolean) is
-  'Settles a part of a batch that raised as two parts, with little patience for locks.';
 
-create or replace function millrace.apply_outcomes_part(
-  p_items millrace.work[], p_alike boolean, p_until timestamptz,
+-- Does what apply_outcomes() does, but an item that makes Postgres raise fails alone with the SQL
+-- error, or is busy where that says to try again; the items then come back, also of a uniform
+-- batch. Where complete() finds that a uniform batch is none (MR000, which nobody else sees),
+-- neither items nor stages come back, and nothing is recorded. p_until bounds the time for what the
+-- database refuses for now.
+create or replace function millrace.apply_outcomes_guarded(
+  p_items millrace.work[], p_uniform_limit int default null,
+  p_until timestamptz default millrace.now() + interval '2 seconds',
   out items millrace.work[], out ready int[]
 )
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_done record;
@@ -213,11 +261,14 @@ declare
   v_error jsonb;
 begin
   begin
-    v_done := millrace.apply_outcomes(p_items, p_alike);
+    v_done := millrace.apply_outcomes(p_items, p_uniform_limit);
     items := v_done.items;
     ready := v_done.ready;
     return;
   exception when query_canceled or assert_failure or others then
+    if p_uniform_limit is not null and sqlstate = 'MR000' then
+      return;
+    end if;
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
@@ -225,7 +276,8 @@ begin
     v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
     v_why := sqlerrm;
     v_error := jsonb_build_object('code', 'sql_' || sqlstate,
-      'message', 'the database refused to record this (sql_' || sqlstate || ')', 'detail', sqlerrm,
+      'message', 'the database refused to record this (sql_' || sqlstate || ')',
+      'detail', sqlerrm,
       'permanent', left(sqlstate, 2) in ('22', '23'));
   end;
   if v_transient and cardinality(p_items) = 1 then
@@ -235,25 +287,13 @@ begin
     p_items[1].outcome := 'failed';
     p_items[1].error := v_error;
     p_items[1].reason := v_why;
-    select s.items, s.ready into items, ready from millrace.apply_outcomes_unprojected(p_items) s;
+    v_done := millrace.apply_outcomes_unprojected(p_items);
+    items := v_done.items;
+    ready := v_done.ready;
   else
-    select s.items, s.ready into items, ready
-    from millrace.apply_outcomes_in_halves(p_items, p_until, v_transient) s;
+    v_done := millrace.apply_outcomes_in_halves(p_items, p_until, v_transient);
+    items := v_done.items;
+    ready := v_done.ready;
   end if;
 end
 $$;
-comment on function millrace.apply_outcomes_part(millrace.work[], boolean, timestamptz) is
-  'apply_outcomes() of a batch or a part of it; where it raises, of its halves. p_until bounds the time for what the database refuses for now.';
-
--- As apply_outcomes(), but one bad item never sinks the others: a batch that raises is halved until the guilty item stands alone. It fails
--- with the SQL error; or, where the database said to try again, it is busy.
-create or replace function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean default false, out items millrace.work[], out ready int[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select s.items, s.ready into items, ready
-  from millrace.apply_outcomes_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
-end
-$$;
-comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
-  'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';

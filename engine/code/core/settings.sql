@@ -52,16 +52,25 @@ $$;
 comment on function millrace.setting(text) is
   'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
 
--- Returns how many bytes of rows and results a worker is handed at most. Where somebody deleted the
--- setting its default counts: without a bound no batch would be built.
+-- Reads the text of the setting batch_bytes: how many bytes of rows and results a worker is handed
+-- at most. Where the setting was deleted its default counts: without a bound no batch would be
+-- built.
+create or replace function millrace.batch_bytes(p_setting text) returns bigint
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_setting::bigint, 12582912);
+end
+$$;
+
+-- Says the same, having read the setting.
 create or replace function millrace.batch_bytes() returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return coalesce((
-    select s.value::bigint
-    from millrace.settings s
-    where s.name = 'batch_bytes'), 12582912);
+  return millrace.batch_bytes(
+    (select s.value from millrace.settings s where s.name = 'batch_bytes'));
 end
 $$;

@@ -1,0 +1,181 @@
+-- Chapter 29: what attach() writes to lock and read the rows of a pipeline
+
+-- Writes the size of a row x in bytes as an expression over its columns. As stored: read from the
+-- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to
+-- as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
+-- packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
+create or replace function millrace.size_expression(
+  p_table regclass, p_columns name[], p_at_most boolean
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- bigint, since a row may have several columns of a gigabyte.
+  select '0::bigint + ' || string_agg(
+    case
+      when t.typlen > 0 then '64'
+      when coalesce(nullif(t.typbasetype, 0), t.oid)
+          in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+        then format('coalesce(octet_length(x.%I), 0)', a.attname)
+      when p_at_most then format('coalesce(pg_column_size(x.%1$I)::bigint '
+        '* case when pg_column_compression(x.%1$I) is null then 8 else 100 end, 0)', a.attname)
+      else format('coalesce(pg_column_size(x.%I), 0)', a.attname)
+    end, ' + ' order by a.attnum)
+  from pg_attribute a
+  join pg_type t on t.oid = a.atttypid
+  where a.attrelid = p_table and a.attname = any (p_columns)
+$$;
+
+-- Creates the __rows and __sizes functions of a pipeline. A column that is added later is neither
+-- sent nor counted until attach() is called again. A row that may be larger than p_each is not
+-- built at all.
+create or replace function millrace.write_rows(
+  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_columns name[] := array(
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (p_engine_columns)
+    order by a.attnum);
+  v_row text := format('(select %s from %s e where e.%I = i.id::%s) x',
+    (select string_agg(format('e.%I', c.name), ', ' order by c.place)
+     from unnest(v_columns) with ordinality c(name, place)),
+    p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns json[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select case when (p_each < %3$s) is not true then to_json(x) end from %2$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+end $$$f$, p_pipeline.name || '__rows', v_row,
+    millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true));
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[]) returns bigint[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select %3$s from %2$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+end $$$f$, p_pipeline.name || '__sizes', v_row,
+    millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false));
+end
+$write$;
+
+-- Creates the __lock function of a pipeline.
+create or replace function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[], p_wait boolean default false)
+returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  if p_wait then
+    return array(
+      select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
+      order by e.%2$I for no key update);
+  end if;
+  return array(
+    select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
+    order by e.%2$I for no key update skip locked);
+end $$$f$,
+    p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
+end
+$write$;
+
+-- Creates the __metadata function of a pipeline, or drops it where none is declared. A column that
+-- was renamed since must not make a user's own write fail.
+create or replace function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if p_pipeline.metadata_column is null then
+    execute format('drop function if exists millrace.%I(text[])',
+      p_pipeline.name || '__metadata');
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[]) returns jsonb[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select e.%5$I::jsonb from %3$s e where e.%2$I = i.id::%4$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'metadata_unreadable', %6$L || sqlerrm,
+      jsonb_build_object('column', %5$L));
+    return array_fill(null::jsonb, array[cardinality(p_ids)]);
+end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table,
+    p_key_type, p_pipeline.metadata_column,
+    format('The metadata of pipeline %s cannot be read, so that its runs start without: ',
+      p_pipeline.name));
+end
+$write$;
+
+-- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
+-- row, and a row's key stays.
+create or replace function millrace.write_row_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  if tg_op = 'TRUNCATE' then
+    perform millrace.delete_runs(array(
+      select r.id from millrace.runs r
+      where r.pipeline_id = %2$s order by r.id for update));
+  else
+    perform millrace.forget(%2$s, array(select d.%3$I::text from deleted d));
+  end if;
+  return null;
+end $$;
+create or replace trigger %4$I after delete on %5$s referencing old table as deleted
+  for each statement execute function millrace.%1$I();
+create or replace trigger %6$I after truncate on %5$s
+  for each statement execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key,
+    'millrace_' || p_pipeline.name || '_deleted', p_pipeline.entity_table,
+    'millrace_' || p_pipeline.name || '_truncated');
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  raise exception
+    'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
+    tg_relid::regclass, old.%3$I, new.%3$I
+    using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
+end $$;
+create or replace trigger %4$I before update of %3$I on %2$s for each row
+  when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key,
+    'millrace_' || p_pipeline.name || '_key');
+end
+$write$;

@@ -1,0 +1,247 @@
+-- Chapter 17: what a worker is told of the attempts that it has claimed
+
+-- Finds the newest version that has a stage, with the stages that it needs there and their names.
+create or replace function millrace.latest_version(
+  p_stage_id int, out id int, out number int, out needs int[], out names text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select v.id, v.number, vs.needs, array(
+    select s.name
+    from unnest(vs.needs) with ordinality n(id, place)
+    join millrace.stages s on s.id = n.id
+    order by n.place)
+  into latest_version.id, latest_version.number, latest_version.needs, latest_version.names
+  from millrace.version_stages vs
+  join millrace.versions v on v.id = vs.version_id
+  where vs.stage_id = p_stage_id
+  order by v.id desc
+  limit 1;
+end
+$$;
+
+-- Builds claimed attempts as their worker reads them, each with its entity's row and the results of
+-- its needs. As json, not jsonb: it is read once, as text, by the function at the other end. What
+-- all or most of a batch have in common, the version and its needs, is looked up once. Rows and
+-- results that measured_rows() has built already come along with why some are too large; else each
+-- may have p_each bytes, and a batch in which one may have more is null.
+create or replace function millrace.batch_of(
+  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
+  p_each bigint, p_built millrace.built[] default null
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows json[];
+  v_within boolean;
+  v_batch json;
+begin
+  if p_built is null then
+    v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
+  end if;
+  -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
+  select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
+  into v_batch, v_within
+  from (
+    select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
+      case when i.version_id = l.id then l.number
+        else (select v.number from millrace.versions v
+          where v.id = i.version_id) end as version,
+      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
+      -- A retry goes on with the execution of the stage that the oldest attempt began.
+      case when i.number = 1 then i.attempt_id else (
+        select min(a.id)
+        from millrace.attempts a
+        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
+      end as execution,
+      case
+        when p_built is not null then i.built_needs
+        when i.version_id <> l.id
+          then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
+        else (
+          select case when bool_or(z.most > p_each) is not true then coalesce(
+            json_object_agg(l.names[array_position(l.needs, n.stage_id)], n.output)
+              filter (where (z.most > p_each) is not true), '{}') end
+          from millrace.attempts n
+          -- The most that its text may have, as in size_expression() of attach-rows.sql.
+          cross join lateral (values (pg_column_size(n.output)::bigint
+            * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
+          where n.run_id = i.run_id
+            and n.stage_id = any (l.needs)
+            and n.state in ('completed', 'skipped')
+            and not n.superseded)
+      end as needs,
+      i.failure
+    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
+      as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
+        isolated, entity, built_entity, built_needs, failure)
+    cross join millrace.latest_version(p_stage.id) l
+    -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask
+    -- whether they are null.
+    offset 0) b;
+  return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
+end
+$$;
+
+-- Builds the rows of as many items, from the first, as have p_bytes together, with the results of
+-- their needs; one that alone has more comes with the failure to report. One row at a time: of what
+-- is stored the size is known before it is fetched; what that leaves open shows once it is built.
+-- The first row that the others leave no room for ends the batch.
+create or replace function millrace.measured_rows(
+  p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
+) returns millrace.built[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- What else the batch says of an item.
+  c_frame constant int := 500;
+  -- What is longer than Postgres can write out counts as a gigabyte.
+  c_unwritable constant bigint := 1073741824;
+  v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
+  v_used bigint := 0;
+  v_size bigint;
+  v_row millrace.built;
+  v_rows millrace.built[] := '{}';
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    v_size := c_frame + coalesce(v_stored[v_i], 0)
+      + millrace.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
+    if v_size <= p_bytes then
+      exit when v_used + v_size > p_bytes;
+      v_row := millrace.built_row(p_stage, p_items[v_i]);
+      v_size := c_frame + coalesce(
+        octet_length(v_row.entity::text)::bigint + octet_length(v_row.needs::text), c_unwritable);
+    end if;
+    if v_size > p_bytes then
+      v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
+        'the row and the results that stage %s needs have %s bytes, '
+        'but a worker takes %s (setting batch_bytes); shorten the row, then retry it',
+        p_stage.name, v_size, p_bytes)))::millrace.built;
+      v_size := c_frame;
+    end if;
+    exit when v_used + v_size > p_bytes;
+    v_used := v_used + v_size;
+    v_rows[v_i] := v_row;
+  end loop;
+  return v_rows;
+end
+$$;
+
+-- Builds the row of an item and the results of its needs; null where Postgres cannot write them
+-- out, for it makes no text of over a gigabyte, which a number such as 1e100000 comes to.
+create or replace function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed)
+returns millrace.built
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return row(
+    coalesce((millrace.rows_of_entities(
+      p_stage.pipeline_id, array[p_item.entity_id], null))[1], '{}'),
+    millrace.needs_of(p_item.run_id, p_item.version_id, p_stage.id, null),
+    null)::millrace.built;
+exception
+  when program_limit_exceeded or out_of_memory then
+    return null;
+end
+$$;
+
+-- Builds the batch of as many items, from the first, as p_bytes allow; kept says how many. A batch
+-- whose rows are small, as nearly all are, is built in one go. Where that cannot be told
+-- beforehand, its rows are measured one by one: a few per cent more work for rows of ten kilobytes,
+-- and a tenth of all for rows of one.
+create or replace function millrace.fill_batch(
+  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
+  p_bytes bigint, out batch json, out kept int
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_built millrace.built[];
+begin
+  kept := cardinality(p_items);
+  batch := millrace.batch_of(
+    p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
+  if pg_column_size(batch) <= p_bytes then
+    return;
+  end if;
+  v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
+  kept := cardinality(v_built);
+  batch := millrace.batch_of(
+    p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+end
+$$;
+
+-- Builds the batch of those attempts of a claim that are still under it, as far as p_bytes allow,
+-- of what was handed out before. A row may have grown since: what has no room any more is released.
+create or replace function millrace.held_batch(
+  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
+  out batch json, out kept int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items millrace.claimed[] := millrace.held_items(p_token, p_attempt_ids);
+  v_filled record;
+begin
+  v_filled := millrace.fill_batch(p_stage, p_token, v_items,
+    array(select i.entity_id from unnest(v_items) i), p_bytes);
+  batch := v_filled.batch;
+  kept := v_filled.kept;
+  if kept < cardinality(v_items) then
+    perform millrace.record_items(millrace.parse_items((
+      select json_agg(json_build_object(
+        'attempt', i.attempt_id, 'token', p_token, 'outcome', 'released'))
+      from unnest(v_items[kept + 1:]) i), 'attempt'));
+  end if;
+end
+$$;
+
+-- Builds the results of what a stage of a run needs, by the names of the stages; null where they
+-- may have more than p_each bytes.
+create or replace function millrace.needs_of(
+  p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
+) returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
+    return null;
+  end if;
+  return coalesce((
+    select json_object_agg(s.name, n.output)
+    from millrace.version_stages vs
+    join millrace.attempts n on n.run_id = p_run_id
+      and n.stage_id = any (vs.needs)
+      and n.state in ('completed', 'skipped')
+      and not n.superseded
+    join millrace.stages s on s.id = n.stage_id
+    where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
+end
+$$;
+
+-- Adds up the bytes of the results that a stage of a run needs, as they are stored.
+create or replace function millrace.size_of_needs(
+  p_run_id bigint, p_version_id int, p_stage_id int
+) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(sum(pg_column_size(n.output)), 0)
+    from millrace.version_stages vs
+    join millrace.attempts n on n.run_id = p_run_id
+      and n.stage_id = any (vs.needs)
+      and n.state in ('completed', 'skipped')
+      and not n.superseded
+    where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
+end
+$$;

@@ -1,0 +1,320 @@
+-- Chapter 16: external jobs: how they end, who asks after them, what their services say
+
+-- The planner settings in the headers of the public functions here and in worker-calls.sql are
+-- explained there.
+
+-- Finds the attempt that a late result of this one completes or comes too late for; null when there
+-- is none. A job whose deadline passed, or whose worker was lost, may still end well. Its result is
+-- as good as that of the job that was bought after it, unless somebody has voided it since: by
+-- starting the stage over, a reset, a cancel, or by ending an attempt by hand.
+create or replace function millrace.successor_of(p_attempt millrace.attempts)
+returns millrace.attempts
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_newest millrace.attempts;
+begin
+  if p_attempt.state <> 'failed'
+    or p_attempt.superseded
+    or coalesce(p_attempt.error ->> 'code', '') not in ('deadline', 'lost_lease') then
+    return null;
+  end if;
+  select a.* into v_newest
+  from millrace.attempts a
+  where a.run_id = p_attempt.run_id
+    and a.stage_id = p_attempt.stage_id
+    and a.number > p_attempt.number
+  order by a.number desc
+  limit 1;
+  if v_newest.state in ('queued', 'started', 'waiting', 'completed')
+    and not v_newest.superseded
+    and not exists (
+      select from millrace.attempts a
+      where a.run_id = p_attempt.run_id
+        and a.stage_id = p_attempt.stage_id
+        and a.number > p_attempt.number
+        and (a.state = 'cancelled' or a.service = 'by_hand')) then
+    return v_newest;
+  end if;
+  return null;
+end
+$$;
+
+-- Replaces the submission that each job's end names, as far as its run is locked, with the attempt
+-- that it is about. late: the places of those that an earlier submission of the stage bought. Call
+-- it after the locks: a sweep that replaces an attempt while a callback is on its way must not make
+-- that callback stale.
+create or replace function millrace.address_ends(
+  p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt millrace.attempts;
+  v_next millrace.attempts;
+  v_job record;
+begin
+  items := p_items;
+  late := '{}';
+  for v_i in 1 .. cardinality(items) loop
+    continue when items[v_i].verdict is not null or items[v_i].attempt_id <> all (p_locked);
+    -- The newest that carries the submission; offset 0 keeps the planner from walking all attempts
+    -- backwards for max().
+    items[v_i].attempt_id := coalesce((
+        select max(c.id)
+        from (
+          select a.id from millrace.attempts a
+          where a.submission_id = items[v_i].attempt_id
+          offset 0) c),
+      items[v_i].attempt_id);
+    select a.* into v_attempt from millrace.attempts a
+    where a.id = items[v_i].attempt_id;
+    v_next := millrace.successor_of(v_attempt);
+    continue when v_next.id is null;
+    v_job := (items[v_i].service, items[v_i].job_id);
+    if (v_next.service, v_next.job_id) = v_job then
+      -- Submitted again under the key of the stage's execution, so that its service gave it the
+      -- same job.
+      items[v_i].attempt_id := v_next.id;
+    elsif items[v_i].outcome = 'completed'
+      and coalesce((v_attempt.service, v_attempt.job_id) = v_job, true) then
+      -- A failure would say nothing about the later job; and what waited for a job takes no other
+      -- one's result.
+      items[v_i].attempt_id := v_next.id;
+      late := late || items[v_i].ord;
+    end if;
+  end loop;
+end
+$$;
+
+-- Locks, addresses, judges and records the ends of external jobs.
+create or replace function millrace.record_ends(
+  p_items millrace.work[], out verdicts json, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+as $$
+declare
+  v_locked bigint[];
+  v_to record;
+  v_done record;
+begin
+  -- A submission is the id of the attempt that began it, so the run and the entity to lock are
+  -- known before its successor is.
+  v_locked := millrace.lock_attempts(
+    array(select i.attempt_id from unnest(p_items) i where i.verdict is null));
+  v_to := millrace.address_ends(p_items, v_locked);
+  -- Once more, for those that are queued, which a claim might take otherwise.
+  v_locked := millrace.lock_attempts(array(
+    select t.attempt_id
+    from unnest(p_items) i
+    join unnest(v_to.items) t on t.ord = i.ord
+    where i.attempt_id = any (v_locked)));
+  v_done := millrace.apply_outcomes_guarded(
+    millrace.check_fencing(v_to.items, v_locked, v_to.late));
+  verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
+  ready := v_done.ready;
+end
+$$;
+
+create or replace function public.millrace_resume(p_items json) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_done record;
+  v_again int[];
+  v_accepted bigint[];
+begin
+  v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
+  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a
+  -- wake-up too many.
+  v_again := array(
+    select f
+    from (
+      select distinct a.stage_id
+      from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text)
+      join millrace.attempts a on a.id = d.attempt
+      where d.verdict = 'duplicate') s,
+    unnest(millrace.followers_with_work(s.stage_id)) f);
+  v_accepted := array(
+    select d.attempt
+    from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text)
+    where d.verdict = 'accepted');
+  return jsonb_build_object(
+    'items', v_done.verdicts,
+    'wake', millrace.wake_list(
+      millrace.stages_to_wake(v_done.ready) || v_again || millrace.wakes_for_freed(v_accepted)),
+    'sweep_due', millrace.sweep_due(),
+    'collect', millrace.parents_to_collect('{}'));
+end
+$$;
+comment on function public.millrace_resume(json) is
+  'The end of external jobs, by a verified callback or by polling: the first one wins. Items: '
+  '{submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and '
+  'trace_id, where given, must be the attempt''s.';
+revoke all on function public.millrace_resume(json) from public, anon, authenticated;
+grant execute on function public.millrace_resume(json) to service_role;
+
+create or replace function public.millrace_poll(p_limit int, p_poll_ms int default null)
+returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_jobs jsonb;
+begin
+  if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
+    raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms
+      using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
+        'or leave it unset.';
+  end if;
+  if p_limit is null or p_limit not between 1 and 1000 then
+    raise exception 'p_limit is %, but must be from 1 to 1000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send how many jobs to ask for at once.';
+  end if;
+  with due as (
+    select a.id from millrace.attempts a
+    where a.poll_at <= v_now and a.state = 'waiting'
+    order by a.poll_at
+    limit p_limit
+    for update skip locked
+  ), taken as (
+    -- The next poll is set at once, so that two pollers never ask for the same job.
+    update millrace.attempts a
+    set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
+    from due, millrace.stages s
+    where a.id = due.id and s.id = a.stage_id
+    returning a.*, s.name as stage, s.function_name, s.pipeline_id,
+      s.deadline_from = 'start' and a.job_started_at is null as awaits_start
+  )
+  select jsonb_agg(jsonb_build_object(
+      'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
+      'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
+      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
+      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start,
+      'faulty', t.error is not null) order by t.id)
+  into v_jobs
+  from taken t
+  join millrace.pipelines p on p.id = t.pipeline_id
+  join millrace.runs r on r.id = t.run_id;
+  return jsonb_build_object('jobs', coalesce(v_jobs, '[]'),
+    'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
+end
+$$;
+comment on function public.millrace_poll(int, int) is
+  'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. '
+  'awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.';
+revoke all on function public.millrace_poll(int, int) from public, anon, authenticated;
+grant execute on function public.millrace_poll(int, int) to service_role;
+
+-- Raises MR002 unless this is what millrace_note_jobs() takes.
+create or replace function millrace.check_job_states(p_jobs jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault record;
+begin
+  if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
+    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
+      case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)
+      else coalesce(jsonb_typeof(p_jobs), 'null') end
+      using errcode = 'MR002',
+        hint = 'Send [{attempt, service, job_id, state}], in several calls if need be.';
+  end if;
+  select j.ordinality - 1 as place, j.value as job into v_fault
+  from jsonb_array_elements(p_jobs) with ordinality j
+  where (jsonb_typeof(j.value -> 'attempt') = 'number'
+    and j.value ->> 'attempt' ~ '^[0-9]{1,18}$'
+    and jsonb_typeof(j.value -> 'service') = 'string'
+    and jsonb_typeof(j.value -> 'job_id') = 'string'
+    and j.value ->> 'state' in ('queued', 'running')) is not true
+  order by j.ordinality
+  limit 1;
+  if found then
+    raise exception 'p_jobs[%] is %, but must be {attempt, service, job_id, state}',
+      v_fault.place, left(v_fault.job::text, 200)
+      using errcode = 'MR002',
+        hint = 'attempt is a number; state is queued (the job waits at its service) or running.';
+  end if;
+end
+$$;
+
+-- A poller reports its jobs every few seconds, and most reports change nothing: while a job waits,
+-- its deadline moves only once half of it has passed, and its start is noted once. A row that
+-- somebody holds is left to the next report.
+create or replace function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_noted int;
+begin
+  perform millrace.check_job_states(p_jobs);
+  with held as (
+    select w.id, w.deadline, t.state
+    from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
+    -- A lateral look-up, or the planner would walk the attempts of a stage; in no order, since it
+    -- waits for nobody.
+    cross join lateral (
+      select a.id, s.deadline
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id
+      where a.id = t.attempt
+        and a.state = 'waiting'
+        and a.service = t.service
+        and a.job_id = t.job_id
+        and a.job_started_at is null
+        and s.deadline_from = 'start'
+        and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
+      limit 1
+      for update of a skip locked
+    ) w
+  ), noted as (
+    update millrace.attempts a
+    set deadline_at = v_now + h.deadline,
+      job_started_at = case when h.state = 'running' then v_now end
+    from held h
+    where a.id = h.id
+    returning a.id
+  )
+  select count(*) into v_noted from noted;
+  return jsonb_build_object('noted', v_noted);
+end
+$$;
+comment on function public.millrace_note_jobs(jsonb) is
+  'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being '
+  'queued or running. Where a stage''s deadline counts from the start, it does not run while the '
+  'job is queued. noted: how many rows that changed.';
+revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authenticated;
+grant execute on function public.millrace_note_jobs(jsonb) to service_role;

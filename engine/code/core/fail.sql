@@ -1,0 +1,176 @@
+-- Chapter 10: failing, and trying again
+
+-- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where
+-- there is more to say, a detail for operators (an address, a constraint, a stack), whom the
+-- attempt's number leads to it. This is what the owner reads.
+create or replace function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (p_error ->> 'message')
+    || case when p_error ->> 'detail' is null then ''
+      else format(' (attempt %s)', p_attempt_id) end
+$$;
+
+-- Reckons the seconds until the retry with this count (0: the first), by a policy of the
+-- definition.
+create or replace function millrace.backoff_seconds(p_backoff jsonb, p_retry_count int)
+returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_listed jsonb := p_backoff -> 'seconds';
+  v_base float8 := coalesce((p_backoff ->> 'base_seconds')::float8, 5);
+  v_factor float8 := coalesce((p_backoff ->> 'factor')::float8, 2);
+  v_cap float8 := coalesce((p_backoff ->> 'cap_seconds')::float8, 300);
+  v_jitter float8 := coalesce((p_backoff ->> 'jitter')::float8, 0.2);
+begin
+  if p_backoff ->> 'kind' = 'list' then
+    return (v_listed ->> least(p_retry_count, jsonb_array_length(v_listed) - 1))::float8;
+  end if;
+  return least(v_base * power(v_factor, least(p_retry_count, 60)), v_cap)
+    * (1 + v_jitter * (2 * random() - 1));
+end
+$$;
+
+-- Says when a failed attempt is to be tried again; null when it is permanent or exhausted.
+create or replace function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- What waits for a person or for a child run is not asked again by itself.
+  v_retry jsonb := (
+    select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end
+    from millrace.stages s
+    where s.id = p_stage_id);
+  v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
+begin
+  if coalesce((p_error ->> 'permanent')::boolean, false)
+    or p_retry_count + 1 >= coalesce((v_policy ->> 'max_attempts')::int, 3) then
+    return null;
+  end if;
+  return millrace.now() + make_interval(secs => greatest(
+    millrace.backoff_seconds(coalesce(v_policy -> 'backoff', '{}'), p_retry_count),
+    least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
+end
+$$;
+
+-- Writes the attempts of fail(), with a retry row where the policy allows one. Returns what is to
+-- be shown, the runs that have no further try, whether a retry is due at once, and the runs whose
+-- retry belongs into a group.
+create or replace function millrace.close_failed(
+  p_items millrace.work[],
+  out changes millrace.change[], out dead bigint[], out due_now boolean, out grouped bigint[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  with failed as (
+    update millrace.attempts a
+    set state = 'failed', finished_at = v_now, queue_at = null, poll_at = null,
+      deadline_at = null, late_at = null, error = i.error, usage = i.usage,
+      service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
+    from unnest(p_items) i
+    where a.id = i.attempt_id and a.state = i.was
+    returning a.*, i.entity_id, i.was, i.job_id as reported_job,
+      millrace.retry_due(a.stage_id, i.error, a.retry_count) as due
+  ), again as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at,
+      created_at, late_at, isolated, submission_id)
+    select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
+      -- Read from the row as it was before this statement.
+      (select o.late_at from millrace.attempts o where o.id = f.id),
+      coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
+        or f.isolated and f.error ->> 'code' = 'released', false),
+      -- The id of an earlier submission is kept until its job is known to have ended: a crash after
+      -- submitting buys no second job. What a person failed by hand is submitted anew.
+      case when f.was = 'started' and f.reported_job is null
+        and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
+    from failed f
+    where f.due is not null
+    order by f.run_id
+  )
+  select array_agg(row(
+      f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
+      millrace.owner_message(f.error, f.id),
+      f.retry_count + case when f.due is null then 0 else 1 end,
+      case when f.due is null then f.started_at end, null, null)::millrace.change),
+    coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}'),
+    coalesce(bool_or(f.due <= v_now), false),
+    array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
+  into changes, dead, due_now, grouped
+  from failed f;
+end
+$$;
+
+-- started | waiting | queued → failed, with a retry row when the policy allows one; else the run
+-- fails, or goes on without the stage. Returns the stages that got work.
+create or replace function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_failed record;
+  v_cancelled millrace.cancelled[] := '{}';
+  v_ready int[] := '{}';
+  v_stage millrace.stages;
+begin
+  v_failed := millrace.close_failed(p_items);
+  if v_failed.grouped is not null then
+    perform millrace.assign_groups(p_stage_id, v_failed.grouped);
+  end if;
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.counted then
+    perform millrace.note_spending(p_items);
+  end if;
+  if v_failed.due_now then
+    v_ready := array[p_stage_id];
+  end if;
+  if cardinality(v_failed.dead) = 0 then
+    perform millrace.project(p_stage_id, v_failed.changes);
+    return v_ready;
+  end if;
+  if v_stage.kind in ('map', 'pipeline') then
+    perform millrace.abandon_fan_outs(v_failed.dead, array[p_stage_id]);
+  end if;
+  if v_stage.on_failure = 'continue' then
+    perform millrace.project(p_stage_id, v_failed.changes);
+    return v_ready || millrace.skip_failed_stage(p_stage_id, v_failed.dead);
+  end if;
+  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
+  -- there and then.
+  perform millrace.end_runs(v_failed.dead, 'failed');
+  v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
+  perform millrace.project(p_stage_id, v_failed.changes);
+  perform millrace.project_cancelled(v_cancelled);
+  return v_ready;
+end
+$$;
+
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
+create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    update millrace.runs r
+    set status = p_status, finished_at = millrace.now()
+    where r.id = any (p_run_ids)
+    returning r.fan_out_id
+  )
+  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
+  select e.fan_out_id, count(*) filter (where p_status = 'failed'),
+    count(*) filter (where p_status = 'cancelled')
+  from ended e
+  where e.fan_out_id is not null
+  group by e.fan_out_id;
+end
+$$;

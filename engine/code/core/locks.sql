@@ -1,0 +1,85 @@
+-- Chapter 10: the lock order
+--
+-- The same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
+--   * A transition takes entities and runs with `for no key update skip locked` and answers `busy`
+--     for an attempt whose entity or run somebody holds: it never waits for a user. Only calls that
+--     a person makes (cancel, retry, start) wait.
+--   * It does so before it reads their state, so siblings that complete at once, or a completion
+--     and a cancel, see one another. The run's lock guards its attempts too: the one writer without
+--     it is a claim, which touches queued attempts alone, so only those need a lock of their own.
+--   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a
+--     whole batch: a user who holds one entity of it must not hold up the others.
+
+-- Says whether transitions of a pipeline may lock its entities: for its projection, that of a child
+-- run over the same row, or what an apply function writes.
+create or replace function millrace.writes_entities(p_pipeline_id int) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select p.projection <> 'none' or exists (
+      select from millrace.stages s
+      where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
+end
+$$;
+
+-- Locks the entities, runs and queued attempts of a batch in the one order. Returns the attempts
+-- for which all were free.
+create or replace function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+  v_entities text[];
+  v_wanted bigint[] := '{}';
+  v_runs bigint[];
+  v_locked bigint[] := '{}';
+  v_queued boolean := false;
+begin
+  for v_group in
+    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids,
+      array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids,
+      bool_or(a.state = 'queued') as any_queued
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids)
+    group by r.pipeline_id
+    order by r.pipeline_id
+  loop
+    if millrace.writes_entities(v_group.pipeline_id) then
+      v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
+      if cardinality(v_entities) < cardinality(v_group.entity_ids) then
+        select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}')
+        into v_group.attempt_ids, v_group.run_ids
+        from millrace.attempts a
+        join millrace.runs r on r.id = a.run_id
+        where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities);
+      end if;
+    end if;
+    v_locked := v_locked || v_group.attempt_ids;
+    v_wanted := v_wanted || v_group.run_ids;
+    v_queued := v_queued or v_group.any_queued;
+  end loop;
+  v_runs := array(
+    select r.id from millrace.runs r
+    where r.id = any (v_wanted)
+    order by r.id
+    for no key update skip locked);
+  if cardinality(v_runs) < cardinality(v_wanted) then
+    v_locked := array(
+      select a.id from millrace.attempts a
+      where a.id = any (v_locked) and a.run_id = any (v_runs));
+  end if;
+  if v_queued then
+    perform from millrace.attempts a
+    where a.id = any (v_locked) and a.state = 'queued'
+    order by a.id
+    for update;
+  end if;
+  return v_locked;
+end
+$$;

@@ -1,0 +1,177 @@
+-- Chapter 16: reports, and how they are read
+--
+-- What a worker or an external service says about attempts arrives as a JSON list. Each item is
+-- parsed here, judged under the locks (check-fencing.sql) and answered on its own: accepted,
+-- duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`: a value that jsonb
+-- cannot hold then fails its own attempt and not the whole call.
+
+-- Makes an item that jsonb cannot hold one that it can: a failure that says so. Without the escapes
+-- that jsonb refuses, the fields that say whom it concerns can be read. An item that reports a
+-- failure keeps its own error.
+create or replace function millrace.storable_item(p_item json) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_item json;
+  v_why text;
+  v_kept jsonb;
+begin
+  return p_item::jsonb;
+exception when others then
+  v_why := sqlerrm;
+  v_item := regexp_replace(p_item::text,
+    '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
+  v_kept := jsonb_build_object(
+    'attempt', v_item ->> 'attempt', 'submission', v_item ->> 'submission',
+    'token', v_item ->> 'token', 'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id',
+    'stage', v_item ->> 'stage', 'trace_id', v_item ->> 'trace_id');
+  if v_item ->> 'outcome' = 'completed' then
+    return v_kept || jsonb_build_object('outcome', 'failed', 'refused', v_why,
+      'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true, 'message', format(
+        'the result holds something that Postgres cannot store (%s); '
+        'remove it before returning the result', v_why)));
+  end if;
+  return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
+    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+      || jsonb_build_object(
+        'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
+        'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
+end
+$$;
+
+-- Reads the list of reports as jsonb, item by item where the whole cannot be.
+create or replace function millrace.items_of(p_items json) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items jsonb;
+  v_count int;
+begin
+  if p_items is null or json_typeof(p_items) <> 'array' then
+    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null')
+      using errcode = 'MR002',
+        hint = 'Send a JSON list, an empty one when there is nothing to report.';
+  end if;
+  begin
+    v_items := p_items;
+    -- Counted like this, since counting the items of a json value parses all of it once more.
+    v_count := jsonb_array_length(v_items);
+  exception when others then
+    v_count := json_array_length(p_items);
+  end;
+  if v_count > 1000 then
+    raise exception 'p_items has % items, but one call takes at most 1000', v_count
+      using errcode = 'MR002',
+        hint = 'Send them in several calls; nothing of this one was recorded.';
+  end if;
+  if v_items is null then
+    v_items := (
+      select jsonb_agg(millrace.storable_item(i.value) order by i.ordinality)
+      from json_array_elements(p_items) with ordinality i);
+  end if;
+  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
+    v_items := (
+      select jsonb_agg(
+        case jsonb_typeof(i.value) when 'object' then i.value
+          else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
+        order by i.ordinality)
+      from jsonb_array_elements(v_items) with ordinality i);
+  end if;
+  return v_items;
+end
+$$;
+
+-- Says what is malformed about a report; null when nothing is. p_id is the attempt's number, null
+-- where the item names none. p_key is as in parse_items().
+create or replace function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_outcome text := p_item ->> 'outcome';
+begin
+  return case
+    -- What names an attempt is an object, whatever other keys it has.
+    when p_id is null and p_item ->> 'malformed' is not null
+      then format('an item must be an object, this is %s', p_item ->> 'malformed')
+    when p_id is null
+      then format('%s must be the number of an attempt, this is %s',
+        p_key, coalesce(p_item ->> p_key, 'null'))
+    when p_key = 'attempt' and p_item ->> 'token' is null
+      then 'token must be the one that the claim handed over, this is null'
+    when v_outcome is null
+      or v_outcome not in ('completed', 'failed', 'waiting', 'released')
+      or p_key = 'submission' and v_outcome in ('waiting', 'released')
+      then format('outcome must be completed, failed, waiting or released '
+        '(of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
+    when v_outcome = 'completed' and not p_item ? 'result'
+      then 'a completed item must have a result'
+    when (v_outcome = 'waiting' or p_key = 'submission')
+      and (p_item ->> 'service' is null or p_item ->> 'job_id' is null)
+      then 'service and job_id must name the external job'
+    when v_outcome = 'released' and p_item ->> 'limit' not in ('cpu', 'memory')
+      then format('limit must be cpu, memory or left out, this is %s', p_item ->> 'limit')
+    when v_outcome = 'failed'
+      and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null')
+      then 'error.retry_after_ms must be a number of milliseconds'
+    when v_outcome = 'failed'
+      and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null')
+      then 'error.permanent must be true or false'
+  end;
+end
+$$;
+
+-- Makes work items of reports. One that is malformed carries the verdict rejected and the reason.
+-- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for the end
+-- of an external job. What a worker's items concern is filled in as it was before any lock.
+-- The items are built by position, as everywhere in the statements that each transition runs: a
+-- call of a constructor for each of them would cost a twentieth of the whole transition.
+create or replace function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_items jsonb := millrace.items_of(p_items);
+begin
+  return array(
+    select row(
+      f.ordinality, k.id, a.token, f.token, f.outcome,
+      case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
+      case when jsonb_typeof(f.usage) = 'object' then f.usage end,
+      case f.outcome
+        when 'failed' then '{"code": "unknown", "message": "no error was given"}'
+          || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
+        -- Only one that ran alone says which limit its function reached.
+        when 'released' then case when f."limit" is not null then
+          jsonb_build_object('code', 'resource_limit', 'message', format(
+            'the function reached the platform''s limit of %s while it worked on this row '
+            'isolated; give the row less to do, or the stage less to do in one call',
+            case f."limit" when 'cpu' then 'CPU time' else f."limit" end)) end
+      end,
+      f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
+      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused),
+      f.stage, f.trace_id)::millrace.work
+    from rows from (jsonb_to_recordset(v_items) as (
+        attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
+        error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
+        refused text))
+      with ordinality f(attempt, submission, token, outcome, result, usage,
+        error, "limit", service, job_id, stage, trace_id, refused, ordinality)
+    cross join lateral (
+      select case p_key when 'attempt' then f.attempt else f.submission end as id) n
+    cross join lateral (
+      select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18
+        then n.id::bigint end as id) k
+    left join millrace.attempts a on a.id = k.id and p_key = 'attempt'
+    left join millrace.runs r on r.id = a.run_id
+    cross join lateral (
+      select case
+        when k.id is null or f.token is null or f.outcome is distinct from 'completed'
+          or f.result is null or p_key = 'submission'
+        then millrace.item_fault(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
+    ) v
+    order by f.ordinality);
+end
+$$;

@@ -1,0 +1,294 @@
+-- Chapter 17: what workers say
+--
+-- A worker signs on with its first claim, then says complete again and again (each call records
+-- results and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry
+-- a sequence number, so that a call repeated after a lost answer gets the same batch again. The
+-- public functions here are the whole surface of the engine for Edge Functions; only service_role
+-- may call them, and each returns one JSON value.
+--
+-- The planner settings in the headers of public functions hold for all that these call: every
+-- look-up goes by an index, row by row, and plans are made once a connection, and never compiled
+-- (what must scan a small table looks dear enough for that). Left to itself the planner reads a
+-- queue's tables by statistics that are minutes old, and now and then walks a whole index where it
+-- wants fifty rows. An index-only scan is such a walk: while a table is small, it looks cheaper
+-- than a look-up by the right key. Each header repeats them, since Postgres has no name for a set
+-- of settings, and a function that set them for its caller would have to put them back, whatever
+-- happens.
+
+-- Finds the stage with this name; raises MR003 when there is none.
+create or replace function millrace.stage_named(p_pipeline text, p_stage text)
+returns millrace.stages
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_known text;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where p.name = p_pipeline and s.name = p_stage;
+  if not found then
+    v_known := (
+      select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id);
+    raise exception 'there is no stage % in a pipeline %',
+      coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Known: ' || coalesce(v_known,
+        'none, run `npm run pipelines:sync` and push the migrations') || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Reads at once what a call of a worker has to know besides its worker, whose row the caller has
+-- locked; null for one that is not let in.
+create or replace function millrace.call_of(p_worker millrace.workers, p_stage_id int)
+returns millrace.call
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_call millrace.call;
+begin
+  select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
+    (select o.value from millrace.settings o
+     where o.name = 'batch_bytes') as batch_bytes,
+    (select o.value from millrace.settings o
+     where o.name = 'last_sweep_at') as last_sweep_at
+  into v_call
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id;
+  return v_call;
+end
+$$;
+
+-- Builds the answer to claim and complete alike: the batch, the functions that the worker should
+-- wake now, and the parents that have something to collect children. p_wait_ms: how long a worker
+-- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
+-- asked for and there was, since its batch has all the bytes that one may have.
+create or replace function millrace.claim_answer(
+  p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
+  p_wait_ms int default null, p_cut boolean default false
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_wake jsonb := '[]';
+  v_collect bigint[] := '{}';
+begin
+  if cardinality(p_wake) > 0 then
+    v_wake := millrace.wake_list(p_wake);
+  end if;
+  if v_stage.kind = 'map' or p_call.is_child then
+    v_collect := millrace.parents_to_collect('{}');
+  end if;
+  return json_build_object(
+    'status', p_status,
+    'reason', p_reason,
+    'lease_ms', (extract(epoch from v_stage.lease) * 1000)::int,
+    'stage', json_build_object(
+      'batch_size', v_stage.batch_size,
+      'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
+      'result_limit_bytes', v_stage.result_limit_bytes),
+    'batch', p_batch,
+    'wake', v_wake,
+    'items', p_verdicts,
+    'wait_ms', p_wait_ms,
+    'sweep_due', millrace.sweep_due(p_call.last_sweep_at),
+    'cut', p_cut,
+    'collect', v_collect);
+end
+$$;
+
+-- Says whether the last sweep, of which the setting last_sweep_at tells, is over a minute old.
+-- pg_cron stalls now and then, so workers and callbacks look after the sweep as well: an answer
+-- that says so has its receiver call millrace_sweep(), in a transaction of its own.
+create or replace function millrace.sweep_due(p_last_sweep_at text) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute', true);
+end
+$$;
+
+-- Says the same, having read the setting.
+create or replace function millrace.sweep_due() returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.sweep_due(
+    (select s.value from millrace.settings s where s.name = 'last_sweep_at'));
+end
+$$;
+
+-- Claims what is queued, as far as the stage's limits and its tenants' quotas allow. p_may_wait:
+-- its worker has nothing to hand in, and so may wait for its turn to claim. The token is null when
+-- it got nothing.
+create or replace function millrace.claim_allowed(
+  p_call millrace.call, p_limit int, p_may_wait boolean,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
+  out taken int, out wait_ms int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_limit int := case when p_call.open then p_limit else 0 end;
+  v_worker millrace.workers := p_call.worker;
+  v_claim record;
+begin
+  if v_stage.limits is null then
+    v_claim := millrace.claim(v_stage, v_worker.id, v_worker.host, v_limit);
+  else
+    v_claim := millrace.claim_limited(v_stage, v_worker.id, v_worker.host, v_limit, p_may_wait);
+    wait_ms := v_claim.wait_ms;
+  end if;
+  token := v_claim.token;
+  attempt_ids := v_claim.attempt_ids;
+  entity_ids := v_claim.entity_ids;
+  items := v_claim.items;
+  taken := cardinality(attempt_ids);
+  if token is null then
+    return;
+  end if;
+  if v_stage.counted then
+    items := millrace.keep_to_quotas(v_stage, token, attempt_ids);
+    attempt_ids := array(select i.attempt_id from unnest(items) i);
+    entity_ids := array(select i.entity_id from unnest(items) i);
+    if cardinality(items) = 0 then
+      -- All of it was held back: there may be another tenant's work behind it.
+      token := null;
+      wait_ms := 0;
+    end if;
+  elsif items is null then
+    items := millrace.held_items(token, attempt_ids);
+    entity_ids := array(select i.entity_id from unnest(items) i);
+  end if;
+end
+$$;
+
+-- Does the claiming half of millrace_claim and millrace_complete: claims for a signed-on worker,
+-- shows that on the entities, remembers the claim for a repeat, and sees to scaling out.
+create or replace function millrace.claim_next(
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_claim record;
+  v_filled record;
+  v_batch json := '[]';
+  v_shown boolean;
+  v_cut boolean := false;
+  v_wake int[] := array_remove(p_ready, v_stage.id);
+begin
+  v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
+  if v_claim.token is not null then
+    v_filled := millrace.fill_batch(v_stage, v_claim.token, v_claim.items, v_claim.entity_ids,
+      millrace.batch_bytes(p_call.batch_bytes));
+    v_cut := v_filled.kept < cardinality(v_claim.attempt_ids);
+    if v_cut then
+      perform millrace.give_back(v_stage, v_claim.token, v_claim.attempt_ids[:v_filled.kept],
+        v_claim.attempt_ids[v_filled.kept + 1:]);
+      v_claim.attempt_ids := v_claim.attempt_ids[:v_filled.kept];
+      v_claim.entity_ids := v_claim.entity_ids[:v_filled.kept];
+    end if;
+    v_shown := millrace.project_started(v_stage, v_claim.entity_ids);
+    -- A user's trigger may have ended one of them there and then.
+    if v_filled.kept > (
+        select count(*)
+        from millrace.attempts a
+        where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
+      v_filled := millrace.held_batch(v_stage, v_claim.token, v_claim.attempt_ids,
+        millrace.batch_bytes(p_call.batch_bytes));
+    end if;
+    v_batch := v_filled.batch;
+    -- A full claim with more behind it: that is how a stage scales out. One that must be alone
+    -- fills its host.
+    if (v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
+      and millrace.may_scale_out(v_stage) then
+      v_wake := v_wake || v_stage.id;
+    end if;
+  end if;
+  update millrace.workers w
+  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
+    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end
+  where w.id = (p_call.worker).id;
+  if cardinality(v_wake) > 0 then
+    v_wake := millrace.stages_to_wake(v_wake, v_stage.id);
+  end if;
+  return millrace.claim_answer(p_call,
+    case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
+      else 'working' end,
+    case when not p_call.open then 'the stage or its pipeline is switched off' end,
+    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
+end
+$$;
+
+-- Answers a call that a worker repeats, since it may not have heard the first: with the same batch,
+-- and rather a wake-up too many.
+create or replace function millrace.repeat_answer(p_call millrace.call, p_verdicts json)
+returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_token uuid := (p_call.worker).last_token;
+  v_held record;
+begin
+  v_held := millrace.held_batch(v_stage, v_token,
+    (select c.attempt_ids from millrace.claims c where c.token = v_token),
+    millrace.batch_bytes(p_call.batch_bytes));
+  update millrace.workers w set heartbeat_at = millrace.now() where w.id = (p_call.worker).id;
+  return millrace.claim_answer(p_call, case when v_held.kept = 0 then 'empty' else 'working' end,
+    'repeated answer', v_held.batch, millrace.followers_with_work(v_stage.id), p_verdicts);
+end
+$$;
+
+-- Lists the stages right after this one that have ready work.
+create or replace function millrace.followers_with_work(p_stage_id int) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select distinct vs.stage_id
+    from millrace.version_stages vs
+    where p_stage_id = any (vs.needs) and millrace.has_ready_work(vs.stage_id));
+end
+$$;
+
+-- Claims for the next call of a worker, or repeats the answer to its last. The next number is a new
+-- call, the last one a repeat; anything else is an error.
+create or replace function millrace.answer_in_sequence(
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_last_seq int := (p_call.worker).last_seq;
+begin
+  if p_seq = v_last_seq then
+    return millrace.repeat_answer(p_call, p_verdicts);
+  elsif p_seq is distinct from v_last_seq + 1 then
+    raise exception 'p_seq is %, but the last call of this worker was %',
+      coalesce(p_seq::text, 'null'), v_last_seq
+      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
+        'repeat a number only to repeat a call.';
+  end if;
+  return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready);
+end
+$$;
