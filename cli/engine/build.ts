@@ -1,0 +1,152 @@
+// What is built of engine/: the migration that installs it, the one that upgrades the release before, and what removes it.
+import fs from 'node:fs';
+import path from 'node:path';
+import { alteredTables, bare, type Code, codeOf, digest, madeBy, writtenFunctions } from './catalogue.ts';
+import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
+import type { Release, Target } from './releases.ts';
+
+const heading = '-- Millrace, built from engine/ by `npm run check -- --write`. Change it there.';
+const bodiesLater = '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;';
+const unwritten = "select 0, '0.0.0',";
+
+const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
+const literal = (value: string | number | string[]) =>
+  Array.isArray(value) ? `array[${value.map(quote).join(', ')}]::text[]` : String(value);
+const join = (parts: string[]) => `${parts.filter(Boolean).join('\n\n')}\n`;
+
+/** A file of engine/install, with the values for what it calls '{{name}}'. */
+function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {
+  const text = fs.readFileSync(path.join(engine, 'install', name), 'utf8').trim();
+  return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {
+    const value = values[key];
+    if (value === undefined) throw new Error(`engine/install/${name} asks for ${key}, which the build does not know.`);
+    return literal(value);
+  });
+}
+
+const structureFiles = (engine: string, isWanted: (file: string) => boolean = () => true) =>
+  sqlFiles(engine, 'structure')
+    .filter(isWanted)
+    .map((file) => fs.readFileSync(path.join(engine, file), 'utf8').trim());
+
+/** The code with level and release written into millrace.engine(). */
+async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
+  const statements = await codeStatements(engine);
+  if (statements.filter(({ text }) => text.includes(unwritten)).length !== 1) {
+    throw new Error(`engine/code must say "${unwritten}" once, in millrace.engine(): there the build writes the level.`);
+  }
+  return statements.map((statement) => ({
+    ...statement,
+    text: statement.text.replace(unwritten, `select ${level}, ${quote(version)},`),
+  }));
+}
+
+const noteRelease = ({ level, version }: Target) =>
+  `insert into millrace.releases (level, release) values (${level}, ${quote(version)});`;
+
+/** The text that installs the engine in a database that has none: the structure, file by file, and the code. */
+export async function installSql(engine: string, target: Target): Promise<string> {
+  const { schemas } = madeBy(await statementsIn(engine, 'structure'));
+  return join([
+    heading,
+    template(engine, 'preflight.sql', { schemas }),
+    ...structureFiles(engine),
+    bodiesLater,
+    ...(await codeFor(engine, target)).map(({ text }) => `${text};`),
+    noteRelease(target),
+    'reset check_function_bodies;',
+  ]);
+}
+
+/** The text that brings a database from the release before to this one. */
+export async function upgradeSql(engine: string, target: Target & { from: Release }): Promise<string> {
+  const { from, level, version } = target;
+  const isNew = (file: string) => !(file in from.structure);
+  const structure = await statementsIn(engine, 'structure');
+  const added = structure.filter(({ file }) => isNew(file));
+  const code = await codeFor(engine, target);
+  const now = codeOf(code);
+  const removed = removals(from.code, now);
+  const tables = madeBy(structure).tables.filter((name) => name.startsWith('public.'));
+  return join([
+    heading,
+    `-- From level ${from.level} (release ${from.version}) to level ${level} (release ${version}).`,
+    template(engine, 'begin-upgrade.sql', { from: from.level, to: level, altered: alteredTables(added), tables }),
+    ...structureFiles(engine, isNew),
+    bodiesLater,
+    ...removed,
+    ...code.flatMap((statement) => replacing(statement, from.code)),
+    ...revoked(from.code, now),
+    template(engine, 'end-upgrade.sql', { written: writtenFunctions(code), functions: functionsOf(structure, now) }),
+    noteRelease(target),
+    'reset check_function_bodies;',
+  ]);
+}
+
+/** The statement that removes the engine with all that it made. */
+export async function uninstallSql(engine: string): Promise<string> {
+  const structure = await statementsIn(engine, 'structure');
+  const statements = await codeStatements(engine);
+  const code = codeOf(statements);
+  const { schemas, tables, composites, types } = madeBy(structure);
+  return join([
+    template(engine, 'uninstall.sql', {
+      schemas,
+      types,
+      functions: functionsOf(structure, code),
+      relations: [...tables, ...composites, ...Object.keys(code.views)],
+      tables: tables.filter((name) => name.startsWith('public.')),
+      jobs: code.jobs,
+      written: writtenFunctions(statements),
+    }),
+  ]);
+}
+
+const functionsOf = (structure: Statement[], code: Code) => [
+  ...madeBy(structure).functions,
+  ...Object.keys(code.functions),
+];
+
+/** What goes before the code is written anew: what the source has no more, and functions whose signature changed. */
+function removals(was: Code, now: Code): string[] {
+  const gone = Object.keys(was.functions).filter((name) => now.functions[name] !== was.functions[name]);
+  const views = Object.keys(was.views).filter((name) => !(name in now.views));
+  const triggers = was.triggers.filter((name) => !now.triggers.includes(name));
+  const jobs = was.jobs.filter((name) => !now.jobs.includes(name));
+  const regclasses = `array(select to_regclass(s) from unnest(${literal(views)}) s where to_regclass(s) is not null)::oid[]`;
+  return [
+    ...triggers.map((name) => `drop trigger if exists ${name};`),
+    views.length > 0 ? `select pg_temp.drop_views('{}', ${regclasses});` : '',
+    gone.length > 0 ? `select pg_temp.drop_functions(${literal(gone)});` : '',
+    ...jobs.map((name) => `select cron.unschedule(j.jobname) from cron.job j where j.jobname = ${quote(name)};`),
+  ];
+}
+
+/** A statement of the code, such that it can be run where an earlier one has been. */
+function replacing({ kind, node, text }: Statement, was: Code): string[] {
+  if (kind === 'ViewStmt') {
+    const name = `${node.view.schemaname}.${node.view.relname}`;
+    const isChanged = was.views[name] !== digest(bare(text));
+    return [`select pg_temp.put_view(${quote(name)}, ${isChanged}, $view$\n${text}\n$view$);`];
+  }
+  if (kind === 'CreateTrigStmt') return [`${text.replace(/^create trigger /m, 'create or replace trigger ')};`];
+  if (kind === 'SelectStmt' && was.calls.includes(digest(bare(text)))) return [];
+  return [`${text};`];
+}
+
+/** Takes back the rights and comments that the source gives no more to what is still there. */
+function revoked(was: Code, now: Code): string[] {
+  const grants = Object.entries(was.grants)
+    .filter(([grant, functions]) => !(grant in now.grants) && functions.every((name) => name in now.functions))
+    .map(([grant]) => grant)
+    .filter((grant) => grant.startsWith('grant '));
+  const comments = was.comments.filter((name) => {
+    const [, kind, object = ''] = /^(function|view) (.*)$/.exec(name) ?? [];
+    const isThere = kind === 'function' ? object in now.functions : kind !== 'view' || object in now.views;
+    return isThere && !now.comments.includes(name);
+  });
+  return [
+    ...grants.map((grant) => `${grant.replace(/^grant /, 'revoke ').replace(/ to (?=[^)]*$)/, ' from ')};`),
+    ...comments.map((name) => `comment on ${name} is null;`),
+  ];
+}

@@ -1,0 +1,61 @@
+-- The release, and who speaks which contract.
+--
+-- A level is one state of the engine: its tables and its functions. A contract is what the engine and the runtime say to
+-- each other: the functions of the Data API, their arguments and answers, and what a wake-up holds. Its number rises only
+-- where an older side would misunderstand a newer one. An engine speaks its own contract and the one before, so that
+-- the database is upgraded first and the functions are deployed after it, with nothing to wait for in between.
+
+-- Tells which release of Millrace this database has. The build writes level and release; the contracts are written here,
+-- the newest first.
+create or replace function millrace.engine(out level int, out release text, out contracts int[])
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 0, '0.0.0', array[1]
+$$;
+comment on function millrace.engine() is
+  'Which Millrace this database has: its level, its release, and the contracts that it speaks, the newest first.';
+
+-- Says what to deploy so that engine and functions speak one contract again.
+create or replace function millrace.contract_remedy(p_contract text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_contract ~ '^[0-9]{1,9}$' and p_contract::int > e.contracts[1]
+      then 'Upgrade the database to the release of these functions: apply its migrations (supabase db push).'
+    else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
+  end
+  from millrace.engine() e
+$$;
+
+-- Answers a call of a runtime that speaks another contract: HTTP 426 and why, null where the call may go on. It does not
+-- raise, since doctor() is to see what it writes into the log. A call without the header comes from no runtime.
+create or replace function millrace.refuse_contract() returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_headers text := current_setting('request.headers', true);
+  v_contract text;
+  v_message text;
+  v_remedy text;
+begin
+  if v_headers is null or v_headers = '' then
+    return null;
+  end if;
+  v_contract := v_headers::json ->> 'x-millrace-contract';
+  if v_contract is null or v_contract = any ((select e.contracts from millrace.engine() e)::text[]) then
+    return null;
+  end if;
+  select format('these functions speak contract %s, and the engine %s (level %s, release %s)',
+      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release)
+  into v_message
+  from millrace.engine() e;
+  v_remedy := millrace.contract_remedy(v_contract);
+  perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
+    jsonb_build_object('contract', v_contract));
+  perform set_config('response.status', '426', true);
+  return jsonb_build_object('code', 'PT426', 'message', v_message, 'hint', v_remedy, 'details', null);
+end
+$$;
