@@ -1,7 +1,7 @@
 // What is built of engine/: the migration that installs it, the one that upgrades the release before, and what removes it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { alteredTables, bare, type Code, codeOf, digest, madeBy, writtenFunctions } from './catalogue.ts';
+import { alteredTables, bare, type Code, codeOf, digest, madeBy, triggerName, writtenFunctions } from './catalogue.ts';
 import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './releases.ts';
 
@@ -33,7 +33,9 @@ const structureFiles = (engine: string, isWanted: (file: string) => boolean = ()
 async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
   const statements = await codeStatements(engine);
   if (statements.filter(({ text }) => text.includes(unwritten)).length !== 1) {
-    throw new Error(`engine/code must say "${unwritten}" once, in millrace.engine(): there the build writes the level.`);
+    throw new Error(
+      `engine/code must say "${unwritten}" once, in millrace.engine(): there the build writes the level.`,
+    );
   }
   return statements.map((statement) => ({
     ...statement,
@@ -67,11 +69,12 @@ export async function upgradeSql(engine: string, target: Target & { from: Releas
   const code = await codeFor(engine, target);
   const now = codeOf(code);
   const removed = removals(from.code, now);
+  const altered = [...alteredTables(added), ...triggersChanged(from.code, now)];
   const tables = madeBy(structure).tables.filter((name) => name.startsWith('public.'));
   return join([
     heading,
     `-- From level ${from.level} (release ${from.version}) to level ${level} (release ${version}).`,
-    template(engine, 'begin-upgrade.sql', { from: from.level, to: level, altered: alteredTables(added), tables }),
+    template(engine, 'begin-upgrade.sql', { from: from.level, to: level, altered, tables }),
     ...structureFiles(engine, isNew),
     bodiesLater,
     ...removed,
@@ -107,11 +110,17 @@ const functionsOf = (structure: Statement[], code: Code) => [
   ...Object.keys(code.functions),
 ];
 
+/** The tables whose triggers go or may have to be dropped first, which keeps even readers out. */
+function triggersChanged(was: Code, now: Code): string[] {
+  const names = Object.keys(was.triggers).filter((name) => was.triggers[name] !== now.triggers[name]);
+  return [...new Set(names.map((name) => name.split(' on ')[1] ?? ''))];
+}
+
 /** What goes before the code is written anew: what the source has no more, and functions whose signature changed. */
 function removals(was: Code, now: Code): string[] {
   const gone = Object.keys(was.functions).filter((name) => now.functions[name] !== was.functions[name]);
   const views = Object.keys(was.views).filter((name) => !(name in now.views));
-  const triggers = was.triggers.filter((name) => !now.triggers.includes(name));
+  const triggers = Object.keys(was.triggers).filter((name) => !(name in now.triggers));
   const jobs = was.jobs.filter((name) => !now.jobs.includes(name));
   const regclasses = `array(select to_regclass(s) from unnest(${literal(views)}) s where to_regclass(s) is not null)::oid[]`;
   return [
@@ -129,7 +138,12 @@ function replacing({ kind, node, text }: Statement, was: Code): string[] {
     const isChanged = was.views[name] !== digest(bare(text));
     return [`select pg_temp.put_view(${quote(name)}, ${isChanged}, $view$\n${text}\n$view$);`];
   }
-  if (kind === 'CreateTrigStmt') return [`${text.replace(/^create trigger /m, 'create or replace trigger ')};`];
+  if (kind === 'CreateTrigStmt') {
+    if (was.triggers[triggerName(node)] === digest(bare(text))) return [];
+    // A constraint trigger cannot be replaced.
+    if (node.isconstraint) return [`drop trigger if exists ${triggerName(node)};`, `${text};`];
+    return [`${text.replace(/^create trigger /m, 'create or replace trigger ')};`];
+  }
   if (kind === 'SelectStmt' && was.calls.includes(digest(bare(text)))) return [];
   return [`${text};`];
 }

@@ -8,8 +8,8 @@ export interface Code {
   functions: Record<string, string>;
   /** In the order in which they are made. */
   views: Record<string, string>;
-  /** `name on table`. */
-  triggers: string[];
+  /** By `name on table`. */
+  triggers: Record<string, string>;
   /** Each `grant` and `revoke` with the functions that it names. */
   grants: Record<string, string[]>;
   comments: string[];
@@ -35,6 +35,8 @@ const isEngines = (name: string) => /^(millrace\w*\.|public\.millrace_)/.test(na
 
 export const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
 const dotted = (names: Node[]) => names.map((name) => name.String.sval).join('.');
+/** A trigger as `drop trigger` names it. */
+export const triggerName = (node: Node) => `${node.trigname} on ${relationName(node.relation)}`;
 const relationName = (relation: Node) => `${relation.schemaname}.${relation.relname}`;
 
 function typeName(type: Node): string {
@@ -83,18 +85,24 @@ export function codeOf(statements: Statement[]): Code {
   return {
     functions: Object.fromEntries(of('CreateFunctionStmt').map(({ node }) => [identityOf(node), signatureOf(node)])),
     views: Object.fromEntries(of('ViewStmt').map(({ node, text }) => [relationName(node.view), digest(bare(text))])),
-    triggers: of('CreateTrigStmt').map(({ node }) => `${node.trigname} on ${relationName(node.relation)}`),
-    grants: Object.fromEntries(of('GrantStmt').map(({ node, text }) => [bare(text).replace(/\s+/g, ' '), grantedOn(node)])),
+    triggers: Object.fromEntries(of('CreateTrigStmt').map(({ node, text }) => [triggerName(node), digest(bare(text))])),
+    grants: Object.fromEntries(
+      of('GrantStmt').map(({ node, text }) => [bare(text).replace(/\s+/g, ' '), grantedOn(node)]),
+    ),
     comments: of('CommentStmt').map(commented),
     jobs: [...new Set(jobs.map(([, name = '']) => name))],
     calls: of('SelectStmt').map(({ text }) => digest(bare(text))),
   };
 }
 
-/** What attach() writes for all pipelines together. */
+/** What attach() writes for all pipelines together: what it hands to write_way(), or creates by a text of its own. */
 export function writtenFunctions(statements: Statement[]): string[] {
-  const calls = statements.flatMap(({ text }) => [...text.matchAll(/write_way\(\s*'(\w+)'/g)]);
-  return [...new Set(calls.map(([, name = '']) => name))];
+  const names = statements.flatMap(({ kind, text }) => {
+    const ways = [...text.matchAll(/write_way\(\s*'(\w+)'/g)];
+    const created = [...text.matchAll(/^\s*create or replace function millrace\.(\w+)/gm)];
+    return [...ways, ...(kind === 'CreateFunctionStmt' ? created.slice(1) : created)].map(([, name = '']) => name);
+  });
+  return [...new Set(names)];
 }
 
 /** What the statements of engine/structure make, under all names that it has had. */

@@ -139,13 +139,15 @@ begin
       and k.oid = d.objid
     left join pg_trigger t on d.classid = 'pg_trigger'::regclass
       and t.oid = d.objid
+    left join pg_index i on d.classid = 'pg_class'::regclass
+      and i.indexrelid = d.objid
     left join pg_policy l on d.classid = 'pg_policy'::regclass
       and l.oid = d.objid
     where d.deptype = 'n'
       and (d.refclassid = 'pg_proc'::regclass and d.refobjid = any (v_functions)
         or d.refclassid = 'pg_class'::regclass and d.refobjid = any (v_relations)
         or d.refclassid = 'pg_type'::regclass and d.refobjid = any (v_types))
-      and coalesce(r.ev_class, a.adrelid, k.conrelid, t.tgrelid, l.polrelid, d.objid)
+      and coalesce(r.ev_class, a.adrelid, k.conrelid, t.tgrelid, i.indrelid, l.polrelid, d.objid)
         <> all (v_relations || v_functions || v_types)
     order by 1);
   if cardinality(v_others) > 0 then

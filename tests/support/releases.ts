@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type pg from 'pg';
-import { bare } from '../../cli/engine/catalogue.ts';
 import { installSql, uninstallSql, upgradeSql } from '../../cli/engine/build.ts';
+import { bare } from '../../cli/engine/catalogue.ts';
 import { codeStatements } from '../../cli/engine/engine-sql.ts';
 import { freeze, lastRelease, nextTarget, type Project, readProject, type Target } from '../../cli/engine/releases.ts';
 
@@ -108,7 +108,7 @@ async function buildNextLevel(project: Project): Promise<NextLevel> {
   fs.writeFileSync(features, nextCode);
   fs.writeFileSync(path.join(engine, 'structure', '9001_next.sql'), nextStructure);
   await change(engine, 'millrace.live_workers(', (text) => text.replaceAll('p_stage_id', 'p_id_of_the_stage'));
-  await change(engine, 'millrace.batch_bytes(', (text) => text.replace('returns bigint', 'returns numeric'));
+  await change(engine, 'millrace.setting(', (text) => text.replace('returns text', 'returns varchar'));
   await change(engine, 'view millrace.queue_depth as', (text) => {
     const [head = '', ...query] = text.split(/ as$/m);
     return `${head} as select 1 as place, q.* from (${query.join(' as')}) q`;
@@ -126,12 +126,15 @@ async function buildNextLevel(project: Project): Promise<NextLevel> {
 
 /** Changes the statement that creates what is called so. */
 async function change(engine: string, name: string, how: (text: string) => string): Promise<void> {
-  const statement = (await codeStatements(engine)).find(({ kind, text }) =>
-    ['CreateFunctionStmt', 'ViewStmt'].includes(kind) && bare(text).split('\n')[0]?.includes(name),
+  const statement = (await codeStatements(engine)).find(
+    ({ kind, text }) => ['CreateFunctionStmt', 'ViewStmt'].includes(kind) && bare(text).split('\n')[0]?.includes(name),
   );
   if (!statement) throw new Error(`nothing is called ${name}`);
   const file = path.join(engine, statement.file);
   const changed = how(statement.text);
   if (changed === statement.text) throw new Error(`${name} could not be changed`);
-  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(statement.text, () => changed));
+  fs.writeFileSync(
+    file,
+    fs.readFileSync(file, 'utf8').replace(statement.text, () => changed),
+  );
 }
