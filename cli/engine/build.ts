@@ -7,7 +7,8 @@ import type { Release, Target } from './releases.ts';
 
 const heading = '-- Millrace, built from engine/ by `npm run check -- --write`. Change it there.';
 const bodiesLater = '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;';
-const unwritten = "select 0, '0.0.0',";
+/** What millrace.engine() says before the build writes level and release into it. */
+const unwritten = /level := 0;\s+release := '0\.0\.0';/;
 
 const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const literal = (value: string | number | string[]) =>
@@ -32,14 +33,12 @@ const structureFiles = (engine: string, isWanted: (file: string) => boolean = ()
 /** The code with level and release written into millrace.engine(). */
 async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
   const statements = await codeStatements(engine);
-  if (statements.filter(({ text }) => text.includes(unwritten)).length !== 1) {
-    throw new Error(
-      `engine/code must say "${unwritten}" once, in millrace.engine(): there the build writes the level.`,
-    );
+  if (statements.filter(({ text }) => unwritten.test(text)).length !== 1) {
+    throw new Error("millrace.engine() must say level := 0; release := '0.0.0'; for the build to write them.");
   }
   return statements.map((statement) => ({
     ...statement,
-    text: statement.text.replace(unwritten, `select ${level}, ${quote(version)},`),
+    text: statement.text.replace(unwritten, `level := ${level};\n  release := ${quote(version)};`),
   }));
 }
 

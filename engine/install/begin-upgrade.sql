@@ -60,9 +60,9 @@ begin
       exit;
     exception when lock_not_available or deadlock_detected then
       if clock_timestamp() >= v_give_up then
-        raise exception 'the database is busy: somebody holds table %, so Millrace stays as it was', v_table.name
+        raise exception 'the database is busy, try again: somebody holds table %. Millrace stays as it was', v_table.name
           using errcode = 'lock_not_available',
-            hint = 'Try again when less is going on, wait longer with set millrace.patience = ''5 minutes'', or end '
+            hint = 'Wait longer with set millrace.patience = ''5 minutes'', run it when less is going on, or end '
               'the transaction that holds it: select pid, state, xact_start, query from pg_stat_activity order by '
               'xact_start.';
       end if;
@@ -133,9 +133,9 @@ begin
   where c.relnamespace = 'millrace'::regnamespace;
   v_others := pg_temp.dependents(p_functions, v_views);
   if cardinality(v_others) > 0 then
-    raise exception 'the upgrade replaces what others depend on: %', array_to_string(v_others, ', ')
+    raise exception 'the upgrade replaces what others depend on, drop these first: %', array_to_string(v_others, ', ')
       using errcode = 'dependent_objects_still_exist',
-        hint = 'Keep their text (select pg_get_viewdef(…)), drop them, upgrade, and create them again. Nothing has '
+        hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. Nothing has '
           'been changed.';
   end if;
   if v_names is not null then

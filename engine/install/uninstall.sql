@@ -58,9 +58,8 @@ begin
       exit;
     exception when lock_not_available or deadlock_detected then
       if clock_timestamp() >= v_give_up then
-        raise exception 'the database is busy: somebody holds table %, so Millrace stays as it was', v_table.name
-          using errcode = 'lock_not_available', hint = 'Try again when less is going on, or wait longer with '
-            'set millrace.patience = ''5 minutes''.';
+        raise exception 'the database is busy, try again: somebody holds table %. Millrace stays as it was', v_table.name
+          using errcode = 'lock_not_available', hint = 'Wait longer with set millrace.patience = ''5 minutes''.';
       end if;
       perform pg_sleep(0.05 + random() * 0.2);
     end;
@@ -151,9 +150,9 @@ begin
         <> all (v_relations || v_functions || v_types)
     order by 1);
   if cardinality(v_others) > 0 then
-    raise exception 'others depend on Millrace: %', array_to_string(v_others, ', ')
+    raise exception 'others depend on Millrace, drop these first: %', array_to_string(v_others, ', ')
       using errcode = 'dependent_objects_still_exist',
-        hint = 'Drop or change these first; they are not Millrace''s. Nothing has been removed.';
+        hint = 'They are not Millrace''s own. Nothing has been removed.';
   end if;
 
   foreach v_name in array '{{jobs}}'::text[] loop

@@ -11,7 +11,8 @@ import { release, uninstallFile } from '../../cli/release.ts';
 
 const project = path.join(import.meta.dirname, '..', '..');
 let root: string;
-const git = (...args: string[]) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t.test', ...args], { cwd: root });
+const git = (...args: string[]) =>
+  execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t.test', ...args], { cwd: root });
 const append = (file: string, text: string) => fs.appendFileSync(path.join(root, 'engine', file), text);
 const setVersion = (version: string) => fs.writeFileSync(path.join(root, 'package.json'), JSON.stringify({ version }));
 
@@ -42,7 +43,9 @@ beforeAll(() => {
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
 test('a release is refused with the remedy until all is built and committed, and freezes once', async () => {
-  await expect(release(root)).rejects.toThrow('What is built of engine/ is out of date: run `npm run check -- --write`');
+  await expect(release(root)).rejects.toThrow(
+    'What is built of engine/ is out of date: run `npm run check -- --write`',
+  );
   const first = await write();
   expect(first).toMatch(/^\d{14}_millrace_0\.1\.0\.sql$/);
   await expect(release(root)).rejects.toThrow('Some files are not committed');

@@ -39,7 +39,7 @@ test('install and uninstall leave a project as it was before, but for columns, s
   expect(await engine.refusal(uninstall)).toMatchObject({
     code: '2BP01',
     message:
-      'others depend on Millrace: column state of table mine, default value for column at of table mine, ' +
+      'others depend on Millrace, drop these first: column state of table mine, default value for column at of table mine, ' +
       'function millrace.mine(), view depth',
     hint: expect.stringContaining('Nothing has been removed'),
   });

@@ -75,12 +75,12 @@ describe('an upgrade', () => {
     const before = await snapshot(engine.sql);
     expect(await refusal(engine.sql, next.upgrade)).toEqual({
       code: '2BP01',
-      message: 'the upgrade replaces what others depend on: view busy',
+      message: 'the upgrade replaces what others depend on, drop these first: view busy',
       hint: expect.stringContaining('Keep their text'),
     });
     await engine.sql.query('drop view public.busy');
     expect(await refusal(engine.sql, next.upgrade)).toMatchObject({
-      message: 'the upgrade replaces what others depend on: view depth',
+      message: 'the upgrade replaces what others depend on, drop these first: view depth',
     });
     await engine.sql.query(
       'create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s',
@@ -101,8 +101,8 @@ describe('an upgrade', () => {
     await engine.sql.query(`set millrace.patience = '0.1 seconds'`);
     expect(await refusal(engine.sql, next.upgrade)).toEqual({
       code: '55P03',
-      message: 'the database is busy: somebody holds table items, so Millrace stays as it was',
-      hint: expect.stringContaining('Try again'),
+      message: 'the database is busy, try again: somebody holds table items. Millrace stays as it was',
+      hint: expect.stringContaining('Wait longer'),
     });
     expect(await snapshot(engine.sql)).toEqual(before);
     // It waits for nobody while it holds something, so it stands in nobody's way either.

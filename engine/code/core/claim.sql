@@ -522,6 +522,9 @@ declare
   v_worker millrace.workers;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   select null::json as verdicts, '{}'::int[] as ready into v_done;
   if p_worker is null or p_host is null or p_seq is null or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; p_limit is %', coalesce(p_limit::text, 'null')
@@ -562,6 +565,9 @@ declare
   v_stage millrace.stages;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null') using errcode = 'MR002', hint = 'Send the number of attempts to claim next, 0 for none.';
   end if;
@@ -592,6 +598,9 @@ declare
   v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (select c.token from millrace.claims c where c.worker_id = p_worker order by c.token for update)
   update millrace.claims c set expires_at = v_now + s.lease
@@ -614,6 +623,9 @@ as $$
 declare
   v_worker millrace.workers;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then
     return '{"left": true, "wake": []}';

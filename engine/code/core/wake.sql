@@ -127,7 +127,10 @@ begin
   end if;
   v_request := net.http_post(
     url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}',
+    headers := v_headers || '{"Content-Type": "application/json"}' || (
+      select jsonb_build_object('x-millrace-level', e.level::text,
+        'x-millrace-contracts', array_to_string(e.contracts, ','))
+      from millrace.engine() e),
     timeout_milliseconds := 5000);
   insert into millrace.posts (request_id) values (v_request);
   return true;
@@ -164,6 +167,9 @@ declare
   v_stage jsonb;
   v_rung int := 0;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;

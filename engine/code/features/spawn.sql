@@ -323,6 +323,9 @@ declare
   v_attempt millrace.attempts;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_items(p_items);
   if p_last is null then
     raise exception 'p_last is null, but must be true or false' using errcode = 'MR002', hint = 'Send true with the last chunk of the items, which may be empty.';
