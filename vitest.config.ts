@@ -1,28 +1,30 @@
+import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const light = [
-  'tests/engine/**/*.test.ts',
-  'tests/docs/**/*.test.ts',
-  'tests/examples/{books-table,documents-tables,example-lengths}.test.ts',
-];
-
-/** What all projects share. */
+/** What all configurations share. */
 export const common = {
   environment: 'node',
   pool: 'forks',
   // Most tests wait for processes, timers and the database rather than compute.
   maxWorkers: 3,
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // Longer than what the tests on whole stacks wait for themselves, so that what they tell at its end is seen.
+  testTimeout: 160_000,
+  hookTimeout: 160_000,
 } as const;
+
+// These run the functions' own code, which counts what its process has used: each file has a process to itself.
+const runtime = ['runtime', 'examples'].map((folder) => `tests/${folder}/**/*.test.ts`);
+const left = ['**/node_modules/**', 'tests/bench/**', 'tests/soak/**'];
+
+const short = ['engine', 'docs'].map((folder) => path.join(import.meta.dirname, 'tests', folder, path.sep));
 
 /** The long files first, which start whole stacks, so that the short ones fill up the end. */
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLight = (file: TestSpecification) => file.project.name === 'light';
-    return [...sorted.filter((file) => !isLight(file)), ...sorted.filter(isLight)];
+    const isShort = (file: TestSpecification) => short.some((folder) => file.moduleId.startsWith(folder));
+    return [...sorted.filter((file) => !isShort(file)), ...sorted.filter(isShort)];
   }
 }
 
@@ -36,16 +38,17 @@ export default defineConfig({
     // What a passing test prints on the way would bury what a failing one says.
     silent: 'passed-only',
     projects: [
+      { test: { ...common, name: 'runtime', include: runtime, exclude: left } },
+      // The others keep no state in their process, so that one runs many of them and loads what they share once.
       {
         test: {
           ...common,
-          name: 'parts',
+          name: 'shared',
+          isolate: false,
           include: ['tests/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'tests/bench/**', 'tests/soak/**', ...light],
+          exclude: [...left, ...runtime],
         },
       },
-      // These keep no state outside their databases, so that one process can run many of them and loads the rest once.
-      { test: { ...common, name: 'light', include: light, isolate: false } },
     ],
   },
 });

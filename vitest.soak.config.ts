@@ -7,8 +7,16 @@ const isChaos = process.argv.includes('chaos');
 // each) and SOAK_SESSION_GRAPHS (random graphs, several sessions each) set it further.
 const hunts = {
   globalSetup,
-  include: ['tests/engine/deadlock-hunt.test.ts', 'tests/engine/random-*.test.ts'],
+  include: [
+    'tests/engine/deadlock-hunt.test.ts',
+    'tests/engine/decisions-at-random.test.ts',
+    'tests/engine/limits-random.test.ts',
+    'tests/engine/random-*.test.ts',
+    'tests/**/{model-schemas,split-text,tokens}.test.ts',
+  ],
+  testTimeout: 600_000,
   env: {
+    SOAK: '1',
     SOAK_SESSIONS: '20',
     SOAK_STEPS: process.env.SOAK_STEPS ?? '1000',
     SOAK_GRAPHS: process.env.SOAK_GRAPHS ?? '3000',

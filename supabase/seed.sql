@@ -1,5 +1,5 @@
 -- Sample leads for `supabase start` and `supabase db reset`, none of them started. When the doorbell and the settings
--- of the functions are set up (see the README), start them with:  update leads set scrape_status = 'queued';
+-- of the functions are set up (see docs/deploying.md), start them with:  update leads set scrape_status = 'queued';
 -- One of them names a host that does not exist, to show what a failure looks like.
 insert into public.leads (id, email, company_url, account_id) values
   ('00000000-0000-4000-8000-000000000101', 'office@supabase.example', 'https://supabase.com', '00000000-0000-4000-8000-000000000001'),

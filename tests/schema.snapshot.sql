@@ -668,7 +668,7 @@ table public.books with (fillfactor=50) row level security
   column toc_retry_count integer not null default 0
   column toc_started_at timestamp with time zone
   column toc_status text not null default 'pending'::text
-  constraint books_media_type_known CHECK ((media_type = ANY (ARRAY['application/pdf'::text, 'text/unconditional'::text])))
+  constraint books_media_type_known CHECK ((media_type = ANY (ARRAY['application/pdf'::text, 'text/plain'::text])))
   constraint books_pkey PRIMARY KEY (id)
   constraint books_source_in_own_folder CHECK ((starts_with(source_path, (account_id || '/'::text)) AND (source_path ~ '^[A-Za-z0-9_/!.*''() &$=@;:+,-]+$'::text) AND (source_path !~ '(^|/)\.{1,2}(/|$)'::text)))
   constraint books_source_path_length CHECK ((octet_length(source_path) <= 1024))
@@ -1527,7 +1527,7 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to authenticated
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
-function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 3e69995253b6f4bbe398c687142d6cb2
+function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
 function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 40d42c3f1060daa92c213b06869c70e5
   grant execute to service_role
 function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8b292ef25911e87d3e0f017dfe22ea91

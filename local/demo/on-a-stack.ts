@@ -50,6 +50,8 @@ export async function onAStack(
     const started = Date.now();
     const stack = await startStack({
       env: settings.env,
+      // What it holds goes when the demo ends.
+      fsync: false,
       progress: (message) => print(`  ${message}`),
       log: troubles.add,
     });

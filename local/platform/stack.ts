@@ -18,6 +18,7 @@ import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 import { type Postgrest, startPostgrest } from './postgrest.ts';
+import { scratchFolder } from './scratch-folder.ts';
 import { createStorage } from './storage/server.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -78,6 +79,7 @@ export interface Stack extends Keys {
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const {
     progress = () => {},
+    fsync = true,
     log = () => {},
     functionsDir = path.join(projectFolder, 'supabase', 'functions'),
   } = options;
@@ -95,7 +97,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     const watchdog = startWatchdog();
     steps.push(() => watchdog.dismiss());
     await requireFreePorts({ '--port': options.port, '--db-port': options.dbPort });
-    const { folder: dataDir, release } = options.dataDir ? takeDataFolder(options.dataDir) : temporaryFolder();
+    const { folder: dataDir, release } = options.dataDir ? takeDataFolder(options.dataDir) : temporaryFolder(fsync);
     steps.push(release);
     if (!options.dataDir) watchdog.removeLater(dataDir);
     const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
@@ -109,7 +111,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     const postgres = await startPostgres({
       dataDir: clusterDir,
       ...(options.dbPort && { port: options.dbPort }),
-      fsync: options.fsync ?? true,
+      fsync,
       watchdog,
     });
     steps.push(() => postgres.stop());
@@ -183,8 +185,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 }
 
-function temporaryFolder(): DataFolder {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
+function temporaryFolder(fsync: boolean): DataFolder {
+  // Nobody who does without fsync minds where the files are.
+  const folder = fs.mkdtempSync(path.join(fsync ? os.tmpdir() : scratchFolder(), 'millrace-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(folder, 0o711);
   return { folder, release: () => fs.rmSync(folder, { recursive: true, force: true }) };

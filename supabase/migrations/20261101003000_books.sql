@@ -10,7 +10,7 @@ create table public.books (
   account_id uuid not null,
   title text not null,
   source_path text not null,
-  media_type text not null default 'application/pdf' constraint books_media_type_known check (media_type in ('application/pdf', 'text/unconditional')),
+  media_type text not null default 'application/pdf' constraint books_media_type_known check (media_type in ('application/pdf', 'text/plain')),
   created_at timestamptz not null default now(),
   split_status text not null default 'pending',
   split_job_id text,
@@ -160,7 +160,7 @@ create policy decide_on_own_books on public.millrace_decisions for update to aut
 
 -- The bucket. Paths begin with the account: account_id/book_id.pdf, beside it book_id.json and book_id.md when they are made.
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)
-values ('books', 'books', false, 52428800, array['application/pdf', 'text/unconditional', 'text/markdown', 'application/json'])
+values ('books', 'books', false, 52428800, array['application/pdf', 'text/plain', 'text/markdown', 'application/json'])
 on conflict (id) do nothing;
 create policy book_files_of_own_account on storage.objects for all to authenticated
   using (bucket_id = 'books' and (storage.foldername(name))[1] = ((select auth.jwt()) -> 'app_metadata' ->> 'account_id'))

@@ -149,17 +149,17 @@ as $$
   -- Names are short. Of what is longer the beginning counts, lest one keep the server busy for seconds.
   with cut as (
     select left(p_name, 500) as name
-  ), collected as (
+  ), folded as (
     select replace(lower(normalize(regexp_replace(
       normalize(c.name collate pg_c_utf8, nfkd), '[\u0300-\u036f]', '', 'g'), nfkc)), 'ς', 'σ') as name
     from cut c
-  ), unconditional as (
+  ), plain as (
     -- An initial is no article: A. B. Smith is not B. Smith.
     select btrim(regexp_replace(regexp_replace(f.name, '^[^[:alnum:]]*(the|a|an)\s+(?=[[:alnum:]])', ''), '[^[:alnum:]+#]+', ' ', 'g')) as name
-    from collected f
+    from folded f
   )
   select coalesce(nullif(regexp_replace(p.name, '( (inc|incorporated|ltd|limited|llc|plc|corp|corporation|co|company|gmbh|ag))+$', ''), ''), c.name)
-  from unconditional p, cut c
+  from plain p, cut c
 $$;
 comment on function public.kg_key(text) is 'The form in which names are compared: The Acme Company, ACME Inc. and Acmé are one.';
 revoke all on function public.kg_key(text) from public, anon, authenticated, service_role;

@@ -1,16 +1,16 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-books-test-'));
+  temporary = fs.mkdtempSync(path.join(scratchFolder(), 'demo-books-test-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(temporary, 0o711);
 });

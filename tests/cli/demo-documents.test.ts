@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -11,12 +10,13 @@ import { tellApart, whyRefused } from '../../local/demo/documents/document-sourc
 import { documentsTable } from '../../local/demo/documents/watch-documents.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-documents-test-'));
+  temporary = fs.mkdtempSync(path.join(scratchFolder(), 'demo-documents-test-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(temporary, 0o711);
 });

@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { refuseKeptByNpm } from '../../cli/command-arguments.ts';
@@ -8,13 +7,14 @@ import { readArguments } from '../../local/demo/read-arguments.ts';
 import { startSites } from '../../local/demo/samples/sites/server.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
 import { isRunning } from '../../local/platform/child-processes.ts';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { listen } from '../../local/services/http/listen.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-test-'));
+  temporary = fs.mkdtempSync(path.join(scratchFolder(), 'demo-test-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(temporary, 0o711);
 });
@@ -161,13 +161,13 @@ it('of what the functions write, warnings, errors and what is no report are kept
   troubles.add('leads-intel', report('warn', 'early'));
   for (let n = 0; n < 18; n++) troubles.add('leads-intel', report('error', 'again'));
   troubles.add('leads-intel', report('info', 'drained'));
-  troubles.add('leads-intel', report('warn', 'a wake was refused'));
+  troubles.add('leads-intel', report('warn', 'a wake-up was refused'));
   troubles.add('leads-intel', 'error: Uncaught SyntaxError');
   expect(troubles.lines()).toHaveLength(20);
   troubles.add('leads-intel', report('error', 'last'));
   expect(troubles.lines()[0]).toBe('leads-intel: error, again, status 503');
   expect(troubles.lines().slice(-3)).toEqual([
-    'leads-intel: warn, a wake was refused, status 503',
+    'leads-intel: warn, a wake-up was refused, status 503',
     'leads-intel: error: Uncaught SyntaxError',
     'leads-intel: error, last, status 503',
   ]);

@@ -304,7 +304,7 @@ test('a failure passes out through every level, one fold after the other, and a 
   );
   for (let level = 0; level < 2; level += 1) {
     expect(next).toHaveLength(1);
-    next = (await collectChildren(engine, next)).collectChildren;
+    next = (await collectChildren(engine, next)).collect;
   }
   expect(await engine.statuses(id)).toEqual({ look: 'failed', find: 'failed', contents: 'failed' });
   await engine.sql.query('select millrace.sweep()');
@@ -319,7 +319,7 @@ test('a row that is deleted takes its run and its child run with it', async ({ e
   const id = await started(engine);
   await engine.sql.query('delete from public.items where id = $1', [id]);
   await engine.sql.query('select millrace.sweep()');
-  for (const table of ['runs', 'attempts', 'tallies', 'fan_outs'])
+  for (const table of ['runs', 'attempts', 'child_tallies', 'fan_outs'])
     expect(await engine.rows(`select * from millrace.${table}`)).toEqual([]);
 });
 

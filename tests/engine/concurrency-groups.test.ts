@@ -24,8 +24,8 @@ const repeat = (key: string, count: number): string[] => Array.from({ length: co
 const keysOf = (batch: Claimed[]) => batch.map((item) => item.entity.key as string).sort();
 const count = (batch: Claimed[], key: string) => keysOf(batch).filter((k) => k === key).length;
 const groups = (engine: Engine) =>
-  engine.rows<{ lane: string; due_at: unknown }>(
-    'select concurrency_group, due_at from millrace.concurrency_groups order by lane',
+  engine.rows<{ concurrency_group: string; due_at: unknown }>(
+    'select concurrency_group, due_at from millrace.concurrency_groups order by concurrency_group',
   );
 
 test('no more of a key are in work than its limit, across workers, and others go on', async ({ engine }) => {
@@ -172,7 +172,7 @@ test('a value too long for an index is a key all the same', async ({ engine }) =
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(2);
 });
 
-test('a retry in backoff waits in its lane and holds up nobody', async ({ engine }) => {
+test('a retry in backoff waits in its group and holds up nobody', async ({ engine }) => {
   await has_groups(engine, perKey(1), { retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [30] } } });
   const [first, second] = await queueKeys(engine, 'a', 'a');
   const worker = await Worker.of(engine, 'only');
@@ -267,7 +267,9 @@ test('a stage that is given groups sorts what is queued and in work already, and
   expect(keysOf(await worker.take())).toEqual(['b']);
   await worker.report(failed(item));
   expect(keysOf(await worker.take())).toEqual(['a']);
-  expect(await engine.value('select lane from millrace.attempts where parent_id = $1', [item.attempt])).toBe('0a');
+  expect(
+    await engine.value('select concurrency_group from millrace.attempts where parent_id = $1', [item.attempt]),
+  ).toBe('0a');
 });
 
 test('what was queued by somebody who did not know of the groups yet is found by the sweep', async ({ engine }) => {
@@ -299,7 +301,7 @@ test('limits that are taken away leave nothing behind, and may come back', async
   await worker.take();
   definition.stages = [{ name: 'only' }];
   await engine.define(definition);
-  for (const table of ['groups', 'arrivals', 'in_flight']) {
+  for (const table of ['concurrency_groups', 'arrivals', 'in_flight']) {
     expect(await engine.value(`select count(*)::int from millrace.${table}`)).toBe(0);
   }
   expect(await worker.take(2)).toHaveLength(2);
@@ -347,7 +349,7 @@ test('a stage that goes on without its keys, or by another column, sorts its que
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('a lane that is parked, and whose attempts are cancelled, is no fault once the limit is gone', async ({
+test('a group that is parked, and whose attempts are cancelled, is no fault once the limit is gone', async ({
   engine,
 }) => {
   const definition = await has_groups(engine, perKey(1, { priority: true }));
@@ -372,7 +374,7 @@ test('a column that is gone makes no write of the user fail, and is reported', a
   await has_groups(engine, perKey(2));
   await engine.sql.query('alter table public.items rename column key to other');
   await engine.queued('only', 3);
-  expect(await engine.rows(`select code, detail from millrace.log where code like 'lane%'`)).toEqual([
+  expect(await engine.rows(`select code, detail from millrace.log where code like 'group%'`)).toEqual([
     { code: 'lane_key_failed', detail: { column: 'key' } },
   ]);
   await engine.sql.query(`select millrace.define(jsonb_build_object('pipeline', 'flow', 'entity', jsonb_build_object('table', 'public.items', 'key', 'id'),
@@ -415,7 +417,7 @@ async function prioritise(engine: Engine, entity: string, priority: number): Pro
   );
 }
 
-test('what follows a skipped stage is sorted into its lane at once', async ({ engine }) => {
+test('what follows a skipped stage is sorted into its group at once', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline([{ name: 'only' }, { name: 'next', needs: ['only'], limits: perKey(1) }]);
   const [id] = await queueKeys(engine, 'a');

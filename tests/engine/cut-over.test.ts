@@ -274,7 +274,7 @@ test('the old pipeline queued by hand goes the old way whatever the flag, but no
     expect(await engine.refusal(call, [busy])).toEqual({
       code: 'MR005',
       message: `stage whole of pipeline monolith cannot start for 1 entities (${busy}, …): a run of pipeline phases is under way`,
-      hint: expect.stringMatching(/^Let it finish, or cancel it first: select pipeline\.cancel/),
+      hint: expect.stringMatching(/^Let it finish, or cancel it first: select millrace\.cancel/),
     });
   }
   // What the hint says helps.

@@ -14,7 +14,7 @@ const pipelines = { flow: ['first', 'left', 'right', 'last'], bare: ['left', 'ri
 const entities = 25;
 // More of both under `npm run soak`.
 const sessionCount = Number(process.env.SOAK_SESSIONS ?? 8);
-const steps = Number(process.env.SOAK_STEPS ?? 100);
+const steps = Number(process.env.SOAK_STEPS ?? 60);
 const timeLimit = Math.max(60_000, sessionCount * steps * 60);
 
 /** Brings every live run to its end. */

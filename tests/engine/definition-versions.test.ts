@@ -54,7 +54,7 @@ test('a stage that live runs still need is not dropped: the error has their numb
   const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(shorter)]);
   // The first run has stage two behind it, the cancelled one will never come to it.
   expect(refusal).toMatchObject({ code: 'MR001', message: 'stage two is dropped, but 2 live runs still need it' });
-  expect(refusal.hint).toMatch(/pipeline\.cancel/);
+  expect(refusal.hint).toMatch(/millrace\.cancel/);
   await runStage(engine, 'one');
   await runStage(engine, 'two');
   expect(await engine.define(shorter)).toBe(2);

@@ -55,7 +55,7 @@ test('doctor tells of a doorbell that wakes with the secret key, which any SQL r
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
 
-test('doctor never shows the wake secret', async ({ engine }) => {
+test('doctor never shows the wake-up secret', async ({ engine }) => {
   await engine.configureDoorbell('http://project.test', 'ring_hush');
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });

@@ -416,7 +416,7 @@ test('parent and children deleted together leave nothing', async ({ engine }) =>
   await engine.sql.query('begin; delete from public.items; delete from public.folders; commit');
   await sweep(engine);
   await sweep(engine);
-  for (const table of ['runs', 'attempts', 'fan_outs', 'tallies'])
+  for (const table of ['runs', 'attempts', 'fan_outs', 'child_tallies'])
     expect(await engine.rows(`select * from millrace.${table}`)).toEqual([]);
 });
 

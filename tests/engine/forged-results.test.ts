@@ -88,14 +88,14 @@ test('a role without a right on the schema cannot pass for the engine, whatever 
   const refused = await engine.refusal(forge, [id], clerk);
   expect(refused).toMatchObject({ code: 'MR005' });
   for (const depth of ['0', '1', '-1']) {
-    await clerk.query(`select set_config('pipeline.projecting', $1, false)`, [depth]);
+    await clerk.query(`select set_config('millrace.projecting', $1, false)`, [depth]);
     expect(await engine.refusal(forge, [id], clerk)).toEqual(refused);
   }
   expect(await engine.item(id)).toMatchObject({ one_status: 'queued', one_result: null });
   // Nor does the announcement keep from the engine what is for it.
   const worker = await Worker.of(engine, 'one');
   await worker.complete([completed(await worker.takeOne())]);
-  await clerk.query(`select set_config('pipeline.projecting', '0', false)`);
+  await clerk.query(`select set_config('millrace.projecting', '0', false)`);
   await clerk.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
   expect(await engine.attempts(id)).toEqual([
     'one 1 completed superseded',
@@ -114,12 +114,12 @@ test('a role that may read all data, the schema included, cannot pass for the en
     grant pg_read_all_data to ${role};
     grant update on public.items to ${role};
     set role ${role};
-    set pipeline.projecting = '0'`);
+    set millrace.projecting = '0'`);
   const forge = `update public.items set one_status = 'completed' where id = $1`;
   expect(await engine.refusal(forge, [id])).toMatchObject({ code: 'MR005' });
   await engine.sql.query(`
     reset role;
-    reset pipeline.projecting;
+    reset millrace.projecting;
     revoke all on public.items from ${role};
     drop role ${role}`);
 });

@@ -80,7 +80,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
   expect(await runStage(engine, 'one')).toHaveLength(5);
 });
 
-test('the secret key wakes until a wake secret is set, and is never sent from then on', async ({ engine }) => {
+test('the secret key wakes until a wake-up secret is set, and is never sent from then on', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   await engine.sql.query(`select vault.create_secret('http://project.test', 'millrace_project_url')`);
   await engine.sql.query(`select vault.create_secret('sb_secret_whole', 'millrace_secret_key')`);

@@ -237,7 +237,7 @@ async function pauseBeforeLocks(engine: Engine) {
       if current_setting('test.pause', true) = 'on' then
         perform pg_advisory_xact_lock(4711);
       end if;
-      return pipeline.lock_at_once(p_attempt_ids);
+      return millrace.lock_at_once(p_attempt_ids);
     end $$`);
   const holder = await openTransaction(engine);
   await holder.query('select pg_advisory_xact_lock(4711)');

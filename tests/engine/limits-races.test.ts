@@ -97,7 +97,7 @@ test('who enqueues waits neither for a claim nor for another who enqueues the sa
   expect(await worker.take(50)).toHaveLength(6);
 });
 
-test('what is committed while a claim finds its lane empty is found by the next', async ({ engine }) => {
+test('what is committed while a claim finds its group empty is found by the next', async ({ engine }) => {
   await keyed(engine, perKey(5));
   await engine.sql.query(insert, [['a']]);
   const user = await openTransaction(engine);
@@ -111,7 +111,7 @@ test('what is committed while a claim finds its lane empty is found by the next'
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('a slot that is freed while a claim parks its lane is found by the next', async ({ engine }) => {
+test('a slot that is freed while a claim parks its group is found by the next', async ({ engine }) => {
   await keyed(engine, perKey(1), external);
   await engine.sql.query(insert, [['a', 'a']]);
   const worker = await Worker.of(engine, 'only');

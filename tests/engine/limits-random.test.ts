@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
+import { huntLength } from '../support/hunt-length.ts';
 import { jobEnd } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
 
@@ -108,6 +109,8 @@ class Bench {
 
 const quota = { column: 'key', starts: { count: 3, per_seconds: 2 } };
 
+const length = huntLength(60, 600);
+
 test.for([
   [1, 'without a quota', undefined],
   [2, 'without a quota', undefined],
@@ -124,7 +127,7 @@ test.for([
     await engine.define({ ...(await engine.pipeline(stages)), quota });
     const workers = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
     const bench = new Bench(engine, workers);
-    const [steps] = fc.sample(fc.array(step, { minLength: 120, maxLength: 120 }), { seed, numRuns: 1 });
+    const [steps] = fc.sample(fc.array(step, { minLength: length, maxLength: length }), { seed, numRuns: 1 });
     for (const { verb, n } of steps ?? []) {
       await bench.act(verb, n);
       await bench.check();

@@ -277,7 +277,7 @@ test('a stage without limits has no gate and answers no wait', async ({ engine }
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.claim(1)).toMatchObject({ status: 'working', wait_ms: null });
-  for (const table of ['gates', 'in_flight', 'groups', 'arrivals']) {
+  for (const table of ['limiters', 'in_flight', 'concurrency_groups', 'arrivals']) {
     expect(await engine.value(`select count(*)::int from millrace.${table}`)).toBe(0);
   }
 });

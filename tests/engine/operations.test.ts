@@ -109,7 +109,7 @@ test('a stage whose needs are not done cannot start; nor one of a run that is ov
   expect(await refused(engine, 'start_stage', id, 'two')).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/the run is cancelled/),
-    hint: expect.stringMatching(/pipeline\.retry/),
+    hint: expect.stringMatching(/millrace\.retry/),
   });
 });
 

@@ -87,9 +87,9 @@ describe('the public functions', () => {
     expect(named()).toEqual([
       'millrace_checkpoint',
       'millrace_claim',
+      'millrace_collect_children',
       'millrace_complete',
       'millrace_decide',
-      'millrace_collect_children',
       'millrace_job_owner',
       'millrace_leave',
       'millrace_note_faults',
@@ -97,10 +97,10 @@ describe('the public functions', () => {
       'millrace_poll',
       'millrace_renew',
       'millrace_resume',
-      'millrace_wake',
       'millrace_spawn',
       'millrace_sweep',
       'millrace_turns',
+      'millrace_wake',
     ]);
   });
 

@@ -323,7 +323,7 @@ test('a limit that is raised lets go what was held back within a sweep, one that
   expect(await takeAll(engine)).toHaveLength(1);
 });
 
-test('what is held back frees its slots, and its lane sleeps until it is due', async ({ engine }) => {
+test('what is held back frees its slots, and its group sleeps until it is due', async ({ engine }) => {
   const limits = { max_in_flight: 4, concurrency: { column: 'key', limit: 3 } };
   await bounded(engine, hourly(1), chain(['one'], { limits }));
   await queueKeys(engine, ...repeat('a', 6), 'b', 'c');

@@ -8,7 +8,7 @@ import { expectOver, expectShown, finishAll } from '../support/random-ending.ts'
 import { defineGraph, graphs } from '../support/random-graphs.ts';
 import { histories, Player } from '../support/random-history.ts';
 
-const numRuns = Number(process.env.SOAK_GRAPHS ?? 10);
+const numRuns = Number(process.env.SOAK_GRAPHS ?? 5);
 const seed = process.env.GRAPHS_SEED ? Number(process.env.GRAPHS_SEED) : Date.now() % 1_000_000_000;
 // An attempt of a stage with a bound carries the time of its execution, until an alert tells of it.
 const broken = `

@@ -7,7 +7,7 @@ import { expectOver, expectShown, finishAll } from '../support/random-ending.ts'
 import { defineGraph, type Graph, graphs } from '../support/random-graphs.ts';
 import { histories, Player, type Step } from '../support/random-history.ts';
 
-const rounds = Number(process.env.SOAK_SESSION_GRAPHS ?? 2);
+const rounds = Number(process.env.SOAK_SESSION_GRAPHS ?? 1);
 const seed = Number(process.env.SESSIONS_SEED ?? Date.now() % 1_000_000_000);
 const timeLimit = 60_000 + rounds * 20_000;
 

@@ -126,7 +126,7 @@ test('a release that names an unknown limit is rejected, and the attempt stays h
   expect(await worker.report(completed(item))).toEqual(['accepted']);
 });
 
-test('at a stage with groups it is claimed alone too, whatever lane it is in', async ({ engine }) => {
+test('at a stage with groups it is claimed alone too, whatever group it is in', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline([{ name: 'only', limits: { concurrency: { column: 'key', limit: 5 } }, max_workers: 20 }]);
   await engine.sql.query(

@@ -263,7 +263,7 @@ test('a stage without children has none to reset', async ({ engine }) => {
   expect(await refused(engine, 'reset_children', id, 'one')).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/cannot be reset by its children/),
-    hint: expect.stringMatching(/pipeline\.reset\(run, stage\)/),
+    hint: expect.stringMatching(/millrace\.reset\(run, stage\)/),
   });
 });
 
@@ -277,7 +277,7 @@ test('a child whose parent gave it up cannot be reset by itself', async ({ engin
   const child = await engine.value('select id from millrace.runs where fan_out_id is not null');
   expect(await engine.refusal('select millrace.reset($1)', [child])).toMatchObject({
     code: 'MR004',
-    hint: expect.stringMatching(/select pipeline\.retry\(\d+\)/),
+    hint: expect.stringMatching(/select millrace\.retry\(\d+\)/),
   });
 });
 

@@ -111,7 +111,7 @@ test('what is done, and what is pending behind unfinished needs, cannot be skipp
   expect(await refused(engine, 'skip', id, 'one')).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/stage one of run \d+ cannot be skipped: it is completed/),
-    hint: expect.stringMatching(/pipeline\.reset/),
+    hint: expect.stringMatching(/millrace\.reset/),
   });
   expect(await refused(engine, 'skip', id, 'three')).toMatchObject({
     code: 'MR004',

@@ -43,9 +43,9 @@ const matches = (pattern: string) =>
   `select millrace.schema_fault('${JSON.stringify({ pattern })}', to_jsonb($1), 'decision')`;
 
 const statements: Record<string, string> = {
-  "a lane's key": `select millrace.group_key($1, 'value')`,
-  "a lane's host": `select millrace.group_key($1, 'host')`,
-  "a lane's host in a URL": `select millrace.group_key('https://' || $1, 'host')`,
+  "a group's key": `select millrace.group_key($1, 'value')`,
+  "a group's host": `select millrace.group_key($1, 'host')`,
+  "a group's host in a URL": `select millrace.group_key('https://' || $1, 'host')`,
   "a name's key": 'select public.kg_key($1)',
   "an article's name": `select public.kg_key('the ' || $1)`,
   'a result that cannot be stored': `select millrace.storable_item(

@@ -41,7 +41,7 @@ test('a worker that arrives answers the wakes so far, so that work queued after 
   expect(await rungStages(engine)).toHaveLength(2);
 });
 
-test('a wake that is rolled back with its write leaves no trace', async ({ engine }) => {
+test('a wake-up that is rolled back with its write leaves no trace', async ({ engine }) => {
   await oneStage(engine);
   const [id] = await engine.insert();
   const user = await openTransaction(engine);
@@ -52,7 +52,7 @@ test('a wake that is rolled back with its write leaves no trace', async ({ engin
   expect(await rungStages(engine)).toHaveLength(1);
 });
 
-test('the sweep wakes again for work whose wake was lost, once its wake is no longer fresh', async ({ engine }) => {
+test('the sweep wakes again for work whose wake was lost, once its wake-up is no longer fresh', async ({ engine }) => {
   await oneStage(engine);
   await engine.queued('only');
   await engine.sql.query('truncate net.http_request_queue');
@@ -98,7 +98,7 @@ test('a completion returns the followers to wake and posts nothing itself', asyn
   expect(await rungStages(engine)).toEqual([]);
 });
 
-test('a completion returns no wake for a follower whose worker is live', async ({ engine }) => {
+test('a completion returns no wake-up for a follower whose worker is live', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
   await engine.queued('first');
   const [first, second] = [await Worker.of(engine, 'first'), await Worker.of(engine, 'second')];

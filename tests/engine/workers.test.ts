@@ -70,7 +70,7 @@ test('a claim that is not full, or empties the stage, wakes for nobody', async (
   expect((await second?.claim(4))?.wake).toEqual([]);
 });
 
-test('a worker that scales out counts a wake that nobody has answered yet', async ({ engine }) => {
+test('a worker that scales out counts a wake-up that nobody has answered yet', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 5 }]);
   await engine.queued('only', 10);
   const [first] = await workers(engine, 1);

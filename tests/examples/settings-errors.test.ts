@@ -1,7 +1,7 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
@@ -38,16 +38,16 @@ describe('in the database', () => {
     await leads.expectCompleted(ids);
   });
 
-  test('a wrong wake secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
+  test('a wrong wake-up secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
     leads = await LeadsStack.start();
     const change = (key: string) =>
       leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_wake_secret'`, [
         key,
       ]);
-    await change('wake secret of another project');
+    await change('wake-up secret of another project');
     const ids = await leads.queued(leads.site.add(['Gloves of kid']));
     await leads.until(
-      'the wake is answered',
+      'the wake-up is answered',
       async () => (await leads.rows('select from net._http_response where status_code = 401')).length > 0,
     );
     const detail = expect.stringMatching(/^401: .*MILLRACE_WAKE_SECRET/);
@@ -62,7 +62,7 @@ describe('in the database', () => {
 });
 
 test('settings that functions lack are named where a user looks, nothing is lost, and setting them is all there is to do', async () => {
-  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+  const dataDir = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-test-'));
   fs.chmodSync(dataDir, 0o711);
   folders.push(dataDir);
   leads = await LeadsStack.start({

@@ -4,6 +4,7 @@ import { CHUNK_TOKENS, OVERLAP_TOKENS } from '../../supabase/functions/_document
 import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
 import { MAX_SIZE, splitText } from '../../supabase/functions/_documents/split-text.ts';
 import { countTokens, tokenPieces } from '../../supabase/functions/_documents/tokens.ts';
+import { huntLength } from '../support/hunt-length.ts';
 
 const documentId = '0b5f1f52-6f3b-4a5c-9d6e-2f1f0f3c7a11';
 const sentence = (n: number) => `Sentence number ${n} speaks of clocks, of weights and of the people who wind them. `;
@@ -59,7 +60,7 @@ describe('chunks', () => {
         expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(chunks.length);
         expect(splitText(documentId, text)).toEqual(chunks);
       }),
-      { numRuns: 150 },
+      { numRuns: huntLength(50, 3000) },
     );
   });
 

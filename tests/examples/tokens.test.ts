@@ -5,6 +5,7 @@ import { CHUNK_TOKENS, MOST_CHUNK_BYTES } from '../../supabase/functions/_docume
 import { splitText } from '../../supabase/functions/_documents/split-text.ts';
 import { countTokens, MOST_BYTES, tokenPieces } from '../../supabase/functions/_documents/tokens.ts';
 import { declarations } from '../support/declarations.ts';
+import { huntLength } from '../support/hunt-length.ts';
 
 /** The number of the real tokenizer; long words in parts, since its time grows by the square of their length. */
 const trueTokens = (text: string) =>
@@ -73,7 +74,7 @@ describe('the estimate of tokens', () => {
         expect(trueTokens(text)).toBeLessThanOrEqual(bytesOf(text));
         expect(tokenPieces(text).length).toBeLessThanOrEqual(countTokens(text));
       }),
-      { numRuns: 100 },
+      { numRuns: huntLength(30, 1000) },
     );
   });
 });
@@ -93,7 +94,7 @@ describe('a chunk', () => {
         fc.pre(text.trim() !== '');
         for (const chunk of chunksOf(text)) expect(bytesOf(chunk.text)).toBeLessThanOrEqual(MOST_CHUNK_BYTES);
       }),
-      { numRuns: 100 },
+      { numRuns: huntLength(30, 1000) },
     );
   });
 });

@@ -167,7 +167,7 @@ test('COMPLETION_POLL_INTERVAL is passed on to the engine', async () => {
   expect(polled).toEqual([{ p_limit: 20, p_poll_ms: 1_500 }]);
 });
 
-test('its doorbell is answered at once, to callers with the wake secret or the secret key only', async () => {
+test('its doorbell is answered at once, to callers with the wake-up secret or the secret key only', async () => {
   const { rpc } = jobEngine();
   expect(await wake(rpc, { apikey: 'sb_secret_b' }, { MILLRACE_WAKE_SECRET: 'r' })).toEqual({
     status: 401,

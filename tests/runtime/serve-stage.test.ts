@@ -48,7 +48,7 @@ describe('a doorbell', () => {
     expect(fake.calls).toHaveLength(0);
   });
 
-  test('woken with the wake secret is answered, and that secret opens nothing else', async () => {
+  test('woken with the wake-up secret is answered, and that secret opens nothing else', async () => {
     const { drains, call } = makeFunction({ ...platform, MILLRACE_WAKE_SECRET: 'wake' });
     const headers = { 'x-millrace-wake-secret': 'wake' };
     expect((await call({ headers })).status).toBe(202);
@@ -62,7 +62,7 @@ describe('a doorbell', () => {
   });
 
   test.each([{}, { MILLRACE_WAKE_SECRET: '' }, { MILLRACE_WAKE_SECRET: 'wake' }])(
-    'woken with a wrong wake secret is refused with the remedy: %j',
+    'woken with a wrong wake-up secret is refused with the remedy: %j',
     async (env) => {
       const { drains, call } = makeFunction({ ...platform, ...env });
       for (const shown of ['', 'rin', 'ringring', 'sb_secret_a', 'undefined']) {

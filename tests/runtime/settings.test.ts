@@ -117,7 +117,7 @@ describe('the platform’s keys', () => {
     });
   });
 
-  test('the wake secret is read beside them, and an empty one is none', () => {
+  test('the wake-up secret is read beside them, and an empty one is none', () => {
     const wakeSecretOf = (value: string) =>
       readPlatform({ SUPABASE_URL: 'http://api', SUPABASE_SECRET_KEY: 'k', MILLRACE_WAKE_SECRET: value }).wakeSecret;
     expect(wakeSecretOf(' wake ')).toBe('wake');

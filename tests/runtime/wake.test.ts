@@ -12,7 +12,7 @@ function makeRinger(url: string, wakeSecret?: string) {
   return { wake, log, waker: createWaker({ platform, engine: { wake }, log }) };
 }
 
-test('a wake carries the wake secret, and the secret key only where there is none', async () => {
+test('a wake-up carries the wake-up secret, and the secret key only where there is none', async () => {
   const server = await startServer(() => ({ status: 202 }));
   const withSecret = makeRinger(server.url, 'wake');
   withSecret.waker.wake([next]);
@@ -43,7 +43,7 @@ test('what cannot be woken is left to the database', async () => {
   expect(wake).toHaveBeenCalledWith([{ pipeline: 'leads', stage: 'intel' }]);
 });
 
-test('a wake that is refused is left to the database too', async () => {
+test('a wake-up that is refused is left to the database too', async () => {
   const server = await startServer(() => ({ status: 503 }));
   const { wake, waker } = makeRinger(server.url);
   waker.wake([next]);

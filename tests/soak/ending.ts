@@ -253,7 +253,7 @@ async function clear(campaign: Campaign): Promise<void> {
   for (const { table } of Object.values(roots)) await chaos.rows(`delete from public.${table}`);
   await chaos.rows(`select millrace.set_cut_over('documents', 'default')`);
   for (let n = 0; n < 2; n += 1) await chaos.sweep();
-  const theirs = ['runs', 'attempts', 'fan_outs', 'fan_progress', 'tallies', 'turns', 'in_flight'];
+  const theirs = ['runs', 'attempts', 'fan_outs', 'fan_progress', 'child_tallies', 'turns', 'in_flight'];
   for (const table of [...theirs, 'run_metadata', 'dropped_metadata']) {
     await find(campaign, `left in ${table} when all rows were deleted`, `select * from millrace.${table} limit 2`);
   }

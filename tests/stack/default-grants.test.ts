@@ -1,11 +1,11 @@
 // Whatever a project grants by default to the API roles, the migrations leave them the same rights.
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDataDirectory } from '../../local/platform/database/template.ts';
 import { startPostgres } from '../../local/platform/postgres.ts';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startWatchdog } from '../../local/platform/watchdog.ts';
 import { createTestDatabase } from '../support/database.ts';
 
@@ -36,7 +36,7 @@ async function rightsIn(client: pg.Client): Promise<string[]> {
 }
 
 async function databaseOfOlderProject(): Promise<pg.Client> {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-grants-'));
+  const folder = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-grants-'));
   fs.chmodSync(folder, 0o711);
   ends.push(() => fs.rmSync(folder, { recursive: true }));
   const watchdog = startWatchdog();

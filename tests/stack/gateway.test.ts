@@ -98,7 +98,7 @@ describe('functions behind the gateway', () => {
 });
 
 describe('what the database knows of the project', () => {
-  it('is its URL and its wake secret, in Vault', async () => {
+  it('is its URL and its wake-up secret, in Vault', async () => {
     const headers = { apikey: stack.secretKey };
     const answer = await fetch(`${stack.apiUrl}/rest/v1/rpc/project_secrets`, { method: 'POST', headers });
     expect(await answer.json()).toEqual({

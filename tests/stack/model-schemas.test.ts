@@ -6,6 +6,7 @@ import { answerSchema } from '../../local/services/model/answer-schema.ts';
 import type { JsonSchema } from '../../local/services/model/json-schema.ts';
 import { Material } from '../../local/services/model/material.ts';
 import { readUnits } from '../../local/services/model/source-text.ts';
+import { huntLength } from '../support/hunt-length.ts';
 
 const text = `# Thornfield Repair Café
 The repair café opens on 14 Saturdays a year and has mended 1,250 toasters since 2019.
@@ -127,7 +128,7 @@ describe('a schema is filled with a valid value', () => {
     }));
     fc.assert(
       fc.property(schema, (one) => void expectValid(one)),
-      { numRuns: 100, seed: 7 },
+      { numRuns: huntLength(40, 3000), seed: 7 },
     );
   });
 });

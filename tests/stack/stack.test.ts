@@ -1,9 +1,9 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { childProcesses } from '../../local/platform/child-processes.ts';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 function temporaryFolder(): string {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
+  const folder = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-test-'));
   fs.chmodSync(folder, 0o711);
   folders.push(folder);
   return folder;

@@ -1,12 +1,11 @@
 // A whole stack with the books pipelines: books go in, and a test waits for what becomes of them.
 import { randomUUID } from 'node:crypto';
 import type { PostgrestClient } from '@supabase/postgrest-js';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Row } from './engine.ts';
 import { type Caller as AnyCaller, ProjectStack } from './project-stack.ts';
 
 const patienceMs = 150_000;
-vi.setConfig({ testTimeout: patienceMs + 10_000, hookTimeout: patienceMs + 10_000 });
 
 /** A signed-in user of an account, or the project itself. */
 export interface Caller extends AnyCaller {

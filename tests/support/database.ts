@@ -1,5 +1,5 @@
-// A fresh database per test file or test: a copy of the migrated one, some 20 ms each. Nothing runs beside it: no
-// pg_net or pg_cron worker, so that a test decides itself when the sweep runs and can read the wakes in net's queue.
+// A fresh database: a copy of the migrated one; reused-database.ts lets one serve many tests. Nothing runs beside it: no
+// pg_net or pg_cron worker, so that a test decides itself when the sweep runs and can read the wake-ups in net's queue.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
@@ -22,6 +22,11 @@ export interface TestDatabase {
    * that role gets it, spared the work of loading and planning the engine's functions anew.
    */
   giveBack(client: pg.Client): void;
+  /**
+   * Readies the sessions that connect() made and a test left in order for the next test, and ends all others but the given one,
+   * a superuser's.
+   */
+  recall(keeper: pg.Client): Promise<void>;
   /** Ends its sessions and removes it. */
   drop(): Promise<void>;
 }
@@ -72,11 +77,53 @@ async function createDatabase(how: string): Promise<TestDatabase> {
       if (client.getTransactionStatus() !== 'I') throw new Error('a session in a transaction cannot be handed back');
       if (roles.has(client)) idle.push(client);
     },
+    async recall(keeper) {
+      const { rows } = await keeper.query<{ pid: number; idle: boolean }>(
+        `select pid, state is not distinct from 'idle' as idle from pg_stat_activity
+         where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      );
+      const free = new Set(rows.filter((row) => row.idle).map((row) => row.pid));
+      idle.length = 0;
+      for (const client of clients.splice(0)) {
+        const role = roles.get(client);
+        if (!role || !free.has(processId(client)) || !(await refreshed(client, role))) {
+          roles.delete(client);
+          client.end().catch(() => {});
+          continue;
+        }
+        clients.push(client);
+        idle.push(client);
+      }
+      const kept = clients.map(processId);
+      const strangers = rows.map((row) => row.pid).filter((pid) => !kept.includes(pid));
+      if (strangers.length > 0) {
+        await keeper.query('select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid', [strangers]);
+      }
+    },
     async drop() {
       await Promise.all(clients.map((client) => client.end().catch(() => {})));
       await administer(url('supabase_admin', 'template1'), `drop database ${name} with (force)`);
     },
   };
+}
+
+function processId(client: pg.Client): number {
+  return (client as unknown as { processID: number }).processID;
+}
+
+/** Brings a session back to what connect() made of it; false when it cannot be. */
+async function refreshed(client: pg.Client, role: string): Promise<boolean> {
+  client.removeAllListeners('notice').removeAllListeners('notification');
+  const setRole = loginRoles.includes(role) ? 'reset role' : `set role ${pg.escapeIdentifier(role)}`;
+  try {
+    // Not "discard all", which forgets the plans.
+    await client.query(
+      `close all; unlisten *; select pg_advisory_unlock_all(); discard temp; discard sequences; reset all; ${setRole}`,
+    );
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function administer(url: string, statement: string): Promise<void> {

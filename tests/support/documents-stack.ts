@@ -1,13 +1,12 @@
 // A whole stack with the documents pipelines: files go in, and a test waits for what becomes of them.
 import { randomUUID } from 'node:crypto';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Row } from './engine.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { functionsFolder } from './functions-folder.ts';
 import { type Caller as AnyCaller, ProjectStack } from './project-stack.ts';
 
 const patienceMs = 90_000;
-vi.setConfig({ testTimeout: patienceMs + 10_000, hookTimeout: patienceMs + 10_000 });
 
 // The flag of the cut-over, which is off where nobody sets it.
 const newWay = { USE_NEW_PIPELINE: 'true' };

@@ -1,8 +1,9 @@
-// A fresh engine for each test: a migrated database whose clock the test sets, with short ways to say what engine tests
+// An engine for each test, as if fresh: a migrated database whose clock the test sets, with short ways to say what engine tests
 // say again and again. After each test the fixture checks that the engine's invariants hold.
 import type pg from 'pg';
 import { test as base, expect } from 'vitest';
-import { createTestDatabase, type TestDatabase } from './database.ts';
+import type { TestDatabase } from './database.ts';
+import { borrowDatabase } from './reused-database.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -196,14 +197,18 @@ export class Engine {
 
 /** A migrated database with a clock that stands still until it is advanced. */
 export async function createEngine(): Promise<Engine> {
-  const database = await createTestDatabase();
+  const database = await borrowDatabase(stopClock);
+  return new Engine(database, await database.connect());
+}
+
+async function stopClock(database: TestDatabase): Promise<void> {
   const sql = await database.connect();
   await sql.query(`
     create table public.test_clock (at timestamptz not null);
     insert into public.test_clock values ('2026-11-02 09:00:00+00');
     create or replace function millrace.now() returns timestamptz
     language sql volatile set search_path = '' as 'select c.at from public.test_clock c'`);
-  return new Engine(database, sql);
+  database.giveBack(sql);
 }
 
 /** Vitest's test with a fresh `engine`, whose invariants are checked when the test is over. */

@@ -1,10 +1,10 @@
 // One Postgres server for a whole Vitest run, with the project's migrations applied. See database.ts.
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { createDataDirectory } from '../../local/platform/database/template.ts';
 import { startPostgres } from '../../local/platform/postgres.ts';
+import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startWatchdog } from '../../local/platform/watchdog.ts';
 
 declare module 'vitest' {
@@ -39,18 +39,4 @@ export default async function setup(project: TestProject): Promise<() => Promise
     fs.rmSync(folder, { recursive: true, force: true });
     watchdog.dismiss();
   };
-}
-
-// In memory where there is room for it: the thousands of files that come and go with the databases are cheaper there.
-function scratchFolder(): string {
-  const memory = '/dev/shm';
-  const needed = 2 * 1024 ** 3;
-  try {
-    fs.accessSync(memory, fs.constants.W_OK | fs.constants.X_OK);
-    const { bavail, bsize } = fs.statfsSync(memory);
-    if (bavail * bsize >= needed && os.freemem() >= needed) return memory;
-  } catch {
-    // There is none here.
-  }
-  return os.tmpdir();
 }

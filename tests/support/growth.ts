@@ -83,7 +83,7 @@ const hostile: Record<string, (length: number) => string> = {
 const kilobyte = 1024;
 // Each four times the one before: linear work grows fourfold from one to the next, quadratic work sixteenfold.
 const sizes = [4 * kilobyte, 16 * kilobyte, 64 * kilobyte, 256 * kilobyte, 1024 * kilobyte] as const;
-const [tiny, small, medium, , large] = sizes;
+const [tiny, small, medium, larger, large] = sizes;
 
 // All times are in milliseconds. Work that takes as long for `small` shows there how it grows.
 const slow = 2;
@@ -95,6 +95,8 @@ const mostGrowth = 10;
 /** What takes less for any length is harmless, and too short to be measured. */
 const harmless = 100;
 const measurable = 8;
+// What takes less for `larger` would be harmless for `large`, four times as long, were it to grow with the cube of its length.
+const harmlessLarger = harmless / 64;
 const repetitions = 4;
 
 /** Work on a text that takes time in proportion to its length, or nearly so. */
@@ -127,9 +129,9 @@ export async function growthFault(timeOf: TextTimer): Promise<string | null> {
 }
 
 /**
- * Says what grew too fast from one size to the next, in milliseconds; null where nothing did. What is fast is run on a megabyte;
- * of what is not, two smaller sizes tell how it grows, and only where they leave a doubt the larger ones are tried. The smaller
- * of the two comes last, lest the time that the first call of a function takes hide how it grows.
+ * Says what grew too fast from one size to the next, in milliseconds; null where nothing did. Two sizes tell how work grows, the
+ * smaller the slower it is, and only where they leave a doubt the larger ones are tried, up to a megabyte. The smaller of the
+ * two comes last, lest the time that the first call of a function takes hide how it grows.
  */
 async function faultOn(textOf: (length: number) => NamedText, timeOf: TextTimer): Promise<string | null> {
   const first = await timeOf(textOf(small));
@@ -139,6 +141,8 @@ async function faultOn(textOf: (length: number) => NamedText, timeOf: TextTimer)
   }
   const time = await timeOf(textOf(medium));
   if (time >= fast) return time <= linearGrowth * (await timeOf(textOf(small))) ? null : provenFault(timeOf, textOf);
+  const longer = await timeOf(textOf(larger));
+  if (longer <= harmlessLarger || longer <= linearGrowth * (await timeOf(textOf(medium)))) return null;
   return (await timeOf(textOf(large))) <= harmless ? null : provenFault(timeOf, textOf);
 }
 

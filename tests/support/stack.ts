@@ -1,7 +1,7 @@
 // A whole stack with the leads pipeline and sites to read: leads go in, and a test waits for what becomes of them.
 // The engine's clock can be moved on, so that nobody waits for a lease, a backoff or a deadline to pass.
 import pg from 'pg';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import type { ScrapeLimits } from '../../local/services/scraper/crawl-site.ts';
@@ -15,8 +15,6 @@ import { until } from './until.ts';
 export const account = '5f0a1b5e-8a34-4c39-9a11-0d6d8f2f7f01';
 
 const patienceMs = 60_000;
-// Longer than the patience, so that what is told at its end is seen.
-vi.setConfig({ testTimeout: 2 * patienceMs, hookTimeout: 2 * patienceMs });
 
 export interface LeadsStackOptions {
   /** As for startStack(). */

@@ -15,6 +15,6 @@ export function leadSteps(sitesUrl: string): NextSteps {
       ["update leads set intel_status = 'queued' where scrape_status = 'completed';", 'once more from there'],
     ],
     commands: [['npm run demo -- --url https://…', 'does the same for web sites of your choice.']],
-    note: 'README.md: Add a stage in ten lines, Deploy to Supabase, Settings.',
+    note: 'docs: add-a-stage.md, deploying.md, settings.md.',
   };
 }

@@ -21,7 +21,7 @@ export async function readFacts(
   const question = [
     ...(heading ? [quote('headings', heading, MAX_TEXT)] : []),
     quote('proposal', JSON.stringify(proposal, null, 2), MAX_TEXT),
-    quote('execution', text, MAX_TEXT),
+    quote('passage', text, MAX_TEXT),
   ].join('\n\n');
   const answered = await askModel({ name: 'facts', schema: kgResult, prompt, input: question }, context);
   return answered instanceof Waiting ? answered : tidyFacts(answered);

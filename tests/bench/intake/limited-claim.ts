@@ -89,7 +89,7 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
      select s.id, '0key ' || i, 0, i from millrace.stages s, generate_series(0, $1 - 1) i where s.has_groups`,
     [keys],
   );
-  for (const name of ['bench_limited', 'runs', 'attempts', 'groups']) {
+  for (const name of ['bench_limited', 'runs', 'attempts', 'concurrency_groups']) {
     await superuser.query(`vacuum analyze ${name.startsWith('bench') ? 'public' : 'pipeline'}.${name}`);
   }
   await superuser.query('checkpoint');

@@ -51,7 +51,7 @@ export function setChapter(
   { title, blocks }: Chapter,
   options: {
     number?: number;
-    heads: [even: string, malformed: string];
+    heads: [even: string, odd: string];
     label: (index: number) => string;
     indent?: boolean;
   },

@@ -7,7 +7,7 @@ const pieces = new RegExp(`&(?:amp;)?(?:lt|#0{0,6}60|#x0{0,6}3c);?|\\\\u003c|%3c
 const lookalikes = new Map(
   'аa сc еe ԁd гr һh іi јj кk ӏl мm пn оo рp ԛq ѕs тt уy ԝw хx αa βb εe ηn ιi κk νv οo ρp τt υu χx ωw ɑa ɡg ıi օo ոn սu'
     .split(' ')
-    .map(([malformed = '', plain = '']) => [malformed, plain]),
+    .map(([even = '', odd = '']) => [even, odd]),
 );
 const markLength = 8;
 

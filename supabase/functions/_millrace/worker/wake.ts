@@ -33,7 +33,7 @@ export function createWaker(options: { platform: Platform; engine: Pick<Engine, 
       });
       await answer.body?.cancel();
       if (answer.ok) return;
-      log.warn('a wake was refused, the database wakes instead', { woken: stage.function, status: answer.status });
+      log.warn('a wake-up was refused, the database wakes instead', { woken: stage.function, status: answer.status });
     } catch (error) {
       log.warn('a wake failed, the database wakes instead', { woken: stage.function, error: messageOf(error) });
     }
