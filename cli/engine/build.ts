@@ -12,8 +12,23 @@ const unwritten = /level := 0;\s+release := '0\.0\.0';/;
 
 const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const literal = (value: string | number | string[]) =>
-  Array.isArray(value) ? `array[${value.map(quote).join(', ')}]::text[]` : String(value);
+  Array.isArray(value) ? `array[${wrapped(value.map(quote))}]::text[]` : String(value);
 const join = (parts: string[]) => `${parts.filter(Boolean).join('\n\n')}\n`;
+
+/** A list in lines of at most 100 columns, on one where it is short. */
+function wrapped(items: string[]): string {
+  if (items.join(', ').length < 40) return items.join(', ');
+  const lines = [''];
+  for (const item of items) {
+    const line = lines.at(-1) ?? '';
+    if (line && line.length + item.length > 88) lines.push(`${item}, `);
+    else lines[lines.length - 1] = `${line}${item}, `;
+  }
+  return `\n${lines
+    .map((line) => `      ${line.trim()}`)
+    .join('\n')
+    .replace(/,$/, '')}\n    `;
+}
 
 /** A file of engine/install, with the values for what it calls '{{name}}'. */
 function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {

@@ -41,7 +41,7 @@ const relationName = (relation: Node) => `${relation.schemaname}.${relation.reln
 
 function typeName(type: Node): string {
   const modifiers = (type.typmods ?? []).map((modifier: Node) => JSON.stringify(modifier.A_Const?.ival ?? {}));
-  return `${type.setof ? 'setof ' : ''}${dotted(type.names)}${modifiers.join()}${'[]'.repeat(type.arrayBounds?.length ?? 0)}`;
+  return `${type.setof ? 'setof ' : ''}${dotted(type.names).replace(/^pg_catalog\./, '')}${modifiers.join()}${'[]'.repeat(type.arrayBounds?.length ?? 0)}`;
 }
 
 /** A function's name with the types of its arguments, as to_regprocedure() reads it. */

@@ -7,19 +7,23 @@ declare
 begin
   if to_regprocedure('millrace.engine()') is null then
     raise exception 'the upgrade to level % finds no Millrace here', v_to
-      using errcode = 'MR004', hint = format('Install level %s first: apply the migrations in their order.', v_from);
+      using errcode = 'MR004',
+        hint = format('Install level %s first: apply the migrations in their order.', v_from);
   end if;
   select e.level into v_level from millrace.engine() e;
   if v_level is distinct from v_from then
-    raise exception 'the upgrade leads from level % to level %, but this database is at level %', v_from, v_to, v_level
-      using errcode = 'MR004', hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
+    raise exception 'the upgrade leads from level % to level %, but this database is at level %',
+      v_from, v_to, v_level
+      using errcode = 'MR004',
+        hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
   end if;
 end
 $level$;
 
--- Takes every lock before it changes anything: the workers' first, then in the order in which the engine's own calls
--- take them. Whoever gets all of them within 800 ms goes on. Else it lets all go and tries again, so that nobody who
--- waits for it meanwhile is ended as part of a deadlock, which Postgres looks for after a second.
+-- Takes every lock before it changes anything: the workers' first, then in the order in which the
+-- engine's own calls take them. Whoever gets all of them within 800 ms goes on. Else it lets all go
+-- and tries again, so that nobody who waits for it meanwhile is ended as part of a deadlock, which
+-- Postgres looks for after a second.
 do $locks$
 declare
   v_altered constant text[] := '{{altered}}';
@@ -32,7 +36,8 @@ begin
     begin
       v_until := clock_timestamp() + interval '800 milliseconds';
       for v_table in
-        select t.name, case when t.name = any (v_altered) then 'access exclusive' else t.mode end as mode
+        select t.name,
+          case when t.name = any (v_altered) then 'access exclusive' else t.mode end as mode
         from (
           select 1 as place, 'millrace.workers' as name, 'exclusive' as mode
           union all
@@ -54,17 +59,20 @@ begin
         order by t.place, t.name
       loop
         perform set_config('lock_timeout',
-          greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms', true);
+          greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms',
+          true);
         execute format('lock table %s in %s mode', v_table.name, v_table.mode);
       end loop;
       exit;
     exception when lock_not_available or deadlock_detected then
       if clock_timestamp() >= v_give_up then
-        raise exception 'the database is busy, try again: somebody holds table %. Millrace stays as it was', v_table.name
+        raise exception
+          'the database is busy, try again: somebody holds table %. Millrace stays as it was',
+          v_table.name
           using errcode = 'lock_not_available',
-            hint = 'Wait longer with set millrace.patience = ''5 minutes'', run it when less is going on, or end '
-              'the transaction that holds it: select pid, state, xact_start, query from pg_stat_activity order by '
-              'xact_start.';
+            hint = 'Wait longer with set millrace.patience = ''5 minutes'', run it when less is '
+              'going on, or end the transaction that holds it: select pid, state, xact_start, query from '
+              'pg_stat_activity order by xact_start.';
       end if;
       perform pg_sleep(0.05 + random() * 0.2);
     end;
@@ -73,14 +81,16 @@ begin
 end
 $locks$;
 
--- Names what depends on these functions and views without being one of them, or an object of the engine.
+-- Names what depends on these functions and views without being one of them, or an object of the
+-- engine.
 create function pg_temp.dependents(p_functions oid[], p_views oid[]) returns text[]
 language sql
 as $$
   select array(
     select distinct pg_describe_object(u.class, u.id, u.part)
     from (
-      select case when r.oid is null then d.classid else 'pg_class'::regclass::oid end as class,
+      select
+        case when r.oid is null then d.classid else 'pg_class'::regclass::oid end as class,
         coalesce(r.ev_class, d.objid) as id,
         case when r.oid is null then d.objsubid else 0 end as part
       from pg_depend d
@@ -100,7 +110,8 @@ as $$
     order by 1)
 $$;
 
--- Drops views of the engine with those of the engine that read them. Refuses where somebody else's object does.
+-- Drops views of the engine with those of the engine that read them. Refuses where somebody else's
+-- object does.
 create function pg_temp.drop_views(p_functions oid[], p_views oid[]) returns void
 language plpgsql
 as $$
@@ -133,10 +144,11 @@ begin
   where c.relnamespace = 'millrace'::regnamespace;
   v_others := pg_temp.dependents(p_functions, v_views);
   if cardinality(v_others) > 0 then
-    raise exception 'the upgrade replaces what others depend on, drop these first: %', array_to_string(v_others, ', ')
+    raise exception 'the upgrade replaces what others depend on, drop these first: %',
+      array_to_string(v_others, ', ')
       using errcode = 'dependent_objects_still_exist',
-        hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. Nothing has '
-          'been changed.';
+        hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
+          'Nothing has been changed.';
   end if;
   if v_names is not null then
     execute 'drop view ' || v_names;

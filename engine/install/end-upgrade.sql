@@ -1,5 +1,5 @@
--- Drops what attach() of the level before has written, but for the functions of triggers, and has attach() of this level
--- write it.
+-- Drops what attach() of the level before has written, but for the functions of triggers, and has
+-- attach() of this level write it.
 do $attach$
 declare
   v_function regprocedure;

@@ -1,13 +1,16 @@
--- Removes Millrace from a database: all that an install made, and nothing else. It is one statement, which does all of it
--- or nothing. Kept are the columns of your tables with what they show, the extensions and the secrets in Vault.
--- It refuses while runs are live, and where something of yours depends on what would go. Built from engine/ by
--- `npm run check -- --write`; change it there.
+-- Removes Millrace from a database: all that an install made, and nothing else. It is one
+-- statement, which does all of it or nothing. Kept are the columns of your tables with what they
+-- show, the extensions and the secrets in Vault. It refuses while runs are live, and where
+-- something of yours depends on what would go. Built from engine/ by `npm run check -- --write`;
+-- change it there.
 do $uninstall$
 declare
   v_give_up constant timestamptz := clock_timestamp()
     + coalesce(nullif(current_setting('millrace.patience', true), ''), '15 seconds')::interval;
   v_functions oid[] := array(
-    select to_regprocedure(s) from unnest('{{functions}}'::text[]) s where to_regprocedure(s) is not null);
+    select to_regprocedure(s)
+    from unnest('{{functions}}'::text[]) s
+    where to_regprocedure(s) is not null);
   v_relations oid[] := array(
     select to_regclass(s) from unnest('{{relations}}'::text[]) s where to_regclass(s) is not null);
   v_enums oid[] := array(
@@ -52,14 +55,18 @@ begin
         order by t.place, t.name
       loop
         perform set_config('lock_timeout',
-          greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms', true);
+          greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms',
+          true);
         execute format('lock table %s in access exclusive mode', v_table.name);
       end loop;
       exit;
     exception when lock_not_available or deadlock_detected then
       if clock_timestamp() >= v_give_up then
-        raise exception 'the database is busy, try again: somebody holds table %. Millrace stays as it was', v_table.name
-          using errcode = 'lock_not_available', hint = 'Wait longer with set millrace.patience = ''5 minutes''.';
+        raise exception
+          'the database is busy, try again: somebody holds table %. Millrace stays as it was',
+          v_table.name
+          using errcode = 'lock_not_available',
+            hint = 'Wait longer with set millrace.patience = ''5 minutes''.';
       end if;
       perform pg_sleep(0.05 + random() * 0.2);
     end;
@@ -77,8 +84,9 @@ begin
   ) l;
   if v_live is not null then
     raise exception 'runs are live: %', v_live
-      using errcode = 'MR004', hint = 'Let them end, or cancel them: select millrace.cancel(id) from millrace.runs '
-        'where status = ''running''. Nothing has been removed.';
+      using errcode = 'MR004',
+        hint = 'Let them end, or cancel them: select millrace.cancel(id) from millrace.runs where '
+          'status = ''running''. Nothing has been removed.';
   end if;
 
   -- What attach() has written belongs to it as well.
@@ -146,11 +154,13 @@ begin
       and (d.refclassid = 'pg_proc'::regclass and d.refobjid = any (v_functions)
         or d.refclassid = 'pg_class'::regclass and d.refobjid = any (v_relations)
         or d.refclassid = 'pg_type'::regclass and d.refobjid = any (v_types))
-      and coalesce(r.ev_class, a.adrelid, k.conrelid, t.tgrelid, i.indrelid, l.polrelid, d.objid)
+      and coalesce(
+        r.ev_class, a.adrelid, k.conrelid, t.tgrelid, i.indrelid, l.polrelid, d.objid)
         <> all (v_relations || v_functions || v_types)
     order by 1);
   if cardinality(v_others) > 0 then
-    raise exception 'others depend on Millrace, drop these first: %', array_to_string(v_others, ', ')
+    raise exception 'others depend on Millrace, drop these first: %',
+      array_to_string(v_others, ', ')
       using errcode = 'dependent_objects_still_exist',
         hint = 'They are not Millrace''s own. Nothing has been removed.';
   end if;
@@ -172,7 +182,8 @@ begin
     execute format('drop schema %I cascade', v_name);
   end loop;
   perform pg_notify('pgrst', 'reload schema');
-  raise notice 'Millrace is gone. The columns that it kept on your tables are still there, and so are the extensions '
-    'pg_net, pg_cron and Vault and the secrets in Vault that are called millrace_….';
+  raise notice 'Millrace is gone. The columns that it kept on your tables are still there, and so '
+    'are the extensions pg_net, pg_cron and Vault and the secrets in Vault that are called '
+    'millrace_….';
 end
 $uninstall$;

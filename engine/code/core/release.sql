@@ -1,11 +1,13 @@
 -- The release, and who speaks which contract.
 --
--- A level is one state of the engine: its tables and its functions. A contract is what the engine and the runtime say to
--- each other: the functions of the Data API, their arguments and answers, and what a wake-up holds. Its number rises only
--- where an older side would misunderstand a newer one. An engine speaks its own contract and the one before, so that
--- the database is upgraded first and the functions are deployed after it, with nothing to wait for in between.
+-- A level is one state of the engine: its tables and its functions. A contract is what the engine
+-- and the runtime say to each other: the functions of the Data API, their arguments and answers,
+-- and what a wake-up holds. Its number rises only where an older side would misunderstand a newer
+-- one. An engine speaks its own contract and the one before, so that the database is upgraded first
+-- and the functions are deployed after it, with nothing to wait for in between.
 
--- Tells which contracts the engine speaks, the newest first: its own, and the one before where there is one.
+-- Tells which contracts the engine speaks, the newest first: its own, and the one before where
+-- there is one.
 create or replace function millrace.contracts() returns text[]
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -27,7 +29,8 @@ begin
 end
 $$;
 comment on function millrace.engine() is
-  'Which Millrace this database has: its level, its release, and the contracts that it speaks, the newest first.';
+  'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
+  'newest first.';
 
 -- Says what to deploy so that engine and functions speak one contract again.
 create or replace function millrace.contract_remedy(p_contract text) returns text
@@ -36,15 +39,17 @@ set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_contract ~ '^[0-9]{1,9}$' and p_contract::int > e.contracts[1]
-      then 'Upgrade the database to the release of these functions: apply its migrations (supabase db push).'
+      then 'Upgrade the database to the release of these functions: apply its migrations '
+        '(supabase db push).'
     else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
   end
   from millrace.engine() e
 $$;
 
--- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call may go on. Every function
--- that the runtime calls asks it first, so it costs microseconds. It does not raise, or what it writes into the log, for
--- doctor() to see at once, would go with the call. A call without the header comes from no runtime.
+-- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
+-- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
+-- not raise, or what it writes into the log, for doctor() to see at once, would go with the call. A
+-- call without the header comes from no runtime.
 create or replace function millrace.refuse_contract() returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -70,6 +75,7 @@ begin
       jsonb_build_object('contract', left(v_contract, 20)));
   end if;
   perform set_config('response.status', '426', true);
-  return jsonb_build_object('code', 'PT426', 'message', v_message, 'hint', v_remedy, 'details', null);
+  return jsonb_build_object(
+    'code', 'PT426', 'message', v_message, 'hint', v_remedy, 'details', null);
 end
 $$;
