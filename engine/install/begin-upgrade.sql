@@ -27,8 +27,8 @@ $level$;
 do $locks$
 declare
   v_altered constant text[] := '{{altered}}';
-  v_give_up constant timestamptz := clock_timestamp()
-    + coalesce(nullif(current_setting('millrace.patience', true), ''), '15 seconds')::interval;
+  v_give_up constant timestamptz := clock_timestamp() + coalesce((
+    select s.value from millrace.settings s where s.name = 'upgrade_patience'), '15 seconds')::interval;
   v_until timestamptz;
   v_table record;
 begin
@@ -70,9 +70,9 @@ begin
           'the database is busy, try again: somebody holds table %. Millrace stays as it was',
           v_table.name
           using errcode = 'lock_not_available',
-            hint = 'Wait longer with set millrace.patience = ''5 minutes'', run it when less is '
-              'going on, or end the transaction that holds it: select pid, state, xact_start, query from '
-              'pg_stat_activity order by xact_start.';
+            hint = 'Run it when less is going on, end the transaction that holds it (select pid, '
+              'xact_start, query from pg_stat_activity order by xact_start), or let it wait longer: '
+              'update millrace.settings set value = ''5 minutes'' where name = ''upgrade_patience''.';
       end if;
       perform pg_sleep(0.05 + random() * 0.2);
     end;

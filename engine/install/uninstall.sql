@@ -5,8 +5,7 @@
 -- change it there.
 do $uninstall$
 declare
-  v_give_up constant timestamptz := clock_timestamp()
-    + coalesce(nullif(current_setting('millrace.patience', true), ''), '15 seconds')::interval;
+  v_give_up timestamptz;
   v_functions oid[] := array(
     select to_regprocedure(s)
     from unnest('{{functions}}'::text[]) s
@@ -28,6 +27,8 @@ begin
       using errcode = 'MR003', hint = 'Nothing has been removed.';
   end if;
 
+  v_give_up := clock_timestamp() + coalesce((
+    select s.value from millrace.settings s where s.name = 'upgrade_patience'), '15 seconds')::interval;
   -- As an upgrade does, it takes all locks within 800 ms or lets all go and tries again.
   loop
     begin
@@ -66,7 +67,8 @@ begin
           'the database is busy, try again: somebody holds table %. Millrace stays as it was',
           v_table.name
           using errcode = 'lock_not_available',
-            hint = 'Wait longer with set millrace.patience = ''5 minutes''.';
+            hint = 'Run it when less is going on, or let it wait longer: update millrace.settings '
+              'set value = ''5 minutes'' where name = ''upgrade_patience''.';
       end if;
       perform pg_sleep(0.05 + random() * 0.2);
     end;

@@ -6,3 +6,7 @@ create table millrace.releases (
 );
 comment on table millrace.releases is
   'One row a release that was installed in this database, or that it was upgraded to.';
+
+insert into millrace.settings (name, value, comment) values
+  ('upgrade_patience', '15 seconds',
+    'How long an upgrade or uninstall tries to get its locks before it gives up and changes nothing.');

@@ -98,15 +98,17 @@ describe('an upgrade', () => {
     await user.query('begin');
     await user.query('update public.items set label = $1 where id = $2', ['mine', id]);
     const before = await snapshot(engine.sql);
-    await engine.sql.query(`set millrace.patience = '0.1 seconds'`);
+    const wait = (time: string) =>
+      engine.sql.query(`update millrace.settings set value = $1 where name = 'upgrade_patience'`, [time]);
+    await wait('0.1 seconds');
     expect(await refusal(engine.sql, next.upgrade)).toEqual({
       code: '55P03',
       message: 'the database is busy, try again: somebody holds table items. Millrace stays as it was',
-      hint: expect.stringContaining('Wait longer'),
+      hint: expect.stringContaining('or let it wait longer'),
     });
     expect(await snapshot(engine.sql)).toEqual(before);
     // It waits for nobody while it holds something, so it stands in nobody's way either.
-    await engine.sql.query(`set millrace.patience = '10 seconds'`);
+    await wait('10 seconds');
     const upgrading = engine.sql.query(next.upgrade);
     await user.query(`select pg_sleep(0.3)`);
     await user.query(`update public.items set label = 'still mine' where id = $1`, [id]);
