@@ -1,4 +1,5 @@
 // From one release to the next: what comes out, and who is not disturbed by it.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { beforeAll, describe, expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
@@ -173,5 +174,38 @@ describe('an upgrade', () => {
       'folder completed 1',
     ]);
     expect(await engine.value('select publish_status from public.folders where id = $1', [folder])).toBe('completed');
+  });
+
+  test('makes those who work and write meanwhile wait, and fails none of them', async ({ engine }) => {
+    await engine.pipeline(chain(['one', 'two']));
+    await engine.queued('one', 300);
+    let isOver = false;
+    let done = 0;
+    const work = async (stage: string) => {
+      const worker = await Worker.of(engine, stage);
+      for (let { batch } = await worker.claim(10); !isOver || batch.length > 0; ) {
+        done += batch.length;
+        const answer = await worker.complete(
+          batch.map((item) => completed(item)),
+          10,
+        );
+        expect(answer.items.map(({ verdict }) => verdict)).toEqual(batch.map(() => 'accepted'));
+        ({ batch } = answer);
+      }
+      await worker.leave();
+    };
+    const write = async () => {
+      const user = await engine.database.connect();
+      for (; !isOver; await sleep(10)) await user.query(`insert into public.items (one_status) values ('queued')`);
+    };
+    const all = Promise.all([work('one'), work('one'), work('two'), write()]);
+    while (done < 50) await sleep(5);
+    await engine.sql.query(next.upgrade);
+    const before = done;
+    while (done < before + 50) await sleep(5);
+    isOver = true;
+    await all;
+    await finishAll(engine);
+    expect(await engine.rows('select distinct status from millrace.runs')).toEqual([{ status: 'completed' }]);
   });
 });

@@ -14,7 +14,9 @@ const snapshotQuery = fs.readFileSync(path.join(root, 'cli', 'check', 'schema-sn
 /** The level that the migrations of the project lead to. */
 export function presentTarget(): Target {
   const project = readProject(root);
-  return nextTarget(project) ?? { ...(lastRelease(project.engine) as Target), from: null };
+  const target = nextTarget(project) ?? lastRelease(project.engine);
+  if (!target) throw new Error('the engine is no release and becomes none');
+  return { level: target.level, version: target.version, from: null };
 }
 
 /** What installs the engine as it is in the project, at its own level. */
@@ -101,7 +103,7 @@ async function buildNextLevel(project: Project): Promise<NextLevel> {
   const { engine, migrations } = project;
   const features = path.join(engine, 'code', 'features', 'scratch.sql');
   fs.writeFileSync(features, former);
-  const present = { ...presentTarget(), from: null };
+  const present = presentTarget();
   const installFormer = await installSql(engine, present);
   fs.writeFileSync(path.join(migrations, 'former.sql'), installFormer);
   await freeze(project, present, 'former.sql');
