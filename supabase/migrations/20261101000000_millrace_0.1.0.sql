@@ -1,5 +1,77 @@
 -- Millrace, built from engine/ by `npm run check -- --write`. Change it there.
 
+-- Looks at the whole database before anything is made, and refuses with all that is in the way at
+-- once.
+do $preflight$
+declare
+  v_faults text[] := '{}';
+  v_taken text[];
+begin
+  if current_setting('server_version_num')::int < 170000 then
+    v_faults := v_faults || format('this is Postgres %s: upgrade it to 17 or newer',
+      current_setting('server_version'));
+  end if;
+  if to_regproc('net.http_post') is null
+    and (to_regnamespace('net') is not null
+      or not exists (select from pg_available_extensions where name = 'pg_net')) then
+    v_faults := v_faults
+      || 'the extension pg_net is missing: enable it under Database, Extensions'::text;
+  end if;
+  if to_regclass('cron.job') is null
+    and (to_regnamespace('cron') is not null
+      or not exists (select from pg_available_extensions where name = 'pg_cron')) then
+    v_faults := v_faults
+      || 'the extension pg_cron is missing: enable it under Database, Extensions'::text;
+  end if;
+  if to_regprocedure('millrace.engine()') is not null then
+    v_faults := v_faults
+      || 'Millrace is installed already: run the upgrade to a newer release, or nothing'::text;
+  else
+    v_taken := array(
+      select 'schema ' || n.nspname
+      from pg_namespace n
+      where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
+      union all
+      select format('%s %s',
+        case c.relkind
+          when 'v' then 'view'
+          when 'm' then 'materialized view'
+          when 'S' then 'sequence'
+          else 'table'
+        end,
+        c.oid::regclass)
+      from pg_class c
+      where c.relnamespace = to_regnamespace('public')
+        and c.relname ^@ 'millrace_'
+        and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      union all
+      select 'function ' || p.oid::regprocedure
+      from pg_proc p
+      where p.pronamespace = to_regnamespace('public')
+        and p.proname ^@ 'millrace_');
+    if to_regclass('cron.job') is not null then
+      execute $$
+        select $1 || array(
+          select 'pg_cron job ' || j.jobname
+          from cron.job j
+          where j.jobname ^@ 'millrace-'
+          order by 1) $$
+      into v_taken
+      using v_taken;
+    end if;
+    if cardinality(v_taken) > 0 then
+      v_faults := v_faults || format(
+        'these names are taken: %s: rename or drop what is called so',
+        array_to_string(v_taken, ', '));
+    end if;
+  end if;
+  if cardinality(v_faults) > 0 then
+    raise exception 'Millrace cannot be installed: %', array_to_string(v_faults, '; ')
+      using errcode = 'MR004', hint = 'Nothing has been made. Mend all of it, then install again.';
+  end if;
+end
+$preflight$;
+
 -- The extensions of the engine.
 --
 -- Millrace needs three parts of a Supabase project: pg_net (HTTP from the database, the doorbell),
@@ -563,14 +635,14 @@ comment on column millrace.alerts.execution is 'The number of the first attempt 
 insert into millrace.settings (name, value, comment) values
   ('alerts_seen', '0', 'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
 
-create schema evidence;
-comment on schema evidence is
+create schema millrace_evidence;
+comment on schema millrace_evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
-revoke all on schema evidence from public;
+revoke all on schema millrace_evidence from public;
 
 -- Not to authenticated: a view finds its functions without this right, which its caller needs to name
 -- one. So nobody asks after the rows of others.
-grant usage on schema evidence to service_role;
+grant usage on schema millrace_evidence to service_role;
 
 create table millrace.quota_uses (
   id bigint generated always as identity constraint quota_uses_pkey primary key,
@@ -594,6 +666,19 @@ create type millrace.payer as (pipeline_id int, key text, quota jsonb);
 comment on type millrace.payer is
   'A tenant: the pipeline whose quota it has, its value of the quota''s column, and that quota as '
   'it is today.';
+
+-- What has been installed here and when; millrace.engine() tells what is here now.
+create table millrace.releases (
+  level int constraint releases_pkey primary key,
+  release text not null,
+  installed_at timestamptz not null default millrace.now()
+);
+comment on table millrace.releases is
+  'One row a release that was installed in this database, or that it was upgraded to.';
+
+insert into millrace.settings (name, value, comment) values
+  ('upgrade_patience', '15 seconds',
+    'How long an upgrade or uninstall tries to get its locks before it gives up and changes nothing.');
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -1959,6 +2044,9 @@ declare
   v_worker millrace.workers;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   select null::json as verdicts, '{}'::int[] as ready into v_done;
   if p_worker is null or p_host is null or p_seq is null or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; p_limit is %', coalesce(p_limit::text, 'null')
@@ -1995,6 +2083,9 @@ declare
   v_stage millrace.stages;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null') using errcode = 'MR002', hint = 'Send the number of attempts to claim next, 0 for none.';
   end if;
@@ -2021,6 +2112,9 @@ declare
   v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (select c.token from millrace.claims c where c.worker_id = p_worker order by c.token for update)
   update millrace.claims c set expires_at = v_now + s.lease
@@ -2040,6 +2134,9 @@ as $$
 declare
   v_worker millrace.workers;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then
     return '{"left": true, "wake": []}';
@@ -2465,6 +2562,9 @@ declare
   v_done record;
   v_wake int[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
   -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a wake-up too many.
   v_wake := millrace.stages_to_wake(v_done.ready) || array(
@@ -2486,6 +2586,9 @@ declare
   v_now timestamptz := millrace.now();
   v_jobs jsonb;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
     raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, or leave it unset.';
   end if;
@@ -2548,6 +2651,9 @@ declare
   v_now timestamptz := millrace.now();
   v_noted int;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_job_states(p_jobs);
   with held as (
     select w.id, w.deadline, t.state
@@ -3009,6 +3115,9 @@ as $$
 declare
   v_attempt millrace.attempts;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
@@ -3046,6 +3155,9 @@ declare
   v_noted int;
   v_first jsonb;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_faults) is distinct from 'array' then
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
@@ -3672,6 +3784,85 @@ as $$
 begin
   select s.items, s.ready into items, ready
   from millrace.apply_outcomes_part(p_items, p_alike, millrace.now() + interval '2 seconds') s;
+end
+$$;
+
+-- The release, and who speaks which contract.
+--
+-- A level is one state of the engine: its tables and its functions. A contract is what the engine
+-- and the runtime say to each other: the functions of the Data API, their arguments and answers,
+-- and what a wake-up holds. Its number rises only where an older side would misunderstand a newer
+-- one. An engine speaks its own contract and the one before, so that the database is upgraded first
+-- and the functions are deployed after it, with nothing to wait for in between.
+
+-- Tells which contracts the engine speaks, the newest first: its own, and the one before where
+-- there is one.
+create or replace function millrace.contracts() returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array['1'];
+end
+$$;
+
+-- Tells which release of Millrace this database has. The build writes level and release.
+create or replace function millrace.engine(out level int, out release text, out contracts int[])
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  level := 1;
+  release := '0.1.0';
+  contracts := millrace.contracts();
+end
+$$;
+
+-- Says what to deploy so that engine and functions speak one contract again.
+create or replace function millrace.contract_remedy(p_contract text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_contract ~ '^[0-9]{1,9}$' and p_contract::int > e.contracts[1]
+      then 'Upgrade the database to the release of these functions: apply its migrations '
+        '(supabase db push).'
+    else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
+  end
+  from millrace.engine() e
+$$;
+
+-- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
+-- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
+-- not raise, or what it writes into the log, for doctor() to see at once, would go with the call. A
+-- call without the header comes from no runtime.
+create or replace function millrace.refuse_contract() returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.
+  v_contract text := split_part(
+    split_part(current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1);
+  v_message text;
+  v_remedy text;
+begin
+  if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
+    return null;
+  end if;
+  select format('these functions speak contract %s, and the engine %s (level %s, release %s)',
+      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release)
+  into v_message
+  from millrace.engine() e;
+  v_remedy := millrace.contract_remedy(v_contract);
+  -- PostgREST opens no transaction that writes for a function that only reads.
+  if current_setting('transaction_read_only') = 'off' then
+    perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
+      jsonb_build_object('contract', left(v_contract, 20)));
+  end if;
+  perform set_config('response.status', '426', true);
+  return jsonb_build_object(
+    'code', 'PT426', 'message', v_message, 'hint', v_remedy, 'details', null);
 end
 $$;
 
@@ -4690,6 +4881,9 @@ set search_path = pg_catalog, pg_temp
 set statement_timeout = '60s'
 as $$
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;
@@ -5348,7 +5542,10 @@ begin
   end if;
   v_request := net.http_post(
     url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}',
+    headers := v_headers || '{"Content-Type": "application/json"}' || (
+      select jsonb_build_object('x-millrace-level', e.level::text,
+        'x-millrace-contracts', array_to_string(e.contracts, ','))
+      from millrace.engine() e),
     timeout_milliseconds := 5000);
   insert into millrace.posts (request_id) values (v_request);
   return true;
@@ -5383,6 +5580,9 @@ declare
   v_stage jsonb;
   v_rung int := 0;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;
@@ -5484,6 +5684,9 @@ declare
   v_reason text;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given' using errcode = 'MR002', hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
   end if;
@@ -5515,6 +5718,9 @@ declare
   v_execution int;
   v_began timestamptz;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given' using errcode = 'MR002', hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
   end if;
@@ -6871,6 +7077,9 @@ declare
   v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
     raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that millrace_complete answered in "collect".';
   end if;
@@ -7684,7 +7893,7 @@ $$;
 
 -- With its owner's rights, since the engine's schema stays closed: a view calls it for those rows alone that row-level security
 -- shows to the caller.
-create or replace function evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric
+create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd)
@@ -9990,6 +10199,9 @@ declare
   v_attempt millrace.attempts;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_items(p_items);
   if p_last is null then
     raise exception 'p_last is null, but must be true or false' using errcode = 'MR002', hint = 'Send true with the last chunk of the items, which may be empty.';
@@ -10690,6 +10902,10 @@ comment on function millrace.apply_outcomes_part(millrace.work[], boolean, times
 comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
   'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
 
+comment on function millrace.engine() is
+  'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
+  'newest first.';
+
 comment on view millrace.dead_letters is 'What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run) or millrace.replay(pipeline, condition).';
 
 comment on column millrace.dead_letters.can_retry is 'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose parent has given it up, which goes on with its parent.';
@@ -11093,13 +11309,13 @@ comment on function millrace.cost_of(bigint) is 'What a run has cost so far in U
 
 comment on function millrace.stage_costs(bigint) is 'What each stage of a run has cost so far in US dollars, its children counted to it, and how many attempts of its own it has.';
 
-comment on function evidence.entity_costs(text, text[]) is
+comment on function millrace_evidence.entity_costs(text, text[]) is
   'What all runs of these rows through a pipeline have cost in US dollars, their descendants included. '
   'Null where nobody named a price.';
 
-revoke all on function evidence.entity_costs(text, text[]) from public, anon;
+revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 
-grant execute on function evidence.entity_costs(text, text[]) to authenticated, service_role;
+grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
 
 comment on view millrace.cut_over_report is 'Both ways of each cut-over side by side, over all runs that are kept and began at the first stage: how many, how they ended, how long the completed ones took from start to end, what they cost with all their descendants.';
 
@@ -11360,5 +11576,6 @@ comment on function millrace.unpause(text, text) is
   'Lets a paused pipeline, or one stage, hand out work again, and wake-ups where some is ready. A stage '
   'paused by itself stays so when its pipeline goes on: the answer names what is still paused.';
 
-reset check_function_bodies;
+insert into millrace.releases (level, release) values (1, '0.1.0');
 
+reset check_function_bodies;
