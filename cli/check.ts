@@ -8,6 +8,7 @@ import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generat
 import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { projectFolder } from './check/run-program.ts';
+import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 
@@ -38,6 +39,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
     { name: 'migration of the engine', remedy: byWriting, findings: install },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
+    { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },

@@ -174,8 +174,8 @@ table millrace.concurrency_groups with (fillfactor=50)
   column stage_id integer not null
   column turn bigint
   constraint concurrency_groups_pkey PRIMARY KEY (stage_id, concurrency_group)
-  constraint lanes_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  constraint lanes_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
+  constraint concurrency_groups_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint concurrency_groups_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
   CREATE INDEX groups_asleep ON millrace.concurrency_groups USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
   CREATE INDEX groups_in_turn ON millrace.concurrency_groups USING btree (stage_id, priority DESC, turn) WHERE (turn IS NOT NULL)
   CREATE UNIQUE INDEX concurrency_groups_pkey ON millrace.concurrency_groups USING btree (stage_id, concurrency_group)
@@ -191,7 +191,7 @@ view millrace.cut_over_report
   column runs bigint
   column success_share numeric
   column way text
-  as  WITH run AS MATERIALIZED ( SELECT n.name AS pipeline, w.way, w.place, r_1.id, r_1.status, EXTRACT(epoch FROM r_1.finished_at - r_1.created_at) AS seconds FROM millrace.pipelines n CROSS JOIN LATERAL ( VALUES ('new'::text,1,n.id), ('old'::text,2,n.replaces_id)) w(way, place, pipeline_id) LEFT JOIN millrace.runs r_1 ON r_1.pipeline_id = w.pipeline_id AND NOT (EXISTS ( SELECT FROM millrace.attempts a JOIN millrace.attempts f ON f.id = a.parent_id AND f.run_id <> a.run_id WHERE a.run_id = r_1.id)) WHERE n.replaces_id IS NOT NULL ), cost AS MATERIALIZED ( SELECT c_1.run_id, sum(c_1.cost_usd) AS cost_usd FROM millrace.attempt_costs(ARRAY( SELECT r_1.id FROM run r_1 WHERE r_1.id IS NOT NULL)) c_1(run_id, stage_id, attempt_id, paid_by, cost_usd) GROUP BY c_1.run_id ) SELECT r.pipeline, r.way, count(r.id) AS runs, count(*) FILTER (WHERE r.status = 'running'::millrace.run_status) AS running, count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed, round(count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status)::numeric / NULLIF(count(*) FILTER (WHERE r.status = ANY (ARRAY['completed'::millrace.run_status, 'failed'::millrace.run_status])), 0)::numeric, 4) AS success_share, round(percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status)::numeric, 3) AS median_seconds, round(percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status)::numeric, 3) AS p95_seconds, sum(c.cost_usd) AS cost_usd, round(sum(c.cost_usd) / NULLIF(count(r.id), 0)::numeric, 6) AS cost_per_run FROM run r LEFT JOIN cost c ON c.run_id = r.id GROUP BY r.pipeline, r.way, r.place ORDER BY r.pipeline, r.place;
+  as  WITH run AS MATERIALIZED ( SELECT n.name AS pipeline, w.way, w.place, r.id, r.status, EXTRACT(epoch FROM r.finished_at - r.created_at) AS seconds FROM millrace.pipelines n CROSS JOIN LATERAL ( VALUES ('new'::text,1,n.id), ('old'::text,2,n.replaces_id)) w(way, place, pipeline_id) LEFT JOIN millrace.runs r ON r.pipeline_id = w.pipeline_id AND NOT (EXISTS ( SELECT FROM millrace.attempts a JOIN millrace.attempts f ON f.id = a.parent_id AND f.run_id <> a.run_id WHERE a.run_id = r.id)) WHERE n.replaces_id IS NOT NULL ), cost AS MATERIALIZED ( SELECT c.run_id, sum(c.cost_usd) AS cost_usd FROM millrace.attempt_costs(ARRAY( SELECT r.id FROM run r WHERE r.id IS NOT NULL)) c(run_id, stage_id, attempt_id, paid_by, cost_usd) GROUP BY c.run_id ), counted AS ( SELECT r.pipeline, r.way, r.place, count(r.id) AS runs, count(*) FILTER (WHERE r.status = 'running'::millrace.run_status) AS running, count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed, percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS median_seconds, percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS p95_seconds, sum(c.cost_usd) AS cost_usd FROM run r LEFT JOIN cost c ON c.run_id = r.id GROUP BY r.pipeline, r.way, r.place ) SELECT pipeline, way, runs, running, completed, failed, round(completed::numeric / NULLIF(completed + failed, 0)::numeric, 4) AS success_share, round(median_seconds::numeric, 3) AS median_seconds, round(p95_seconds::numeric, 3) AS p95_seconds, cost_usd, round(cost_usd / NULLIF(runs, 0)::numeric, 6) AS cost_per_run FROM counted ORDER BY pipeline, place;
 table millrace.cut_overs
   column changed_at timestamp with time zone not null
   column groups text[]
@@ -215,6 +215,19 @@ view millrace.dead_letters
   column run_id bigint
   column stage text
   as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error_message, a.retry_count, a.finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.attempts a ON a.run_id = r.id AND a.state = 'failed'::millrace.attempt_state AND NOT a.superseded JOIN millrace.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
+view millrace.done_attempts
+  column created_at timestamp with time zone
+  column error jsonb
+  column finished_at timestamp with time zone
+  column id bigint
+  column number smallint
+  column output jsonb
+  column retry_count smallint
+  column run_id bigint
+  column stage_id integer
+  column started_at timestamp with time zone
+  column state millrace.attempt_state
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -287,8 +300,8 @@ table millrace.limiters with (fillfactor=50)
   column refilled_at timestamp with time zone not null default millrace.now()
   column stage_id integer not null
   column tokens double precision not null default 'Infinity'::double precision
-  constraint gates_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint limiters_pkey PRIMARY KEY (stage_id)
+  constraint limiters_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX limiters_pkey ON millrace.limiters USING btree (stage_id)
 table millrace.log
   column at timestamp with time zone not null default millrace.now()
@@ -428,6 +441,11 @@ table millrace.runs with (fillfactor=80)
   CREATE UNIQUE INDEX runs_one_live ON millrace.runs USING btree (pipeline_id, entity_id) WHERE (status = 'running'::millrace.run_status)
   CREATE UNIQUE INDEX runs_pkey ON millrace.runs USING btree (id)
 sequence millrace.runs_id_seq
+view millrace.schedules
+  column command text
+  column name text
+  column schedule text
+  as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'select millrace.sweep()'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
 table millrace.settings
   column comment text not null default ''::text
   column name text not null
@@ -450,7 +468,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::millrace.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::millrace.attempt_state AND r.status = 'failed'::millrace.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, millrace.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= millrace.now()) AS oldest_age, ( SELECT count(*) AS count FROM millrace.workers w WHERE w.stage_id = s.id AND w.left_at IS NULL AND w.heartbeat_at > (millrace.now() - '00:00:15'::interval)) AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE millrace.late_runs(s.id) END AS late FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.attempts a ON a.stage_id = s.id LEFT JOIN millrace.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled, s.sla ORDER BY p.name, s.id;
+  as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::millrace.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::millrace.attempt_state AND r.status = 'failed'::millrace.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, millrace.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= millrace.now()) AS oldest_age, millrace.live_workers(s.id)::bigint AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE millrace.late_runs(s.id) END AS late FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.attempts a ON a.stage_id = s.id LEFT JOIN millrace.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled, s.sla ORDER BY p.name, s.id;
 table millrace.stages
   column agent jsonb
   column apply text
@@ -1075,18 +1093,19 @@ view public.pipeline_phase with (security_invoker=true)
   as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline FROM document d CROSS JOIN LATERAL millrace_evidence.document_phases(d.id) f(id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE WHEN f.phase = ANY (ARRAY['extraction'::text, 'monolith'::text]) THEN 'documents/'::text || d.source_path WHEN f.phase = 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN f.phase = 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE NULL::text END AS input_location, CASE WHEN f.phase = 'extraction'::text THEN f.output ->> 'text_location'::text WHEN f.phase = 'chunking'::text THEN f.output ->> 'output_location'::text WHEN f.phase = ANY (ARRAY['kg_ingest'::text, 'monolith'::text]) THEN 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id ELSE NULL::text END AS output_location) l;
   grant select to authenticated
   grant select to service_role
-function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e695c3e8df706ef4f9549f34f0ac0fc5
-function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 31b468aac21818e13d2985e7d2650bd5
+function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
+function millrace.add_child_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[], OUT added bigint[], OUT joined integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3db7bd623f19b033f9447d5e657d07fc
+function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0048cfbdc839f04bc8c13b39d34444b
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 04578c907464b27fe18187c0e12e832c
-function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 061af0f69a89e93dd53934efb4e0214e
-function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 51878786c8994382fa4d87bbf5e13f1b
-function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 86a82f8320c95dc320518f1a1f932204
+function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ecb2141302fa861a9f792b6edbcaa03
+function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afe540468b1abb7b8a3a259a6537f6f8
+function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 763f1e3953585c249eb39887f2056c58
 function millrace.advance(p_stage_id integer, p_run_ids bigint[], OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT has_groups boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f0b4ff5b65df24a1cf609cd9c144669
-function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body eef93bb88c3240c4ec6fb086095e9292
+function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1313d436b9b23ada7822415e64fec699
 function millrace.after_of(p_pipeline_id integer, p_stages jsonb, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 21bcffdbd224434b6dc2daf4e13331fc
 function millrace.answer_in_sequence(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body f4ffe77c0e552eafbeafe0c20b13ab48
-function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a325ba401f072489a3ae8d960248fc70
-function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 164779e1cc7f77f26761290a392214cc
+function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
+function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 62eea2ed2c8b1cf812deac8c17d626a3
 function millrace.apply_outcomes(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f17a7f0f76dcc4fa8d5130473b9ecd21
 function millrace.apply_outcomes_guarded(p_items millrace.work[], p_alike boolean DEFAULT false, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 010b6c57992c5873fc47e7cc3930cb47
 function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until timestamp with time zone, p_transient boolean, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cf0c99693422aada551e5c256ae8815a
@@ -1094,40 +1113,44 @@ function millrace.apply_outcomes_part(p_items millrace.work[], p_alike boolean, 
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b020e3ed3fa484a46bf50fffb6bd5ef
 function millrace.array_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 238763f8facdb314efa2eb458df62350
-function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b060e443c925eb94fc5dfc5d937ca274
+function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e92929c691a827acbbce30bcf6f3f2ab
-function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0db2cb8da1041a3669d5c3223e04bb8b
-function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9195cec278f702fff2565c647bb41b8
-function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 4d264cdc2322160dbe8b994bc24eb6dc
-function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body ecfa6a52b780c003a1a3465e9fa21604
+function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
+function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
+function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
+function millrace.attempt_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body c09a2d540cf23949301f22c404da54b1
+function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body d658cb2a24d056a7ea2511e39430d800
-function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 1b16550b4a2a3e6b6a38bfe87a89d5f3
+function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 01051032f5185e210a8a681dc6d0cc44
 function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body b4d3769ecf8e930e5e81796ef7f753a3
-function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 02d8e70470abd9417b230581ddeeba0b
-function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d13d1aef994602f0913de337d2a3eee
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 062b90238a7f2f5fd8418c691d9ecf50
+function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
+function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
+function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7536fa54d0aa9bfb38a5d6f665311465
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 61fdca32cc8b9ff3a5cefb38ccbf5673
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 96be0dff465a25e92c5c000175f45a73
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b32c9ebef6529e71ffd1e8ddc84f8756
 function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body de266138d82461b47132f942169c4fd6
 function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
-function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e6ecde299c0928e3922780c1643385db
+function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71ed9ad5daeeb9f4b1739cdec8bc172d
 function millrace.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function millrace.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c2b1e986cf6ad712f1504ff4a985b3e
-function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f7829e024eb1b682bba7d9ad643f054
+function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c55fd29f1970ffcdc61b4025d905d187
 function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a9065b7359a7cb369c9a02696ef3ad95
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3da37760dacac870818911026dd1eb37
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body 4655e39ef5b2422e6d0d7bc431ec2658
-function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3e24acc1f45c394dd9cc7584211a2589
+function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 73330b4393ac3814799a8008d09f3f6b
 function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f7575f1c154bd8c3ed541980eb0c414
-function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body eccf6a96a365740db3d621c98834bf06
+function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c693ddb31eada14616251a36cc708eef
+function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e7bee26d902912b98a7eaf281aafc9d
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
-function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e14123e2b05490d7db6880620342f117
+function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAULT NULL::text, p_error text DEFAULT NULL::text, p_started_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_completed_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns millrace.change language plpgsql immutable set search_path=pg_catalog, pg_temp body 4352ee366908348e092f1e4c499edfdf
+function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ecabb0f8e136bdb47fbb0ec86e5c2e45
 function millrace.check_after(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 84d77d0a1ecf3def1d62ad2873ae95e7
 function millrace.check_agent(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body b22744e873d0a209dc7d5673e549c872
 function millrace.check_amount(p_definition jsonb, p_kind text, p_unit text, p_min numeric) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6d44747f49f8f66b44100479527e41e
-function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0f33980782088748a405165e82a9f6ee
+function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 220709153bff1ab9ddaa492904fa040e
 function millrace.check_backoff(p_stage jsonb, p_path text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2f1687b64c60f0360ffa2076020ea189
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 366791ef7bca10eebdb85f5be0f79bda
@@ -1136,7 +1159,7 @@ function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void la
 function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ffc248ae4c2173eb3a03d51a1ce7d80
 function millrace.check_completion(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c379cce71ca5d82ab00a518653b42d35
 function millrace.check_concurrency(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3f44a67b2174695d6de83e74c97b292a
-function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1727d73dbf9d50204eba99a77363e6c3
+function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02a829b1b257a9d63968bbd62eaa4651
 function millrace.check_condition_names(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c6d3bba0cb66b468703702977b0cbec6
 function millrace.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 47c2b16492494f19e1428ae15859d521
 function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9969ac01c04b5a980becb7755e5d167f
@@ -1145,9 +1168,10 @@ function millrace.check_definition(p_definition jsonb) returns void language plp
 function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd96a4139f7308a267751c294dc0699
 function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c14d885fd195d83abefeb0aec41d72a
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 27239bd4aa3c3beb498d3b6a822fd4a5
-function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5895fe16044c67378b533631e93e1e1e
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 999fe4ad189990c47bea7a834a8d8cd2
-function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8602d3e55e70609901400b0e4953e62b
+function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
+function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 9c22cc5151fad738754c57fd59ce703e
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 22294018e7f7a2b93af416270203cc1c
+function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bd2e8e40c5c16691be6102ac75378707
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f6368e3ebd993debdf79e617e417396d
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body becdae48340c363b2a9a4a5a450e99ff
@@ -1158,29 +1182,30 @@ function millrace.check_metadata(p_definition jsonb) returns void language plpgs
 function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8227a0ab747b61829e38b91762fa0e46
 function millrace.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body cfce85268cacff5c4a2f29306284f20d
 function millrace.check_number(p_stage jsonb, p_path text[], p_min numeric, p_max numeric, p_whole boolean DEFAULT false) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9e38c0d66a55ccd16ba5b41d25d6fa9f
-function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 786502d4f054674d0b3dec5426f60592
+function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7de5db5714032fd66a87b941d6591d73
 function millrace.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b3398d54bde2304a33f8c2c90c84237
 function millrace.check_patterns(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 439a794acc899b8f00253e41a2582b81
 function millrace.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f97880653dd0cb5b7ad81d4d83618afe
-function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2cd1647fc0e23a497f5a781f327f2534
-function millrace.check_replaces(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body bf8356c7a48cec8ac90ab29886222655
+function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6148142ea04d1e94cb986d7bb297e897
+function millrace.check_replaces(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body eba8289d6a3180869a3c78e436a7fe68
 function millrace.check_required(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7fa23c1b76f46a8e1a8c218a9332ce39
 function millrace.check_retry(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 54147a5c96aed8b00c9649698216e119
 function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 38735d6a444a086a2cb130eecf503184
-function millrace.check_rows(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 15837705561d7e8c34718874e63ef680
-function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d22e8d4290bedc21174f4ebd59a970d
+function millrace.check_rows_differ(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a7aa21a53ddb3930f1b64da6a85a8b6
+function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4591d604e89046c7cb216b2761b2fae9
 function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ac19ead640839ebf5b71090a08d80c4d
 function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 9d9059b8d1a13d45a7033f46de4fa250
 function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8924e7b06d71da91084b235ce45845ab
-function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b21bc8bb8015aa5c40be48474bd4f1e4
-function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 44cb9019bab6cf8416683bbe67c4a3f7
+function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 17a99afa782902d25db32b4fae6b5b7d
+function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
 function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c7b6dd53020fed182e6c527f8867527
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c882d0881274a047b5b65fe0dc5403d
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 57fa64358603929e94a0025ef7553f68
 function millrace.check_threshold(p_stage jsonb, p_after jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a06d6c9a5bd00414489c9d11aceefd0
-function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1121ba3271062f992370800f8e3344e9
+function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
 function millrace.check_type(p_stage jsonb, p_path text[], p_type text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bc4682b23c731905c7935907600eaa51
-function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 00504e9ad4da97b0a5d6f89ea3d398ba
+function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
+function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 41ecadefe1420928f93af436a7502670
 function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 026921b41cc3d001374df167ccd85bd4
@@ -1188,33 +1213,32 @@ function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] langu
 function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
 function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d148c23cd817f64ab2599f62e9e664c3
 function millrace.claim_answer(p_stage millrace.stages, p_status text, p_reason text, p_batch json, p_wake integer[], p_items json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4986dab6c69313765863d106e6f8a2c2
-function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b85a2a23e3ba68a6a3282077bfab481
-function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f8b21044bf6f27f32e8d93004e6a57af
+function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3c46512e005bad65b75d42ed7f3440
+function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ea98e0d653520a8fded0862323651485
 function millrace.claim_next(p_stage millrace.stages, p_worker millrace.workers, p_seq integer, p_limit integer, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4403d917e9295e210353aab2c42c92f7
-function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f61ebd5f0a1aa4d59bfada5ace7d8e5
-function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 00750b3b6b6f94ebdfeaf4ec55e17fde
-function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83ee39d1a2cdd5b7db9a2f419d749fa9
-function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 444ccf77716956dd88bb0de511ef303e
-function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 494354e6b15100fe2bf0bf92a49ef120
-function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f1811a718157bc0331406e11b0a89ea
+function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
+function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
+function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
+function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
+function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
+function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 90dc383e0e42d4eb2cff1787cee6419e
 function millrace.complete(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body caf278b51e6c1f33423a51e14130aa79
-function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 54673d76d7451d4f9855f21a377f096b
-function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 140c05eec7a4f46f40f6abeb597fd13a
+function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 78b59303e1ee4c694d3bfdec01ef0569
+function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe53bd5cd0cdc35ea1714a71fd40b6cc
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body f2e339e8e3f9a9debfe65ca67442d332
-function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e01ffa00cf5ee461ad7cbae756c63ca
-function millrace.contract_remedy(p_contract text) returns text language sql stable set search_path=pg_catalog, pg_temp body 2f4d972d0fd121e4aa031a6e62bb35f6
+function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c9016cf03e9e11b353e3bc360d19f09
 function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
-function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fe2f7c3fc522b8942f0e8663f34f871
-function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1800118daa4f9849193a420f44e68242
-function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body f740f14dc45b1a37b0468b47b95e888b
-function millrace.count_attempts(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b89c5016f84e8c01aaa04d4a65cd85a1
-function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 011db658ef16bb63f8fd97feb9e2294e
-function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body f7d0a3b8e6d4ae459aadcb657a4424c7
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a38cdf8fb578b871c2c41e9c793673a
+function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
+function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
+function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ec1a40c781b75051cc401d6c1259096
+function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
+function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f09e86fe855b9a15c39f453de3328547
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 659c524df86d2e731ec56d56b21e60a9
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8f04eacc05db9f8e36a5cb1da1a5134
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 11e83921ad8f10178b2c155214e961a6
-function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 8b4cc6e0e890a1e6c23cffda5e6e8747
+function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe66f66b77aa2e86a82ec811eb9ee0f
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c4911168f062616b9f1a0a9b7b04bd
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fc2ad78cac59819e528246eb8502d91b
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body bd0205f19cee7731a326babf9dccfd63
@@ -1222,7 +1246,7 @@ function millrace.document_monolith__key() returns trigger language plpgsql vola
 function millrace.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function millrace.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a1221ddf1f1c2b55f31157932028a24
 function millrace.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2eca2ab14ceb1d5d434201b634bdcc1d
-function millrace.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a9fd75e88e85a8ab122f28e7cdcb4b
+function millrace.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e30d9796bc4f6551e3a80dc2176fb23a
 function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3ceafc87d10c4afc46a13f6336115
 function millrace.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
 function millrace.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e562111107eb10cc2cf918613af28a6
@@ -1230,138 +1254,144 @@ function millrace.documents__apply_outcomes(p_stage text, p_changes millrace.cha
 function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f881ec60c2d44d11be72ac6c013d1bf7
 function millrace.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 2412a8b0c321c47935e3bd99b48e8488
 function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
-function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a56a229327b5a86d27771b7618fa0e36
+function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 714217869931aa41ecfa6b3d18404e29
 function millrace.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ef140c5467f5175d5b2aadd7d3808b
 function millrace.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c2e7e45f987ecfb36fb46e1cc0ce09dd
 function millrace.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 899837577a141c0f08bf020f572507b0
-function millrace.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 61cf9613cd7d274cd16220afb5825775
+function millrace.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 82884e02df11c48e63b5fadcbc8cc9d2
 function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8f559e7bf0613ac8639fd737bb35f467
+function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 384063e4a73a6592ef0da94b4b0f5419
 function millrace.drop_claims(p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 70513f2353feade5f35509425d2394de
-function millrace.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fd878cae0a75de1c782e6d39afd78f5d
-function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f24bc5847c5663f5064a32af8c7d1f0
+function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34ac92ca0a1d41f859164dda2f686edb
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 339d91bd688a20effa2afda0d622415e
-function millrace.end_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 541cc96199fd7b861c32ebca5e314112
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa30f51e37f6877a9b5399401f81cd9
-function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c60f2147a57bedcb1d4e6827fa1410a
-function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bf356dbb962bea9d4f39d09d9e8f948d
+function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
+function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 59d13bdde995a1dfc7b4307b9fab4f6c
-function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 29ca50bdc682b239df276aabd56ab2e1
+function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84e374f5595134e6fcd0d927e67d343c
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
-function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c34c210c562fb65878d2a113e3d4944
+function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
 function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 606fd9cf155ff4f95738507146efaab0
-function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4d8b6acd6e97699fa32eee6ecd5a4129
-function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f1328fba0960fed35a925dbac023307
-function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 485a4fb7b143c77567576ab77b9b76ac
-function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 76df0d7fd241a24d87a80a1f6f8dcc6d
-function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f160530b666845516dfe1f8efac062
-function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body b58ee11b172daeaf588c7eb820902edc
-function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 0c76e50560a4e3636a3615c3a2705c17
+function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5db3ba472b106b22eec4b57abb7fd2e
+function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2031b29cdb10474311cc7a1a4d68a9ca
+function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e1215871ffa35eaec289b30d5377794f
+function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 27a03b34860f77b63492447eb30c44b6
+function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body cdf8b99df7a8ae40ecb5d90571c50c66
+function millrace.fan_out_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 177136bee1912666d8382dc8ddb1fd82
+function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body 58571f71d0a29d1a7f112bdc37063d56
+function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 13c1ab437c196fb64d25f465651e135e
 function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 25f8277a2020ed43dfe59903eaf01f79
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body eaae33e1e70f722ed19aabd7c7ce05fc
 function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c44735eb5806f993101034338594be5d
-function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 51ff59d16036f6398b54fb1601fb195a
-function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body abdf97823f98150a69ffbddc6939f4dc
-function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 09b7f610da4ed5ddbce3e9473968b07a
-function millrace.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 26d107f2df7c2173a169a1b9d1055c0c
+function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 01947e307877cf5a5d0ec0f19bd603e7
+function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
+function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3fc102b2ffd8f68d5a2d1e2e39876eb7
 function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea5653bb306feea69db5ba65e16ae969
-function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b4beb6fdac273f890d563f661ff5ad34
-function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f03de0f2f00d794e857a752af02e137
-function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d339739bfe89e92f81d34ef5cd2e029
-function millrace.forget_posts(p_keep integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01b2a0d79a4f6c8cee1f70befe5c385e
-function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4c2eff9f9237a5e9164e9186c6d8814e
-function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 31ef06b021b7f8d7a51d517a0f4fcb04
+function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 137c2f5a0fe0264bd9d60c00ab03b81e
+function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
+function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0615067e557623f0060415fd2aaaf7f1
+function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f2ebddceb88ee2f73cb29232193fbdb1
+function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fb487f4cefa8e3372da7e8714fee3ae7
+function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
+function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
 function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body deeea7e4f668634de575c19512004d0c
-function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 147d0de499b922ee8af180fc1b470a6e
+function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
 function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e229848e5b1691a31a4452957ec81a3f
-function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 91642bfaa178cabbb8829a4c6510df89
-function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b4b745af8c4035e49ec2a94f0e7a72c
-function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 330f378ca6ad75b1c1e1e0603dd270a7
-function millrace.groups_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 937561d3cbaef941006e429fe51eb8a0
+function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
+function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
+function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6788d3927b6b3ab92870f8cbc7dba11
+function millrace.groups_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dfd16e62b758893a5c8e122d8ce1645
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 55d05859fb2e56dccbcef5e850f78f4b
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c058cb4b0f263b2b4eb017b19d680f6d
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c5e3edbe84e942201a357086f66cd2f2
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.hold_back(p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93bb02ba3ea75809b848f8256e2e3bad
+function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d35cf39f594c6785c874621ba4ca339c
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
-function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 50960e16f7669d224e058e70ff0fe472
-function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b34f08251144f3024070376df2205f2
-function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 047a19c00390109c825c4ef063cbf650
-function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5694671c22514654250a8bea344ed5a2
-function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a1ee3498e5bb48ece57a022ce54ca3d3
-function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d434fc27984222eda98a8d74cd31b1dd
+function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f95b5c7b10f82ae099d644b9b06559a0
+function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f97715c1602f50a652274eef11d7626
+function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1223fcaf27e27dfd3241137790f1dce1
+function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
+function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
+function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 4ac6e5fa62423bb1e9870c7cb1f48240
-function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bc0864332b520d756e65b94fde9cc113
+function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
 function millrace.is_kind(p_stage jsonb, p_kinds text[]) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 413f72455dc29c68f678f1ad4a04e6c2
-function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 88d5f87235dbe14ef92c8d9be84c924b
-function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdafc1775a842593a7568952c61fe69a
-function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 5833d2bcf374ad13b215abca0a49390c
+function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 656d381baa126644249710ba8188051d
+function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b9a300ee8596cf8862ff42ce1c98035
+function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
+function millrace.is_pressed_back(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 06942d21bd52045243e6da3230f58bec
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 4c006e388b5824687ef257ced6879b0c
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b0ed5238d089b22915db53769f34a3ac
-function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 97370acfd1ba38bdf4151a38de5fb9a2
+function millrace.job_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body d634111dcb26af366a17d9d88ecadb5f
+function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 106f17ad77a180b3d1afaa99a3d23e6e
 function millrace.json_is(p_value jsonb, p_type text) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body a965ae9c4102e631eda89b4307d20ccf
 function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 26f7a98f480d420e669ddb161221705f
-function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body c60a23168e92c21f7a799c181f27490e
+function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 858d2a065214b15fd4c31c3518dc7b26
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
 function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
-function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 738dc3fe6b862002a0a60b933098b447
-function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2927974fc8b22c68ff85ed0b0357e91
-function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0d3548de66f1d265af7de08af0fc26ad
+function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body b93532e5b200b182013546f7aa73b95a
+function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 642c92a0f7827428f795b4200ec7ee9a
+function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2c36a8e16d28d0d7778ec517313682
+function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body e094fa08fe0a35a5d57004ccc0ba0997
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b99aa5ff350d1124b4935d90ab1dd72b
-function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body c5143864e5accfcfdbab133fb3906751
+function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 48cc520d8dca5ecb2ed335101dd8c2ed
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 85b22a4dfde6a9938a0d9554b9fcfc46
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body af1fe0eab9724529987c5781647ed034
 function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 290d5bbfab79ad49d47b62421fe20dd4
 function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
-function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body af40c205d4801ba8bef9664c77cfcf1f
+function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e506fa7a5d98b4bca93b1977b85c75c
 function millrace.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 321cbaf9a75e47d06ab90efe33a1f303
 function millrace.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ffe859384bfb6efdaff6153a82c0e1e5
-function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f36c2c5ecbb463f20480a5bfe478a4
+function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d3461a5fe26adaf67601c3342ae85dc
 function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5de06b27f34b363d10c62f417a427b
-function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 918dd9441a5e761431396ed9fc704cc3
+function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_error(p_limit text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6cf9bfb2435e4194c2b4a4f90b04fc97
-function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ce1b5d070d25fafd2f7382099653c4fb
+function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 2840a0c7c65e4664696ff3230232b3ec
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6e82be5f24224faee1d9c0108e73e08
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b517e96ac61a67835d88d51698b0095e
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb0e60723fe21daa9df77adea716a8
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd0e8fc0254daaa23960a29909104150
-function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 468ac5805825df2a601057e5557ed674
-function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ccfb4bcdd77eeca157aafefa31b427f
-function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 04742fd60e2532fe6d3c53bff4edf323
+function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
+function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4571886f3d97b7bdad9e91bf79059310
+function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3e312f40afe48359ab683347fff3eefb
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
-function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 68b6eeef9ba3a3bd4c685472e7307268
+function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da2c3dd6914ea9e66982ba50dcc120
 function millrace.measured_rows(p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint) returns millrace.built[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8e711579bdd608a3739adda394ea3b8
-function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 8724e9e2e61a7839baf9bf13b3f0b51c
-function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body b93dad8b04163b99a6b5abd51a61d18e
+function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 0469005fe5e746064b8a6911e70517cb
+function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
-function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body a58352681e4b3e5cd39a975edd845a05
+function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ca414b90c0064ab512da28e7ac08d266
-function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 175864eca6f170d9c0887aa5c2224ed3
-function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f303cfe947373b64019f4e2b8bce9a1
-function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body 047b21963ff597df42f4627ecfe98272
+function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab523be997db32ff83d01b79176f5c
+function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
+function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 851cdd84e1b731867c07fe6b33230ef9
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 10191dcb02e1bdccb5552dd4b766d4c5
-function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b45e6888896ff033c604773a30839948
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body da030d4521e7e636e6d9a20810d28976
+function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 98ed3acb8d94d47722f213f1c0c82e58
-function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c0abf2dd4efe3822be30c8fb13d28c6d
+function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
+function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 0674bf9ffaf92e032e54eb252b88181a
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bbbdcf3aa090d3096750cdcba0fa17f
-function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b35b801b2549ea80419a532ba269a90
-function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 44d46a98d8cede037c333ca7e3870445
+function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
+function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0abe51fe8b9907e88e8ddd9714b79a
 function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body c3d2e28405efced8fdac9cd2496b1972
+function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54dda48c27b51586769beab3b8a0ef4a
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 470952a43ed26640cd3c52dec530285f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05d9a78d435aabcaf453591929db6d27
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 436065abff2ecef16f523926115f978a
@@ -1372,159 +1402,179 @@ function millrace.pages__queued(p_stage text, p_dependents text[], p_ids text[])
 function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7125987c8aa7d70c9e14a015cbaa2fe
 function millrace.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function millrace.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 75d1f1b11e2e1c33dfe9d2cfefeec88f
-function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a7c1fbd5def1158d5e4d846ea66b2c0
-function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dc85efa80e2e244fdfd917f8de1cf147
+function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 682e786f66d7eb86e74fa51e94c4aaa0
+function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3192ee5b99d2d2e1c000f8a2e78313a
 function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cdd10f8816abe889f4f12373597a535
-function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 89903caedebe9da2c64fa89eff7439c2
-function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 62acf0364cfff4cb12ce7ca7e805f911
-function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body cc54f06769cf969ae16f130a70228b56
+function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd7141085aa8e303453b1580a780493
+function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
+function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body 97e1fdd045bd26a3de1ded2b3b283f06
 function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c6aec084b597842b11c778e17a2a0080
-function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59abb8fb65a32accc036267633b89e3d
-function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d04bbd1e9c468a5690116fa8a25b42a
-function millrace.pressing_stage(p_stage millrace.stages) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 3d2a69ab64074bd42a2b0ca792259722
-function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68b3759da43c5a5ac6dcf673e60445b0
+function millrace.pipeline_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body bd7e2844b9c0ee888fba1c088c4bcf59
+function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d555bb4e16887c56bd5abeac01afe7
+function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 74005132facd83323506fd7a9c971442
+function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fccc3d67d4741c84db2c486e1c757f29
 function millrace.project(p_stage_id integer, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f1d178a7ae53f960474332d35ed1af84
 function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a32b728788383e17c8f42daeabbf9e7
 function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 646d1532a0472b70c585ce41f6113fbd
-function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c57d7e190a6bd4f7958da8dc2f5b752
+function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8875ac5f91cd40e127fdbf870c1502c8
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d13a3f28732c5878613a7a45e2684927
 function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language sql stable set search_path=pg_catalog, pg_temp body a8ae3b70da96f08639da098ad7d86c85
-function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1f1718315c616ebbacd527012513bac5
-function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e00bf30cc91891a5e8bd03ec54116cf
-function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 738c731576ba72a302e55de345054428
+function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c87a5411ea9565bb7be336b652383fd8
+function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 437050c4d97460827f62cf01a7cacb3d
+function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cb0643d1f7e2b374c820bef4c192c67
 function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 412dd96316dbd054f4cfd6c8af91e414
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
-function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 417eafd817d338b80e0c752f878d941f
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88ebbde9ead37b31108bb3eb3dcb5f2a
-function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2836d7b7b7d4e6c874c0d10ad13354e1
-function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 37c1a66ec1c3460415551a6fe356d7cd
+function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body affcd3bc56814877867bd11ffe4b5768
+function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9319190d34c7746599539a3631ecd89
+function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1444cb1370cb522e50e4719e42a0ff95
 function millrace.queued_assignments(p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 36fd8c3232ea4d7339114b8e826aeb13
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
-function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 83a7a4c0dc0cc30ae5abf837c05716b8
+function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
+function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
+function millrace.ready_work_finding() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 49c0f758e47a4881db33ff3b20f40ec3
 function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 1dc40c81e4ada3aa288c7789c30effd2
 function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 30870ac08ed5e9d4ca6e3fb00732eaf4
-function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 563ea50c85a21c072c1850e0e5cb4776
+function millrace.recount_children(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b2599cc7c15d886addd46eb3a8b77fce
+function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e64753f01998ba550ea1b007b351fbdc
+function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
-function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 55af61678a0c7bb8f2b041a6840a339d
-function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 8ae0420c4dbec4559ba93a57be6f1591
-function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 372c0f0a0750c693ebc32714939427ab
+function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f70d42ee56e37f3daf355fbeba34
+function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
+function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
+function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ed4a12c56104d01b37d5545df24b123
 function millrace.refuse_quota(p_definition jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 083f056805d7a471c7fd31ff2c0c9de7
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2509802ae20735315438766fee7bb3e6
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d772d62313003835c5b9f2b255f554e4
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0678fea963ffccc2164079ca13809358
-function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e08a58d84a033e1ecad4da666cfeaf0
-function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7021e7cbba8f2c26b9bb071f19936a22
+function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5d2e7d043ec94989afa8cebc077ffe4
+function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c8376d79b2e500b8f50b933ba51fc19f
 function millrace.repeat_answer(p_stage millrace.stages, p_worker millrace.workers, p_done record) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4446de45e7d4472e7c9fa93fb8d49bc4
-function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 7bc2806e8af87244720e9f6a31ac3803
-function millrace.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ed072b7a7ddd4eeb15a9c3f547cdd6c0
-function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2a7644483e1941fa4efe0f6a6ec71c3
+function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 2fdca3798599fe1999bf7afa742ab53a
+function millrace.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 94dc7c4956c3faf66af157eabcdea021
+function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d5407c3366a9df1726a8592ec1a439a
+function millrace.report_caught(p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 18b1b07b9ba5981eeb308419eaed11e5
 function millrace.report_passed_over(p_pipeline text, p_stage text, p_entity_id text, p_why text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a70d1c7e987687f3abfe0380a0fa84
-function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3b3bdd47c96a3730921c952c69e71330
-function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5ab383ce3aa31e426eceae906e2e8c37
-function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a1de71363db3412d36ce1aef15b4bda5
-function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 51c4f66e67f330280a3e8836dbcd7e30
-function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 565a1a602b7a5cdee19f2e8b29ab3121
-function millrace.retry_children(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4fa9fbf273738cd4a6e2fb3b58e5c060
+function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 00d3fa62ad75e1703a8a9003aa518520
+function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ce75849d0943bfba1ba26cb4803ea573
+function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
+function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7b2834e01520c13582d6c6e96649c605
+function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
 function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d3749fe3d7b003b994a4ca9b250040
-function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c7214992829d8475c3c9e912d1a8424
-function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 958ce3e6ae97d799f05d7888f8124cc9
+function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 15f114c2a6d34252b7ad7f253b5fa410
+function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ec613359366dc94fcdc0914aacdff3e
+function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ffb055c9030ac2259df012e0875ba4f
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
-function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0915b566d61be236aba0f002919a54b9
-function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 40753f88009e32e722e534ef19e9f287
-function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 83297ab739ad48f97dd77cc1f48ab99c
+function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d5185609cfa829519aa064e3e13d32ed
+function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5a03ee2d077dd130eb20052d95a46be9
+function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f9680f55c451497489cb35d0c0dc1b
+function millrace.run_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 80bff3331030b947603f21e5605e7694
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
-function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3b6eb9ccec02a55d92e86b86e96e134
-function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ba62cc1303f44f72ccec722cecd29602
-function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cbe84cc9e91e4e518c19fb58802330ae
+function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
+function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33bd7d919e0a30012946c39ad3b2c38f
+function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6531a1e95a06f48788750895418b6bf
+function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b87e4634a92318be1c44a466926e2799
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 069cddb2d44ab5dc4d6d9d8801df68db
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c4013065b1778271c8421cb0d3cb6615
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e13faeb1f9a3266816c48f7b97355401
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eb4ba55119dc9acfdce20a16c2627b6c
-function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 81dd2f04f25ffa1a1a52ffef4945775d
-function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b0b234d9ab4d8ab6b8dd61e4f141633
+function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7e702c9f8abcf7b5ef3f5b7401115bb6
 function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3898e95a990b2c37d4caaac529e2c4a6
-function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72e811b2445179ddf5cb17907e4c5424
-function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 308d06af424ba7d896e2c1c83c27154f
-function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body d0c529a36545250f8fcae2898ba5d290
+function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08e42738bc2d88554bee6fe3d4771dac
+function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
+function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
+function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body f7f14d3699c1549189031b2c6b6afc92
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
-function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body d2fd145286359c5c0f4f1d33618a90a8
-function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b8f06b0ee083d78070824e28dd7eb
+function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body feca8b9413287b1d326ab44b251c8ebc
+function millrace.show_new_runs(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[], p_entity_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f91d4b8d01a19ca70a499ebcb5af979
+function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b37f0845cb98094f90e2dc4086c0179
+function millrace.show_stage(p_stage_id integer, p_run_ids bigint[], p_status text, p_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_job_id text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72013712d8d74732c8ea1ee276952a14
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body 6cf34f7f6c55dbb8ed9264ac2c1022bc
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9c334853c8f327a6ecee9e6fae021a
-function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1947cfe4068830e93746c8e9e6727e63
-function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ac25ba24481d96ffaf5066292a7afdb
-function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd3f6527abb11b823b1c50c10521bd12
-function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 072565b4c3b85912fdf88b340e2e5a76
+function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
+function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
+function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3370573211b47f69f7268e3fc144a33f
+function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 07592c776ec099fc3fca2db1b3fb998a
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ebed5ade3830a8b5ae5e17092d29df3a
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9851bc506de3f3d1c6a14a7ada72fdb
-function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body 5c177393cb32b6712ec7e1e06d9a8fbe
+function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body baf468c4a14ac5021a8c0afeffd6907a
+function millrace.stage_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 74eb6b93f91ac4d8533435977b59646e
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 475722d96ff6ee3c3b207b6350a82edd
 function millrace.stage_open(p_stage millrace.stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9f1e319e0d1d72d9d95ff2a807c181f7
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body c00194fd5ac2376a388824cac39c1552
-function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 129e4fd6818a94b66bbbcc1756aad6d9
+function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d8323b14da85f5caa597c3ae59eb86f8
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 6fefd4b75f97746dde295c46c8eb54d2
-function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b2c5cd90cc6493e3d800cbaf6818c19a
-function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ca3469f4f23001463ff255a6a32d3cdb
-function millrace.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fa0af198852c08814effed00154818ed
-function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b6353f561a9b878f008d78c71cd3ca73
-function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7be78cd74e9d2ed201c45dfedb420629
-function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c8a6ded1c900dc22f70445f091a4cde
-function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 30418ae78e03da95e4c8818d4f0e8751
+function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d3185e02b97a8d6de2300bd3f1c59105
+function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dd08a6789e458f9e0435580975eb072
+function millrace.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 15e5a48af2554f7d8143cabc7042b61c
+function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cf8cee812340f8faa1584b9acfae2285
+function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d808ca28d7b7f5d708746b1954c44bd4
+function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 837aab0ca4fb9013ee79c44bcf25e020
+function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 413b540426689da0c988b054777d4470
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body 15e8341cfdbdacfc387dea63b55d9fa2
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 054596b9b428472ba0cd1ad7651cb755
+function millrace.supersede(p_run_id bigint, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aca81faab808e830653aefbdf01484d
+function millrace.supersede(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d054ad77da2e40cb4788b16a0af84c2f
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bcd0b0ad4f74cbf1b4f74a8a3bb71497
 function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
-function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body cb210c580198623b208c413b00ca0004
-function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f6bec8904894bd957a7185fe5e2e1667
+function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d60e841ae99ce8e8b74a3e5ad4c871
+function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f40ebfecfb94d36a6f792d3d2df0d7fe
 function millrace.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b6636a8878db11636f94c1a12d1c44e5
-function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3936338df53f1501c35c65a38b4089d3
-function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 61fa79d88b3d8530b85d552c503a772c
-function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 44891ac8cb14cfb16943ebaad7c70938
-function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e3c26ce19a68f118f872165f9c96366
-function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body df4fbd4797d1532b23f599407e98645d
-function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 888772b2a5ad9b466cc8155a3adc0686
+function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
+function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
+function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
+function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
+function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
+function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1fd27ce1fa754ba176b74cec5fb9a950
+function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
+function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 856c189c386d2fda7133b7664c3e70b1
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
-function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0c1a28e236718ddde0e81dc648a48a6c
-function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 43b32f55f88cc2f71b1cb079063c2958
-function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c668216335b00689c2e2c45c6141f0
-function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c803dd94fcbccb302686549a2446d398
-function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body e81473640ad4dc9ee59a6fa52ff5ca7d
+function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7a5d225dbffd2b847e31ae9fc8f6c1aa
+function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d04b182c72ec7b463800b73ba9c0e9d2
+function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
+function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
+function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e503e0061c1496ef639575e566581db5
+function millrace.time_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 170ff937c79eaa6cdf870d02585cc427
+function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 92a109049dc028847f651560958f3fd7
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 2bdad04da390cc648aa929ded54b0cf6
 function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6d858b0d2efbe0ff23c3c3ed80800f1b
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ce5aaead67efec1877cd51b8a32fe54f
 function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
-function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 430381b0edae0f42dbbaa6149f6c37b6
-function millrace.uncounted_attempts(p_stage millrace.stages, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 291ebf9cc874a63ec6d0baa324098438
-function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cdecfc8d95be31d8435aa43a7de01bc9
-function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 6241868f15a21bf4a58e3288f007ed16
-function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c98c265a3ed8474430cdf68369caf9c1
+function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
+function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
+function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff407e5e418182539eaffd42dd4df917
+function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 808a7605a7abb72ba15f773cc3b455e0
+function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
 function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 307c5ef8246189bf7d372be816575c03
 function millrace.verdict_on_end(p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1079ecb465180c289c0dee201b34a1ed
 function millrace.verdicts_of(p_items millrace.work[]) returns json language plpgsql immutable set search_path=pg_catalog, pg_temp body 4642fa9ac0b6ded1cedd6f59bee8ccea
 function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 38631efa826fa31b7d20c8b20ef8caca
 function millrace.wait(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2ee1fb7fb7780a8653c0955045c1cc11
-function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ccda73138129b9e4d69bd6bae1a779fe
-function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4c94ce99288bb92c35546654546a13c3
+function millrace.wait_for_child_runs(p_stage_id integer, p_run_ids bigint[], p_at timestamp with time zone) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eca003460b5399383077b90120eb137
+function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 685e7fb23f0f276a165db53364c880ea
+function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0aaa3832af09316d60b151eefe607037
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
-function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f6bc700f230262f93af906c71a03b6c5
+function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 995924c13ed6e523211b3ab216fcc404
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
-function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f46198e7c9dcd5025e8e7764a1acd715
-function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body 80bfa940481dda249c3f2a7716a509f8
-function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ebd6870cc54fe212a3bd058dd7bc0c91
+function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64032e1afcdafda3a260319fd828e645
+function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
+function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
+function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ba29a2053479b6753d39ece29a399a14
 function millrace.write_common_functions(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9788000dfb34f347bbedcfcfb6e88a63
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 974ebeae4ab2af4fa0e36b8d5322745a
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03fa46ab646f80d8657de6e2b8488ab4
+function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
 function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5f8a38d5bf01faf5b14a78581a83a6fd
 function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 57d36fafee5f864acbab2f8b48ec8161
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
@@ -1549,22 +1599,22 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to service_role
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
-function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0e53457bd2c53fa88b75cbcc62fedb3d
+function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 4961ba9ed37ea89b73cb7da99c31bd85
   grant execute to service_role
 function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 318d014a140d2a0bc4fd38c57e0db607
   grant execute to service_role
-function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 79eff013364e5491128e8ab8d421386a
+function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fdb7af03108954746e987f9d324b8e7a
   grant execute to service_role
 function public.millrace_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0eb2a1dedc879cffd593c5758a40ad74
   grant execute to service_role
-function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 41d3c7b9f2addab85ca27db4964df8b9
+function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 629a7a7b43809a165b3c14c6864673ae
   grant execute to authenticated
   grant execute to service_role
-function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b62e75e812b619fc200cbb143b324cf5
+function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body f7356c361294f34958631ddeb28f0322
   grant execute to service_role
 function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 0015e03be93ad76af7918cabd381019c
   grant execute to service_role
-function public.millrace_note_faults(p_faults jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7f62dd5b3124f9b950cd2eb8aabcd80b
+function public.millrace_note_faults(p_faults jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 16cab7425679a85dcf9d0570bd2e7754
   grant execute to service_role
 function public.millrace_note_jobs(p_jobs jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 628a975fcbfd64eb5429ad3143fa591c
   grant execute to service_role
@@ -1574,13 +1624,13 @@ function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb
   grant execute to service_role
 function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e7060f3e6f65b10de7ebe8e5c63e8404
   grant execute to service_role
-function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 101f44dc414d6f58920115110f29dbdd
+function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7e21454734bd91e393d6b09550b63987
   grant execute to service_role
 function public.millrace_sweep() returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, statement_timeout=60s body feafee0ec8d00ae38e41e60fe53cade6
   grant execute to service_role
-function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 006e32fc88fd7a66c52a120b7cf5bb03
+function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 8bf4396d5fa0d7cb56ed713aee7e77c3
   grant execute to service_role
-function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 154db1c87caa5f5fe85f87affe831d86
+function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 58f05ff5e5b7a036880ec0cd65f5e8ef
   grant execute to service_role
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 schedule millrace-prune "17 3 * * *" select millrace.prune()

@@ -158,7 +158,6 @@ function replacing({ kind, node, text }: Statement, was: Code): string[] {
     if (node.isconstraint) return [`drop trigger if exists ${triggerName(node)};`, `${text};`];
     return [`${text.replace(/^create trigger /m, 'create or replace trigger ')};`];
   }
-  if (kind === 'SelectStmt' && was.calls.includes(digest(bare(text)))) return [];
   return [`${text};`];
 }
 

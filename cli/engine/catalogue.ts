@@ -13,10 +13,8 @@ export interface Code {
   /** Each `grant` and `revoke` with the functions that it names. */
   grants: Record<string, string[]>;
   comments: string[];
-  /** The names of pg_cron's jobs, with those that the engine schedules as it goes. */
+  /** The names of pg_cron's jobs, with those that the engine schedules as it goes: what it calls millrace-…. */
   jobs: string[];
-  /** Digests of the statements that are run for what they do. */
-  calls: string[];
 }
 
 /** What the structure makes. */
@@ -81,7 +79,7 @@ export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim
 /** What the statements of engine/code make. */
 export function codeOf(statements: Statement[]): Code {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
-  const jobs = statements.flatMap(({ text }) => [...text.matchAll(/cron\.schedule\(\s*'([^']+)'/g)]);
+  const jobs = statements.flatMap(({ text }) => [...text.matchAll(/'(millrace-[a-z][a-z-]*)'/g)]);
   return {
     functions: Object.fromEntries(of('CreateFunctionStmt').map(({ node }) => [identityOf(node), signatureOf(node)])),
     views: Object.fromEntries(of('ViewStmt').map(({ node, text }) => [relationName(node.view), digest(bare(text))])),
@@ -91,7 +89,6 @@ export function codeOf(statements: Statement[]): Code {
     ),
     comments: of('CommentStmt').map(commented),
     jobs: [...new Set(jobs.map(([, name = '']) => name))],
-    calls: of('SelectStmt').map(({ text }) => digest(bare(text))),
   };
 }
 

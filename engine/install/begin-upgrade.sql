@@ -28,7 +28,9 @@ do $locks$
 declare
   v_altered constant text[] := '{{altered}}';
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
-    select s.value from millrace.settings s where s.name = 'upgrade_patience'), '15 seconds')::interval;
+    select s.value
+    from millrace.settings s
+    where s.name = 'upgrade_patience'), '15 seconds')::interval;
   v_until timestamptz;
   v_table record;
 begin
@@ -71,8 +73,9 @@ begin
           v_table.name
           using errcode = 'lock_not_available',
             hint = 'Run it when less is going on, end the transaction that holds it (select pid, '
-              'xact_start, query from pg_stat_activity order by xact_start), or let it wait longer: '
-              'update millrace.settings set value = ''5 minutes'' where name = ''upgrade_patience''.';
+              'xact_start, query from pg_stat_activity order by xact_start), or let it wait '
+              'longer: update millrace.settings set value = ''5 minutes'' where name = '
+              '''upgrade_patience''.';
       end if;
       perform pg_sleep(0.05 + random() * 0.2);
     end;
@@ -85,6 +88,7 @@ $locks$;
 -- engine.
 create function pg_temp.dependents(p_functions oid[], p_views oid[]) returns text[]
 language sql
+set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select distinct pg_describe_object(u.class, u.id, u.part)
@@ -100,7 +104,10 @@ as $$
         and (d.refclassid = 'pg_proc'::regclass and d.refobjid = any (p_functions)
           or d.refclassid = 'pg_class'::regclass and d.refobjid = any (p_views)
           or d.refclassid = 'pg_type'::regclass
-            and d.refobjid in (select t.oid from pg_type t where t.typrelid = any (p_views)))
+            and d.refobjid in (
+              select t.oid
+              from pg_type t
+              where t.typrelid = any (p_views)))
     ) u
     left join pg_class c on u.class = 'pg_class'::regclass
       and c.oid = u.id
@@ -114,6 +121,7 @@ $$;
 -- object does.
 create function pg_temp.drop_views(p_functions oid[], p_views oid[]) returns void
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_views oid[];
@@ -156,12 +164,16 @@ begin
 end
 $$;
 
+-- Drops functions of the engine with the views that call them.
 create function pg_temp.drop_functions(p_signatures text[]) returns void
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ids oid[] := array(
-    select to_regprocedure(s) from unnest(p_signatures) s where to_regprocedure(s) is not null);
+    select to_regprocedure(s)
+    from unnest(p_signatures) s
+    where to_regprocedure(s) is not null);
   v_id regprocedure;
 begin
   perform pg_temp.drop_views(v_ids, '{}');
@@ -174,6 +186,7 @@ $$;
 -- Keeps a view whose columns only grow, and all that reads it; makes it anew where they do not.
 create function pg_temp.put_view(p_name text, p_changed boolean, p_text text) returns void
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if to_regclass(p_name) is not null then

@@ -11,7 +11,10 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and f.prorettype <> 'trigger'::regtype
       and (f.proname = any ('{{written}}')
-        or exists (select from millrace.pipelines p where f.proname ^@ (p.name || '__')))
+        or exists (
+          select
+          from millrace.pipelines p
+          where f.proname ^@ (p.name || '__')))
       and f.oid <> all (array(
         select to_regprocedure(s)::oid
         from unnest('{{functions}}'::text[]) s

@@ -11,9 +11,13 @@ declare
     from unnest('{{functions}}'::text[]) s
     where to_regprocedure(s) is not null);
   v_relations oid[] := array(
-    select to_regclass(s) from unnest('{{relations}}'::text[]) s where to_regclass(s) is not null);
+    select to_regclass(s)
+    from unnest('{{relations}}'::text[]) s
+    where to_regclass(s) is not null);
   v_enums oid[] := array(
-    select to_regtype(s) from unnest('{{types}}'::text[]) s where to_regtype(s) is not null);
+    select to_regtype(s)
+    from unnest('{{types}}'::text[]) s
+    where to_regtype(s) is not null);
   v_types oid[];
   v_until timestamptz;
   v_table record;
@@ -28,7 +32,9 @@ begin
   end if;
 
   v_give_up := clock_timestamp() + coalesce((
-    select s.value from millrace.settings s where s.name = 'upgrade_patience'), '15 seconds')::interval;
+    select s.value
+    from millrace.settings s
+    where s.name = 'upgrade_patience'), '15 seconds')::interval;
   -- As an upgrade does, it takes all locks within 800 ms or lets all go and tries again.
   loop
     begin
@@ -97,14 +103,20 @@ begin
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any ('{{written}}')
-        or exists (select from millrace.pipelines p where f.proname ^@ (p.name || '__'))));
+        or exists (
+          select
+          from millrace.pipelines p
+          where f.proname ^@ (p.name || '__'))));
   v_types := array(
     select t.oid
     from pg_type t
     where t.typrelid = any (v_relations)
       or t.oid = any (v_enums)
       or t.typelem = any (v_enums)
-      or t.typelem in (select e.oid from pg_type e where e.typrelid = any (v_relations)));
+      or t.typelem in (
+        select e.oid
+        from pg_type e
+        where e.typrelid = any (v_relations)));
   for v_table in
     select g.tgname, g.tgrelid::regclass as name
     from pg_trigger g

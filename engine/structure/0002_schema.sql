@@ -1,10 +1,13 @@
 -- The schema, its clock, the log and the settings.
 --
--- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema. Not to '': then the
--- session's temporary schema would come first for types, and what a low-privileged session puts there would run as owner.
+-- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema.
+-- Not to '': then the session's temporary schema would come first for types, and what a
+-- low-privileged session puts there would run as owner.
 
 create schema millrace;
-comment on schema millrace is 'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health and millrace.doctor().';
+comment on schema millrace is
+  'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health '
+  'and millrace.doctor().';
 revoke all on schema millrace from public;
 
 -- Tables have it in their defaults, so it stands here.
@@ -15,7 +18,9 @@ begin
   return clock_timestamp();
 end
 $$;
-comment on function millrace.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
+comment on function millrace.now() is
+  'The engine''s clock: all time is read here, so that a test can set it by replacing this one '
+  'body.';
 
 create table millrace.log (
   id bigint generated always as identity constraint log_pkey primary key,
@@ -26,18 +31,27 @@ create table millrace.log (
   detail jsonb not null default '{}'
 );
 create index log_by_code on millrace.log (code, at);
-comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, pruned with the runs.';
+comment on table millrace.log is
+  'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, '
+  'pruned with the runs.';
 
 create table millrace.settings (
   name text constraint settings_pkey primary key,
   value text not null,
   comment text not null default ''
 );
-comment on table millrace.settings is 'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
+comment on table millrace.settings is
+  'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
 
 insert into millrace.settings (name, value, comment) values
-  ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
-  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more isolated fails as row_too_large. Read from here isolated, at each claim.'),
+  ('worker_seconds', '60',
+    'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of '
+    'the functions with it.'),
+  ('batch_bytes', '12582912',
+    'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
+    'as row_too_large. Read from here alone, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
-  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
+  ('use_new_pipeline', 'false',
+    'true or false: which way entities go where a pipeline replaces another and nobody has set its '
+    'flag (millrace.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');

@@ -1,22 +1,30 @@
--- Chapter 9: runs and attempts
+-- Runs and attempts
 --
---   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
+--   run:      running → completed | failed | cancelled
+--             failed, cancelled → running    (retried)
+--
 --   attempt:  queued → started → completed | failed | cancelled
---                      started → waiting → completed | failed | cancelled     (an external job or children are under way)
---             skipped  (a condition did not hold, somebody skipped it, or the run goes on without a failed stage; needs are then done)
---                      started → queued               (released by its worker, costs no attempt;
---                                                      alone from then on after a limit)
+--                      started → waiting     (an external job or children are under way)
+--                                waiting → completed | failed | cancelled
+--                      started → queued      (released by its worker, costs no attempt; isolated
+--                                            from then on after a limit)
+--             skipped                        (a condition did not hold, somebody skipped it, or
+--                                            the run goes on without a failed stage; then the
+--                                            stages that need it go on)
 --
--- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
---   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
---     So a claim is a HOT update, which writes no index entry, as long as its page has room. It passes over the started
---     rows at the head of the index, of which there are no more than the live workers hold.
+-- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a
+-- transition cheap:
+--   * queue_at is set while an attempt is queued or started and null otherwise, and no other
+--     changing column is indexed. So a claim is a HOT update, which writes no index entry, as long
+--     as its page has room. It passes over the started rows at the head of the index, of which
+--     there are no more than the live workers hold.
 --   * there are no foreign keys on runs and attempts: their only writers are the transitions, and
 --     check_invariants() looks for orphans.
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 
-create type millrace.attempt_state as enum ('queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
+create type millrace.attempt_state as enum (
+  'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 
 create table millrace.runs (
   id bigint generated always as identity constraint runs_pkey primary key,
@@ -28,22 +36,32 @@ create table millrace.runs (
   fan_out_id bigint,
   item_key text,
   took_place_of bigint,
-  priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
+  priority smallint not null default 0
+    constraint runs_priority_bounds check (priority between 0 and 9),
   metadata_id bigint,
   quota_of int,
   quota_key text,
   created_at timestamptz not null,
   finished_at timestamptz
 ) with (fillfactor = 80);
-create unique index runs_one_live on millrace.runs (pipeline_id, entity_id) where status = 'running';
+create unique index runs_one_live on millrace.runs (pipeline_id, entity_id)
+  where status = 'running';
 create index runs_by_entity on millrace.runs (entity_id, pipeline_id, id);
-create unique index runs_by_item on millrace.runs (fan_out_id, item_key) where fan_out_id is not null;
+create unique index runs_by_item on millrace.runs (fan_out_id, item_key)
+  where fan_out_id is not null;
 create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id is not null;
-create index runs_of_live_children on millrace.runs (fan_out_id) where status = 'running' and fan_out_id is not null;
-comment on table millrace.runs is 'One execution of one entity through one pipeline. An entity has at most one live run a pipeline.';
-comment on column millrace.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
-comment on column millrace.runs.took_place_of is 'The former run of the same row, whose place in the fan-out this one has taken; its cost still counts for the parent.';
-comment on column millrace.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
+create index runs_of_live_children on millrace.runs (fan_out_id)
+  where status = 'running' and fan_out_id is not null;
+comment on table millrace.runs is
+  'One execution of one entity through one pipeline. An entity has at most one live run a '
+  'pipeline.';
+comment on column millrace.runs.fan_out_id is
+  'The fan-out of a parent that this run is a child of, under item_key.';
+comment on column millrace.runs.took_place_of is
+  'The former run of the same row, whose place in the fan-out this one has taken; its cost still '
+  'counts for the parent.';
+comment on column millrace.runs.priority is
+  '0 (normal) to 9 (first), for stages that declare priority.';
 comment on column millrace.runs.metadata_id is
   'Its row of run_metadata; a child without a metadata column has its parent''s. A retry keeps it.';
 
@@ -63,7 +81,7 @@ comment on table millrace.dropped_metadata is
   'Metadata that a run no longer has. The sweep deletes it once no run has it. Insert-only, so '
   'that nobody who deletes a row waits for another who does.';
 comment on column millrace.runs.quota_of is
-  'The pipeline whose quota it counts against, under quota_key (chapter quotas).';
+  'The pipeline whose quota it counts against, under quota_key.';
 
 create table millrace.attempts (
   id bigint generated always as identity,
@@ -97,8 +115,13 @@ create table millrace.attempts (
   usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
   constraint attempts_number_key unique (run_id, stage_id, number)
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
-create index attempts_ready on millrace.attempts (stage_id, queue_at, id) where queue_at is not null;
+) with (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_analyze_scale_factor = 0.05
+);
+create index attempts_ready on millrace.attempts (stage_id, queue_at, id)
+  where queue_at is not null;
 create index attempts_held on millrace.attempts (stage_id, queue_at, id)
   where held and queue_at is not null;
 create index attempts_to_poll on millrace.attempts (poll_at) where poll_at is not null;
@@ -106,17 +129,29 @@ create index attempts_by_deadline on millrace.attempts (deadline_at) where deadl
 create index attempts_late on millrace.attempts (late_at) where late_at is not null;
 create index attempts_of_jobs on millrace.attempts (stage_id, finished_at)
   where job_id is not null and finished_at is not null;
-create index attempts_by_submission on millrace.attempts (submission_id) where submission_id is not null;
+create index attempts_by_submission on millrace.attempts (submission_id)
+  where submission_id is not null;
 
--- A callback may name its job alone. By a digest, since a service's id may be longer than an index entry.
+-- A callback may name its job alone. By a digest, since a service's id may be longer than an index
+-- entry.
 create index attempts_by_job on millrace.attempts (hashtextextended(job_id, 0))
   where job_id is not null and service not in ('children', 'decision', 'by_hand');
-comment on table millrace.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
-comment on column millrace.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
-comment on column millrace.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';
-comment on column millrace.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
-comment on column millrace.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
-comment on column millrace.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
+comment on table millrace.attempts is
+  'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
+comment on column millrace.attempts.queue_at is
+  'When it is due, while queued or started; null otherwise.';
+comment on column millrace.attempts.job_started_at is
+  'When its service was first heard to run the job; null while the job waits there, and where '
+  'nobody asked.';
+comment on column millrace.attempts.overtaken_job_id is
+  'The job it waited for when the late result of an earlier submission, job_id, completed it; null '
+  'otherwise.';
+comment on column millrace.attempts.late_at is
+  'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and '
+  'where its stage has no bound.';
+comment on column millrace.attempts.submission_id is
+  'Set on an attempt that follows a lost lease: the attempt under whose id the external job may '
+  'have been submitted already.';
 comment on column millrace.attempts.isolated is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
@@ -124,11 +159,16 @@ comment on column millrace.attempts.uncounted is
   'Part of a start that its tenant has not been charged with: that is done when it is claimed.';
 comment on column millrace.attempts.held is
   'Queued until its tenant''s quota has room again; error says why and until when.';
-comment on column millrace.attempts.concurrency_group is 'The key it waits under at a stage with groups (chapter limits); null elsewhere.';
+comment on column millrace.attempts.concurrency_group is
+  'The key it waits under at a stage with groups; null elsewhere.';
 comment on column millrace.attempts.output is 'Its result, once completed; null otherwise.';
-comment on column millrace.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';
-comment on column millrace.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
-comment on column millrace.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
+comment on column millrace.attempts.error is
+  'Why it failed; while it waits for a job, what went wrong the last time that the job was asked '
+  'after or finished, and since when.';
+comment on column millrace.attempts.usage is
+  'What it used, such as tokens and cost; null when it did not say.';
+comment on column millrace.attempts.superseded is
+  'A finished attempt whose stage was started over since; kept as history.';
 
 create table millrace.workers (
   id uuid constraint workers_pkey primary key,
@@ -142,7 +182,9 @@ create table millrace.workers (
   leave_tries smallint not null default 0
 ) with (fillfactor = 50);
 create index workers_live on millrace.workers (stage_id) where left_at is null;
-comment on table millrace.workers is 'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is 15 seconds old.';
+comment on table millrace.workers is
+  'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is '
+  '15 seconds old.';
 
 create table millrace.claims (
   token uuid constraint claims_pkey primary key,
@@ -154,7 +196,9 @@ create table millrace.claims (
 ) with (fillfactor = 50);
 create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_host on millrace.claims (host);
-comment on table millrace.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
+comment on table millrace.claims is
+  'The leases: one row a claim, however many attempts it took, so that renewing a lease is one '
+  'small update. Its worker deletes it once none of its attempts is started any more.';
 
 create table millrace.wake_ups (
   id bigint generated always as identity constraint wake_ups_pkey primary key,
@@ -162,7 +206,9 @@ create table millrace.wake_ups (
   rung_at timestamptz not null
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
-comment on table millrace.wake_ups is 'Doorbell wakes that no worker has answered yet. Insert-only, so that nobody waits for another''s wake.';
+comment on table millrace.wake_ups is
+  'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
+  'another''s wake.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
@@ -170,7 +216,8 @@ create table millrace.fan_outs (
   stage_id int not null,
   attempt_id bigint not null,
   child_pipeline_id int not null,
-  state text not null default 'open' constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
+  state text not null default 'open'
+    constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
   spawned int not null default 0,
   total int,
   completed int not null default 0,
@@ -184,8 +231,11 @@ create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) wh
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
-comment on table millrace.fan_outs is 'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
-comment on column millrace.fan_outs.total is 'How many children there are; null until the last was spawned.';
+comment on table millrace.fan_outs is
+  'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; '
+  'finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
+comment on column millrace.fan_outs.total is
+  'How many children there are; null until the last was spawned.';
 
 create table millrace.fan_progress (
   fan_out_id bigint not null,
@@ -194,14 +244,18 @@ create table millrace.fan_progress (
   next_number int,
   constraint fan_progress_pkey primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
-comment on table millrace.fan_progress is 'How many children have done a watched stage, and the first number that has not.';
+comment on table millrace.fan_progress is
+  'How many children have done a stage that the parent counts, and the first number that has not.';
 
 create table millrace.former_costs (
   fan_out_id bigint not null,
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
-comment on table millrace.former_costs is 'What children whose runs have been deleted, or overtaken by those of another parent, had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
+comment on table millrace.former_costs is
+  'What children whose runs have been deleted, or overtaken by those of another parent, had cost, '
+  'their descendants included: their parent has paid for them all the same. Insert-only, as '
+  'tallies.';
 
 create table millrace.child_tallies (
   id bigint generated always as identity constraint child_tallies_pkey primary key,
@@ -214,10 +268,13 @@ create table millrace.child_tallies (
   recount boolean not null default false
 );
 create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
-comment on table millrace.child_tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.collect_children() adds it up. A child never touches its parent''s rows.';
+comment on table millrace.child_tallies is
+  'What children report to their parent: one row a batch, insert-only, until '
+  'millrace.collect_children() adds it up. A child never touches its parent''s rows.';
 
--- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged as pg_net's are, so that
--- the crash which starts pg_net's ids over empties it too; and like them it has the server's time, not the engine's.
+-- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged
+-- as pg_net's are, so that the crash which starts pg_net's ids over empties it too; and like them
+-- it has the server's time, not the engine's.
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp()

@@ -1,21 +1,50 @@
+-- The row types that functions of the engine hand to each other.
+
+-- One item of a batch on its way through a transition: what was reported (shown: the token it
+-- shows), what it concerns, and the verdict (null: go on). An external job also tells stage and
+-- trace that it was submitted for.
 create type millrace.work as (
-  ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
-  run_id bigint, stage_id int, entity_id text, was millrace.attempt_state, verdict text, reason text, claimed_stage text, claimed_trace text
+  ord int,
+  attempt_id bigint,
+  token uuid,
+  shown text,
+  outcome text,
+  result jsonb,
+  usage jsonb,
+  error jsonb,
+  service text,
+  job_id text,
+  run_id bigint,
+  stage_id int,
+  entity_id text,
+  was millrace.attempt_state,
+  verdict text,
+  reason text,
+  claimed_stage text,
+  claimed_trace text
 );
-comment on type millrace.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on); an external job also tells stage and trace it was submitted for.';
 
+-- What the projection writes into an entity's columns of one stage; queued names the stages that
+-- became ready with it.
 create type millrace.change as (
-  entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
-  started_at timestamptz, completed_at timestamptz, queued text[]
+  entity_id text,
+  status text,
+  job_id text,
+  result jsonb,
+  error text,
+  retry_count int,
+  started_at timestamptz,
+  completed_at timestamptz,
+  queued text[]
 );
-comment on type millrace.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
 
+-- A stage of a run that became ready.
 create type millrace.ready as (run_id bigint, stage_id int);
-comment on type millrace.ready is 'A stage of a run that became ready.';
 
+-- A cancelled attempt that is still to be shown on its entity.
 create type millrace.cancelled as (stage_id int, change millrace.change);
-comment on type millrace.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
 
+-- A claimed attempt as its worker is told of it.
 create type millrace.claimed as (
   attempt_id bigint,
   run_id bigint,
@@ -27,11 +56,10 @@ create type millrace.claimed as (
   number int,
   isolated boolean
 );
-comment on type millrace.claimed is 'A claimed attempt as its worker is told of it.';
 
+-- The row of a claimed attempt and the results of its needs, or the failure to report in their
+-- place.
 create type millrace.built as (entity json, needs json, failure json);
-comment on type millrace.built is
-  'The row of a claimed attempt and the results of its needs, or the failure to report in their place.';
 
+-- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
-comment on type millrace.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';

@@ -11,5 +11,9 @@ create table millrace.turns (
   created_at timestamptz not null,
   constraint turns_pkey primary key (run_id, stage_id, execution, seq)
 );
-comment on table millrace.turns is 'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept while the stage is not completed, and until the run is pruned where the stage says debug.';
-comment on column millrace.turns.content is 'model: {asked (the first message, in the first turn), output (the items of the response), discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
+comment on table millrace.turns is
+  'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept '
+  'while the stage is not completed, and until the run is pruned where the stage says debug.';
+comment on column millrace.turns.content is
+  'model: {asked (the first message, in the first turn), output (the items of the response), '
+  'discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';

@@ -13,18 +13,27 @@ create table public.millrace_decisions (
   closed_at timestamptz,
   closed_why text
 );
-create index millrace_decisions_open on public.millrace_decisions (attempt_id) where closed_at is null;
+create index millrace_decisions_open on public.millrace_decisions (attempt_id)
+  where closed_at is null;
 create index millrace_decisions_by_run on public.millrace_decisions (run_id);
 create index millrace_decisions_by_entity on public.millrace_decisions (entity_id);
-comment on table public.millrace_decisions is 'One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.';
-comment on column public.millrace_decisions.schema is 'What `decision` must fit, as it was defined when the question was asked.';
-comment on column public.millrace_decisions.decided_by is 'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
-comment on column public.millrace_decisions.closed_at is 'When it was decided, or seen to have ended otherwise; closed_why says how.';
+comment on table public.millrace_decisions is
+  'One row a manual stage that waits, or waited, for a person. Decide by '
+  'millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but '
+  'service_role sees or decides anything.';
+comment on column public.millrace_decisions.schema is
+  'What `decision` must fit, as it was defined when the question was asked.';
+comment on column public.millrace_decisions.decided_by is
+  'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
+comment on column public.millrace_decisions.closed_at is
+  'When it was decided, or seen to have ended otherwise; closed_why says how.';
 
 alter table public.millrace_decisions enable row level security;
 revoke all on public.millrace_decisions from public, anon, authenticated, service_role;
 grant select, update (decision) on public.millrace_decisions to authenticated, service_role;
 
--- The sweep looks at some open rows each time, going round and round, since nothing tells it which ended meanwhile.
+-- The sweep looks at some open rows each time, going round and round, since nothing tells it which
+-- ended meanwhile.
 insert into millrace.settings (name, value, comment) values
-  ('decisions_seen', '0', 'Written by millrace.close_decisions(): the open decision that it looked at last.');
+  ('decisions_seen', '0',
+    'Written by millrace.close_decisions(): the open decision that it looked at last.');

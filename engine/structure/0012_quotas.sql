@@ -16,7 +16,6 @@ comment on table millrace.quota_uses is
 comment on column millrace.quota_uses.summed is
   'Written by the sweep, as the sum of what was there; false for what came since.';
 
+-- A tenant: the pipeline whose quota it has, its value of the quota's column, and that quota as it
+-- is today.
 create type millrace.payer as (pipeline_id int, key text, quota jsonb);
-comment on type millrace.payer is
-  'A tenant: the pipeline whose quota it has, its value of the quota''s column, and that quota as '
-  'it is today.';

@@ -9,4 +9,5 @@ comment on table millrace.releases is
 
 insert into millrace.settings (name, value, comment) values
   ('upgrade_patience', '15 seconds',
-    'How long an upgrade or uninstall tries to get its locks before it gives up and changes nothing.');
+    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
+    'been changed.');

@@ -75,9 +75,9 @@ $preflight$;
 -- The extensions of the engine.
 --
 -- Millrace needs three parts of a Supabase project: pg_net (HTTP from the database, the doorbell),
--- pg_cron (the sweep) and Vault (the project's URL and secret key). All three exist on hosted Supabase
--- and under `supabase start`. Each is created only where its schema is not there yet, so that a stack
--- which brings its own copy of the same surface can run the same migrations.
+-- pg_cron (the sweep) and Vault (the project's URL and secret key). All three exist on hosted
+-- Supabase and under `supabase start`. Each is created only where its schema is not there yet, so
+-- that a stack which brings its own copy of the same surface can run the same migrations.
 
 do $$
 begin
@@ -89,8 +89,10 @@ begin
   end if;
   -- Vault is optional: without it millrace.settings holds the same values.
   if to_regnamespace('vault') is null
-     and exists (select from pg_available_extensions where name = 'supabase_vault') then
-    -- It makes its schema itself: `with schema vault` asks for one that is there already, and always raises.
+     and exists (
+       select from pg_available_extensions where name = 'supabase_vault') then
+    -- It makes its schema itself: `with schema vault` asks for one that is there already, and
+    -- always raises.
     create extension supabase_vault cascade;
   end if;
 end
@@ -98,11 +100,14 @@ $$;
 
 -- The schema, its clock, the log and the settings.
 --
--- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema. Not to '': then the
--- session's temporary schema would come first for types, and what a low-privileged session puts there would run as owner.
+-- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema.
+-- Not to '': then the session's temporary schema would come first for types, and what a
+-- low-privileged session puts there would run as owner.
 
 create schema millrace;
-comment on schema millrace is 'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health and millrace.doctor().';
+comment on schema millrace is
+  'Millrace: multi-stage pipelines over your own tables. Start reading at millrace.stage_health '
+  'and millrace.doctor().';
 revoke all on schema millrace from public;
 
 -- Tables have it in their defaults, so it stands here.
@@ -113,7 +118,9 @@ begin
   return clock_timestamp();
 end
 $$;
-comment on function millrace.now() is 'The engine''s clock: all time is read here, so that a test can set it by replacing this one body.';
+comment on function millrace.now() is
+  'The engine''s clock: all time is read here, so that a test can set it by replacing this one '
+  'body.';
 
 create table millrace.log (
   id bigint generated always as identity constraint log_pkey primary key,
@@ -124,20 +131,29 @@ create table millrace.log (
   detail jsonb not null default '{}'
 );
 create index log_by_code on millrace.log (code, at);
-comment on table millrace.log is 'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, pruned with the runs.';
+comment on table millrace.log is
+  'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, '
+  'pruned with the runs.';
 
 create table millrace.settings (
   name text constraint settings_pkey primary key,
   value text not null,
   comment text not null default ''
 );
-comment on table millrace.settings is 'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
+comment on table millrace.settings is
+  'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
 
 insert into millrace.settings (name, value, comment) values
-  ('worker_seconds', '60', 'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'),
-  ('batch_bytes', '12582912', 'Bytes of rows and results that a claim hands out at most; a row that has more isolated fails as row_too_large. Read from here isolated, at each claim.'),
+  ('worker_seconds', '60',
+    'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of '
+    'the functions with it.'),
+  ('batch_bytes', '12582912',
+    'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
+    'as row_too_large. Read from here alone, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
-  ('use_new_pipeline', 'false', 'true or false: which way entities go where a pipeline replaces another and nobody has set its flag (millrace.set_cut_over).'),
+  ('use_new_pipeline', 'false',
+    'true or false: which way entities go where a pipeline replaces another and nobody has set its '
+    'flag (millrace.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
 
 create table millrace.pipelines (
@@ -146,27 +162,35 @@ create table millrace.pipelines (
     constraint pipelines_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   entity_table regclass not null,
   entity_key text not null,
-  projection text not null constraint pipelines_projection_known check (projection in ('columns', 'none')),
+  projection text not null
+    constraint pipelines_projection_known check (projection in ('columns', 'none')),
   enabled boolean not null default true,
   is_child boolean not null default false,
   metadata_column text,
-  replaces_id int constraint pipelines_replaces_key unique constraint pipelines_replaces_fkey references millrace.pipelines,
+  replaces_id int
+    constraint pipelines_replaces_key unique
+    constraint pipelines_replaces_fkey references millrace.pipelines,
   group_key text,
   quota jsonb,
   quota_changed_at timestamptz,
   current_version_id int,
   created_at timestamptz not null default millrace.now()
 );
-comment on table millrace.pipelines is 'One row a pipeline. Set enabled to false to pause all of its stages.';
+comment on table millrace.pipelines is
+  'One row a pipeline. Set enabled to false to pause all of its stages.';
 
 create table millrace.stages (
   id int generated always as identity constraint stages_pkey primary key,
-  pipeline_id int not null constraint stages_pipeline_fkey references millrace.pipelines on delete cascade,
+  pipeline_id int not null
+    constraint stages_pipeline_fkey references millrace.pipelines on delete cascade,
   name text not null constraint stages_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
-  kind text not null constraint stages_kind_known check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
+  kind text not null
+    constraint stages_kind_known
+      check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 1000),
-  max_workers int not null constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
+  max_workers int not null
+    constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
   lease interval not null,
   timeout interval not null,
   retry jsonb not null,
@@ -177,7 +201,8 @@ create table millrace.stages (
     constraint stages_deadline_from_known check (deadline_from in ('submission', 'start')),
   apply text,
   result_limit_bytes int not null,
-  on_failure text not null constraint stages_on_failure_known check (on_failure in ('fail_run', 'continue')),
+  on_failure text not null
+    constraint stages_on_failure_known check (on_failure in ('fail_run', 'continue')),
   child jsonb,
   fan_in jsonb,
   decision jsonb,
@@ -192,38 +217,58 @@ create table millrace.stages (
   enabled boolean not null default true,
   constraint stages_name_key unique (pipeline_id, name)
 );
-comment on table millrace.stages is 'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
-comment on column millrace.pipelines.is_child is 'Whether a map or pipeline stage of another pipeline starts runs of it.';
-comment on column millrace.pipelines.metadata_column is 'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is declared.';
-comment on column millrace.pipelines.replaces_id is 'The pipeline that this one replaces, over the same rows (chapter cut-over).';
-comment on column millrace.pipelines.group_key is 'The key of the metadata by which the flag of its cut-over names groups.';
+comment on table millrace.stages is
+  'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
+comment on column millrace.pipelines.is_child is
+  'Whether a map or pipeline stage of another pipeline starts runs of it.';
+comment on column millrace.pipelines.metadata_column is
+  'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is '
+  'declared.';
+comment on column millrace.pipelines.replaces_id is
+  'The pipeline that this one replaces, over the same rows.';
+comment on column millrace.pipelines.group_key is
+  'The key of the metadata by which the flag of its cut-over names groups.';
 comment on column millrace.pipelines.quota is
-  'What one tenant may start and spend in a while (chapter quotas); null for no bound.';
+  'What one tenant may start and spend in a while; null for no bound.';
 comment on column millrace.pipelines.quota_changed_at is
   'Set when a definition changes quota, until the sweep has let go what the former held back.';
 comment on column millrace.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
-comment on column millrace.stages.function_name is 'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
-comment on column millrace.stages.deadline_from is 'What the deadline of an external job counts from: its submission, or its start at the service, as far as the poller hears that the job still waits there.';
-comment on column millrace.stages.has_groups is 'Whether its limits sort its queue into groups: by key, by priority, or both.';
-comment on column millrace.stages.sla is 'How long after it became ready the stage should be done, waits and retries included; null for no bound (chapter alerts).';
-comment on column millrace.stages.sla_changed_at is 'Set when a definition changes sla, until the sweep has applied it to the attempts that were open.';
-comment on column millrace.stages.has_conditional_followers is 'Whether some version has a stage that is not plain (see version_stages) right after it.';
-comment on column millrace.stages.counted_by_parent is 'Whether a threshold of a parent pipeline counts the children that have done it.';
+comment on column millrace.stages.function_name is
+  'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
+comment on column millrace.stages.deadline_from is
+  'What the deadline of an external job counts from: its submission, or its start at the service, '
+  'as far as the poller hears that the job still waits there.';
+comment on column millrace.stages.has_groups is
+  'Whether its limits sort its queue into groups: by key, by priority, or both.';
+comment on column millrace.stages.sla is
+  'How long after it became ready the stage should be done, waits and retries included; null for '
+  'no bound.';
+comment on column millrace.stages.sla_changed_at is
+  'Set when a definition changes sla, until the sweep has applied it to the attempts that were '
+  'open.';
+comment on column millrace.stages.has_conditional_followers is
+  'Whether some version has a stage that is not unconditional right after it.';
+comment on column millrace.stages.counted_by_parent is
+  'Whether a threshold of a parent pipeline counts the children that have done it.';
 
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
-  pipeline_id int not null constraint versions_pipeline_fkey references millrace.pipelines on delete cascade,
+  pipeline_id int not null
+    constraint versions_pipeline_fkey references millrace.pipelines on delete cascade,
   number int not null,
   graph jsonb not null,
   created_at timestamptz not null default millrace.now(),
   constraint versions_number_key unique (pipeline_id, number)
 );
-comment on table millrace.versions is 'The graphs a pipeline has had. A run finishes on the version it began with.';
+comment on table millrace.versions is
+  'The graphs a pipeline has had. A run finishes on the version it began with.';
 
 create table millrace.version_stages (
-  version_id int not null constraint version_stages_version_fkey references millrace.versions on delete cascade,
-  stage_id int not null constraint version_stages_stage_fkey references millrace.stages on delete cascade,
+  version_id int not null
+    constraint version_stages_version_fkey references millrace.versions on delete cascade,
+  stage_id int not null
+    constraint version_stages_stage_fkey references millrace.stages on delete cascade,
   position int not null,
   needs int[] not null,
   dependents int[] not null,
@@ -235,28 +280,41 @@ create table millrace.version_stages (
   child_pipeline_id int,
   constraint version_stages_pkey primary key (version_id, stage_id)
 );
-comment on table millrace.version_stages is 'One row a stage of a version: needs are its direct needs, dependents all stages that come after it, position a topological order. plain: it is queued as soon as its needs are done, without another look. is_sink: no stage needs it.';
-comment on column millrace.version_stages.after is 'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | all, n}].';
+comment on table millrace.version_stages is
+  'One row a stage of a version: needs are its direct needs, dependents all stages that come after '
+  'it, position a topological order. unconditional: it is queued as soon as its needs are done, '
+  'without another look. is_sink: no stage needs it.';
+comment on column millrace.version_stages.after is
+  'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | '
+  'all, n}].';
 
--- Chapter 9: runs and attempts
+-- Runs and attempts
 --
---   run:      running → completed | failed | cancelled            (failed and cancelled may be retried: → running)
+--   run:      running → completed | failed | cancelled
+--             failed, cancelled → running    (retried)
+--
 --   attempt:  queued → started → completed | failed | cancelled
---                      started → waiting → completed | failed | cancelled     (an external job or children are under way)
---             skipped  (a condition did not hold, somebody skipped it, or the run goes on without a failed stage; needs are then done)
---                      started → queued               (released by its worker, costs no attempt;
---                                                      alone from then on after a limit)
+--                      started → waiting     (an external job or children are under way)
+--                                waiting → completed | failed | cancelled
+--                      started → queued      (released by its worker, costs no attempt; isolated
+--                                            from then on after a limit)
+--             skipped                        (a condition did not hold, somebody skipped it, or
+--                                            the run goes on without a failed stage; then the
+--                                            stages that need it go on)
 --
--- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a transition cheap:
---   * queue_at is set while an attempt is queued or started and null otherwise, and no other changing column is indexed.
---     So a claim is a HOT update, which writes no index entry, as long as its page has room. It passes over the started
---     rows at the head of the index, of which there are no more than the live workers hold.
+-- A retry is a new row with parent_id. The attempts table is the queue. Two things keep a
+-- transition cheap:
+--   * queue_at is set while an attempt is queued or started and null otherwise, and no other
+--     changing column is indexed. So a claim is a HOT update, which writes no index entry, as long
+--     as its page has room. It passes over the started rows at the head of the index, of which
+--     there are no more than the live workers hold.
 --   * there are no foreign keys on runs and attempts: their only writers are the transitions, and
 --     check_invariants() looks for orphans.
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 
-create type millrace.attempt_state as enum ('queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
+create type millrace.attempt_state as enum (
+  'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 
 create table millrace.runs (
   id bigint generated always as identity constraint runs_pkey primary key,
@@ -268,22 +326,32 @@ create table millrace.runs (
   fan_out_id bigint,
   item_key text,
   took_place_of bigint,
-  priority smallint not null default 0 constraint runs_priority_bounds check (priority between 0 and 9),
+  priority smallint not null default 0
+    constraint runs_priority_bounds check (priority between 0 and 9),
   metadata_id bigint,
   quota_of int,
   quota_key text,
   created_at timestamptz not null,
   finished_at timestamptz
 ) with (fillfactor = 80);
-create unique index runs_one_live on millrace.runs (pipeline_id, entity_id) where status = 'running';
+create unique index runs_one_live on millrace.runs (pipeline_id, entity_id)
+  where status = 'running';
 create index runs_by_entity on millrace.runs (entity_id, pipeline_id, id);
-create unique index runs_by_item on millrace.runs (fan_out_id, item_key) where fan_out_id is not null;
+create unique index runs_by_item on millrace.runs (fan_out_id, item_key)
+  where fan_out_id is not null;
 create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id is not null;
-create index runs_of_live_children on millrace.runs (fan_out_id) where status = 'running' and fan_out_id is not null;
-comment on table millrace.runs is 'One execution of one entity through one pipeline. An entity has at most one live run a pipeline.';
-comment on column millrace.runs.fan_out_id is 'The fan-out of a parent that this run is a child of, under item_key.';
-comment on column millrace.runs.took_place_of is 'The former run of the same row, whose place in the fan-out this one has taken; its cost still counts for the parent.';
-comment on column millrace.runs.priority is '0 (normal) to 9 (first), for stages that declare priority.';
+create index runs_of_live_children on millrace.runs (fan_out_id)
+  where status = 'running' and fan_out_id is not null;
+comment on table millrace.runs is
+  'One execution of one entity through one pipeline. An entity has at most one live run a '
+  'pipeline.';
+comment on column millrace.runs.fan_out_id is
+  'The fan-out of a parent that this run is a child of, under item_key.';
+comment on column millrace.runs.took_place_of is
+  'The former run of the same row, whose place in the fan-out this one has taken; its cost still '
+  'counts for the parent.';
+comment on column millrace.runs.priority is
+  '0 (normal) to 9 (first), for stages that declare priority.';
 comment on column millrace.runs.metadata_id is
   'Its row of run_metadata; a child without a metadata column has its parent''s. A retry keeps it.';
 
@@ -303,7 +371,7 @@ comment on table millrace.dropped_metadata is
   'Metadata that a run no longer has. The sweep deletes it once no run has it. Insert-only, so '
   'that nobody who deletes a row waits for another who does.';
 comment on column millrace.runs.quota_of is
-  'The pipeline whose quota it counts against, under quota_key (chapter quotas).';
+  'The pipeline whose quota it counts against, under quota_key.';
 
 create table millrace.attempts (
   id bigint generated always as identity,
@@ -337,8 +405,13 @@ create table millrace.attempts (
   usage jsonb,
   constraint attempts_pkey primary key (id) with (fillfactor = 90),
   constraint attempts_number_key unique (run_id, stage_id, number)
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
-create index attempts_ready on millrace.attempts (stage_id, queue_at, id) where queue_at is not null;
+) with (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_analyze_scale_factor = 0.05
+);
+create index attempts_ready on millrace.attempts (stage_id, queue_at, id)
+  where queue_at is not null;
 create index attempts_held on millrace.attempts (stage_id, queue_at, id)
   where held and queue_at is not null;
 create index attempts_to_poll on millrace.attempts (poll_at) where poll_at is not null;
@@ -346,17 +419,29 @@ create index attempts_by_deadline on millrace.attempts (deadline_at) where deadl
 create index attempts_late on millrace.attempts (late_at) where late_at is not null;
 create index attempts_of_jobs on millrace.attempts (stage_id, finished_at)
   where job_id is not null and finished_at is not null;
-create index attempts_by_submission on millrace.attempts (submission_id) where submission_id is not null;
+create index attempts_by_submission on millrace.attempts (submission_id)
+  where submission_id is not null;
 
--- A callback may name its job alone. By a digest, since a service's id may be longer than an index entry.
+-- A callback may name its job alone. By a digest, since a service's id may be longer than an index
+-- entry.
 create index attempts_by_job on millrace.attempts (hashtextextended(job_id, 0))
   where job_id is not null and service not in ('children', 'decision', 'by_hand');
-comment on table millrace.attempts is 'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
-comment on column millrace.attempts.queue_at is 'When it is due, while queued or started; null otherwise.';
-comment on column millrace.attempts.job_started_at is 'When its service was first heard to run the job; null while the job waits there, and where nobody asked.';
-comment on column millrace.attempts.overtaken_job_id is 'The job it waited for when the late result of an earlier submission, job_id, completed it; null otherwise.';
-comment on column millrace.attempts.late_at is 'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and where its stage has no bound.';
-comment on column millrace.attempts.submission_id is 'Set on an attempt that follows a lost lease: the attempt under whose id the external job may have been submitted already.';
+comment on table millrace.attempts is
+  'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
+comment on column millrace.attempts.queue_at is
+  'When it is due, while queued or started; null otherwise.';
+comment on column millrace.attempts.job_started_at is
+  'When its service was first heard to run the job; null while the job waits there, and where '
+  'nobody asked.';
+comment on column millrace.attempts.overtaken_job_id is
+  'The job it waited for when the late result of an earlier submission, job_id, completed it; null '
+  'otherwise.';
+comment on column millrace.attempts.late_at is
+  'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and '
+  'where its stage has no bound.';
+comment on column millrace.attempts.submission_id is
+  'Set on an attempt that follows a lost lease: the attempt under whose id the external job may '
+  'have been submitted already.';
 comment on column millrace.attempts.isolated is
   'Follows a lost lease, or a limit that its function reached, so its worker takes nothing else '
   'beside it: a row that ends its function exhausts only itself.';
@@ -364,11 +449,16 @@ comment on column millrace.attempts.uncounted is
   'Part of a start that its tenant has not been charged with: that is done when it is claimed.';
 comment on column millrace.attempts.held is
   'Queued until its tenant''s quota has room again; error says why and until when.';
-comment on column millrace.attempts.concurrency_group is 'The key it waits under at a stage with groups (chapter limits); null elsewhere.';
+comment on column millrace.attempts.concurrency_group is
+  'The key it waits under at a stage with groups; null elsewhere.';
 comment on column millrace.attempts.output is 'Its result, once completed; null otherwise.';
-comment on column millrace.attempts.error is 'Why it failed; while it waits for a job, what went wrong the last time that the job was asked after or finished, and since when.';
-comment on column millrace.attempts.usage is 'What it used, such as tokens and cost; null when it did not say.';
-comment on column millrace.attempts.superseded is 'A finished attempt whose stage was started over since; kept as history.';
+comment on column millrace.attempts.error is
+  'Why it failed; while it waits for a job, what went wrong the last time that the job was asked '
+  'after or finished, and since when.';
+comment on column millrace.attempts.usage is
+  'What it used, such as tokens and cost; null when it did not say.';
+comment on column millrace.attempts.superseded is
+  'A finished attempt whose stage was started over since; kept as history.';
 
 create table millrace.workers (
   id uuid constraint workers_pkey primary key,
@@ -382,7 +472,9 @@ create table millrace.workers (
   leave_tries smallint not null default 0
 ) with (fillfactor = 50);
 create index workers_live on millrace.workers (stage_id) where left_at is null;
-comment on table millrace.workers is 'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is 15 seconds old.';
+comment on table millrace.workers is
+  'One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is '
+  '15 seconds old.';
 
 create table millrace.claims (
   token uuid constraint claims_pkey primary key,
@@ -394,7 +486,9 @@ create table millrace.claims (
 ) with (fillfactor = 50);
 create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_host on millrace.claims (host);
-comment on table millrace.claims is 'The leases: one row a claim, however many attempts it took, so that renewing a lease is one small update. Its worker deletes it once none of its attempts is started any more.';
+comment on table millrace.claims is
+  'The leases: one row a claim, however many attempts it took, so that renewing a lease is one '
+  'small update. Its worker deletes it once none of its attempts is started any more.';
 
 create table millrace.wake_ups (
   id bigint generated always as identity constraint wake_ups_pkey primary key,
@@ -402,7 +496,9 @@ create table millrace.wake_ups (
   rung_at timestamptz not null
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
-comment on table millrace.wake_ups is 'Doorbell wakes that no worker has answered yet. Insert-only, so that nobody waits for another''s wake.';
+comment on table millrace.wake_ups is
+  'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
+  'another''s wake.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
@@ -410,7 +506,8 @@ create table millrace.fan_outs (
   stage_id int not null,
   attempt_id bigint not null,
   child_pipeline_id int not null,
-  state text not null default 'open' constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
+  state text not null default 'open'
+    constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
   spawned int not null default 0,
   total int,
   completed int not null default 0,
@@ -424,8 +521,11 @@ create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) wh
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
-comment on table millrace.fan_outs is 'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
-comment on column millrace.fan_outs.total is 'How many children there are; null until the last was spawned.';
+comment on table millrace.fan_outs is
+  'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; '
+  'finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
+comment on column millrace.fan_outs.total is
+  'How many children there are; null until the last was spawned.';
 
 create table millrace.fan_progress (
   fan_out_id bigint not null,
@@ -434,14 +534,18 @@ create table millrace.fan_progress (
   next_number int,
   constraint fan_progress_pkey primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
-comment on table millrace.fan_progress is 'How many children have done a watched stage, and the first number that has not.';
+comment on table millrace.fan_progress is
+  'How many children have done a stage that the parent counts, and the first number that has not.';
 
 create table millrace.former_costs (
   fan_out_id bigint not null,
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
-comment on table millrace.former_costs is 'What children whose runs have been deleted, or overtaken by those of another parent, had cost, their descendants included: their parent has paid for them all the same. Insert-only, as tallies.';
+comment on table millrace.former_costs is
+  'What children whose runs have been deleted, or overtaken by those of another parent, had cost, '
+  'their descendants included: their parent has paid for them all the same. Insert-only, as '
+  'tallies.';
 
 create table millrace.child_tallies (
   id bigint generated always as identity constraint child_tallies_pkey primary key,
@@ -454,10 +558,13 @@ create table millrace.child_tallies (
   recount boolean not null default false
 );
 create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
-comment on table millrace.child_tallies is 'What children report to their parent: one row a batch, insert-only, until millrace.collect_children() adds it up. A child never touches its parent''s rows.';
+comment on table millrace.child_tallies is
+  'What children report to their parent: one row a batch, insert-only, until '
+  'millrace.collect_children() adds it up. A child never touches its parent''s rows.';
 
--- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged as pg_net's are, so that
--- the crash which starts pg_net's ids over empties it too; and like them it has the server's time, not the engine's.
+-- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged
+-- as pg_net's are, so that the crash which starts pg_net's ids over empties it too; and like them
+-- it has the server's time, not the engine's.
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp()
@@ -465,24 +572,53 @@ create unlogged table millrace.posts (
 create index posts_by_time on millrace.posts (posted_at);
 comment on table millrace.posts is 'The last requests that the engine gave to pg_net.';
 
+-- The row types that functions of the engine hand to each other.
+
+-- One item of a batch on its way through a transition: what was reported (shown: the token it
+-- shows), what it concerns, and the verdict (null: go on). An external job also tells stage and
+-- trace that it was submitted for.
 create type millrace.work as (
-  ord int, attempt_id bigint, token uuid, shown text, outcome text, result jsonb, usage jsonb, error jsonb, service text, job_id text,
-  run_id bigint, stage_id int, entity_id text, was millrace.attempt_state, verdict text, reason text, claimed_stage text, claimed_trace text
+  ord int,
+  attempt_id bigint,
+  token uuid,
+  shown text,
+  outcome text,
+  result jsonb,
+  usage jsonb,
+  error jsonb,
+  service text,
+  job_id text,
+  run_id bigint,
+  stage_id int,
+  entity_id text,
+  was millrace.attempt_state,
+  verdict text,
+  reason text,
+  claimed_stage text,
+  claimed_trace text
 );
-comment on type millrace.work is 'One item of a batch on its way through a transition: what was reported (shown: the token it shows), what it concerns, and the verdict (null: go on); an external job also tells stage and trace it was submitted for.';
 
+-- What the projection writes into an entity's columns of one stage; queued names the stages that
+-- became ready with it.
 create type millrace.change as (
-  entity_id text, status text, job_id text, result jsonb, error text, retry_count int,
-  started_at timestamptz, completed_at timestamptz, queued text[]
+  entity_id text,
+  status text,
+  job_id text,
+  result jsonb,
+  error text,
+  retry_count int,
+  started_at timestamptz,
+  completed_at timestamptz,
+  queued text[]
 );
-comment on type millrace.change is 'What the projection writes into an entity''s columns of one stage; queued names the stages that became ready with it.';
 
+-- A stage of a run that became ready.
 create type millrace.ready as (run_id bigint, stage_id int);
-comment on type millrace.ready is 'A stage of a run that became ready.';
 
+-- A cancelled attempt that is still to be shown on its entity.
 create type millrace.cancelled as (stage_id int, change millrace.change);
-comment on type millrace.cancelled is 'A cancelled attempt that is still to be shown on its entity.';
 
+-- A claimed attempt as its worker is told of it.
 create type millrace.claimed as (
   attempt_id bigint,
   run_id bigint,
@@ -494,27 +630,32 @@ create type millrace.claimed as (
   number int,
   isolated boolean
 );
-comment on type millrace.claimed is 'A claimed attempt as its worker is told of it.';
 
+-- The row of a claimed attempt and the results of its needs, or the failure to report in their
+-- place.
 create type millrace.built as (entity json, needs json, failure json);
-comment on type millrace.built is
-  'The row of a claimed attempt and the results of its needs, or the failure to report in their place.';
 
+-- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
-comment on type millrace.written is 'A status that a user wrote. dirty: some column that a fresh start must clear is not clear.';
 
 create table millrace.limiters (
-  stage_id int constraint limiters_pkey primary key constraint gates_stage_fkey references millrace.stages on delete cascade,
+  stage_id int
+    constraint limiters_pkey primary key
+    constraint limiters_stage_fkey references millrace.stages on delete cascade,
   tokens float8 not null default 'infinity',
   refilled_at timestamptz not null default millrace.now(),
   last_turn bigint not null default 0,
   checked_to bigint not null default 0,
   arrivals_to text not null default ''
 ) with (fillfactor = 50);
-comment on table millrace.limiters is 'One row a stage with limits. Its claims change it one at a time.';
-comment on column millrace.limiters.tokens is 'What the token bucket held at refilled_at; never more than the burst.';
-comment on column millrace.limiters.checked_to is 'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
-comment on column millrace.limiters.arrivals_to is 'The group whose arrivals were read last; the next claim goes on behind it.';
+comment on table millrace.limiters is
+  'One row a stage with limits. Its claims change it one at a time.';
+comment on column millrace.limiters.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.limiters.checked_to is
+  'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
+comment on column millrace.limiters.arrivals_to is
+  'The group whose arrivals were read last; the next claim goes on behind it.';
 
 create table millrace.in_flight (
   attempt_id bigint not null,
@@ -527,21 +668,30 @@ create table millrace.in_flight (
 create index in_flight_by_key on millrace.in_flight (stage_id, key);
 create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
 create index in_flight_by_worker on millrace.in_flight (worker_id);
-comment on table millrace.in_flight is 'Attempts that count against max_in_flight or concurrency. A row is never changed: once its attempt is no longer started or waiting under this token, anybody may delete it.';
-comment on column millrace.in_flight.worker_id is 'Whose claim took it; null where that was over already when the limit was defined.';
+comment on table millrace.in_flight is
+  'Attempts that count against max_in_flight or concurrency. A row is never changed: once its '
+  'attempt is no longer started or waiting under this token, anybody may delete it.';
+comment on column millrace.in_flight.worker_id is
+  'Whose claim took it; null where that was over already when the limit was defined.';
 
 create table millrace.concurrency_groups (
-  stage_id int not null constraint lanes_stage_fkey references millrace.stages on delete cascade,
+  stage_id int not null
+    constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
   concurrency_group text not null,
   priority smallint not null,
   turn bigint,
   due_at timestamptz,
   constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
-  constraint lanes_turn_or_due check ((turn is null) <> (due_at is null))
+  constraint concurrency_groups_turn_or_due check ((turn is null) <> (due_at is null))
 ) with (fillfactor = 50);
-create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn) where turn is not null;
-create index groups_asleep on millrace.concurrency_groups (stage_id, due_at) where due_at is not null;
-comment on table millrace.concurrency_groups is 'The groups of a stage that have something queued, written by its claims alone. The name is the class of priority, one digit, then the key. turn: its place among those that wait for a turn; due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn)
+  where turn is not null;
+create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
+  where due_at is not null;
+comment on table millrace.concurrency_groups is
+  'The groups of a stage that have something queued, written by its claims alone. The name is the '
+  'class of priority, one digit, then the key. turn: its place among those that wait for a turn; '
+  'due_at: asleep until then, or parked (infinity) while its key is at its limit.';
 
 create table millrace.arrivals (
   id bigint generated always as identity,
@@ -550,18 +700,27 @@ create table millrace.arrivals (
   due_at timestamptz not null,
   constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
-comment on table millrace.arrivals is 'News for the groups, insert-only: a group in which something was queued, or (* before the key) a key of which a slot was freed. The next claim reads and deletes it.';
-create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id) where concurrency_group is not null and queue_at is not null;
-create index attempts_isolated on millrace.attempts (stage_id, queue_at, id) where isolated and queue_at is not null;
+comment on table millrace.arrivals is
+  'News for the groups, insert-only: a group in which something was queued, or (* before the key) '
+  'a key of which a slot was freed. The next claim reads and deletes it.';
+create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id)
+  where concurrency_group is not null and queue_at is not null;
+create index attempts_isolated on millrace.attempts (stage_id, queue_at, id)
+  where isolated and queue_at is not null;
 
 create table millrace.cut_overs (
-  pipeline_id int constraint cut_overs_pkey primary key constraint cut_overs_pipeline_fkey references millrace.pipelines on delete cascade,
-  mode text not null default 'default' constraint cut_overs_mode_known check (mode in ('default', 'off', 'share', 'groups', 'on')),
+  pipeline_id int
+    constraint cut_overs_pkey primary key
+    constraint cut_overs_pipeline_fkey references millrace.pipelines on delete cascade,
+  mode text not null default 'default'
+    constraint cut_overs_mode_known check (mode in ('default', 'off', 'share', 'groups', 'on')),
   share numeric constraint cut_overs_share_bounds check (share between 0 and 1),
   groups text[],
   changed_at timestamptz not null
 );
-comment on table millrace.cut_overs is 'The flag of each pipeline that replaces another; written by millrace.set_cut_over(). default: as the setting use_new_pipeline says.';
+comment on table millrace.cut_overs is
+  'The flag of each pipeline that replaces another; written by millrace.set_cut_over(). default: '
+  'as the setting use_new_pipeline says.';
 
 create table millrace.turns (
   run_id bigint not null,
@@ -576,8 +735,12 @@ create table millrace.turns (
   created_at timestamptz not null,
   constraint turns_pkey primary key (run_id, stage_id, execution, seq)
 );
-comment on table millrace.turns is 'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept while the stage is not completed, and until the run is pruned where the stage says debug.';
-comment on column millrace.turns.content is 'model: {asked (the first message, in the first turn), output (the items of the response), discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
+comment on table millrace.turns is
+  'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept '
+  'while the stage is not completed, and until the run is pruned where the stage says debug.';
+comment on column millrace.turns.content is
+  'model: {asked (the first message, in the first turn), output (the items of the response), '
+  'discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
 
 create table public.millrace_decisions (
   attempt_id bigint constraint millrace_decisions_pkey primary key,
@@ -594,21 +757,30 @@ create table public.millrace_decisions (
   closed_at timestamptz,
   closed_why text
 );
-create index millrace_decisions_open on public.millrace_decisions (attempt_id) where closed_at is null;
+create index millrace_decisions_open on public.millrace_decisions (attempt_id)
+  where closed_at is null;
 create index millrace_decisions_by_run on public.millrace_decisions (run_id);
 create index millrace_decisions_by_entity on public.millrace_decisions (entity_id);
-comment on table public.millrace_decisions is 'One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.';
-comment on column public.millrace_decisions.schema is 'What `decision` must fit, as it was defined when the question was asked.';
-comment on column public.millrace_decisions.decided_by is 'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
-comment on column public.millrace_decisions.closed_at is 'When it was decided, or seen to have ended otherwise; closed_why says how.';
+comment on table public.millrace_decisions is
+  'One row a manual stage that waits, or waited, for a person. Decide by '
+  'millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but '
+  'service_role sees or decides anything.';
+comment on column public.millrace_decisions.schema is
+  'What `decision` must fit, as it was defined when the question was asked.';
+comment on column public.millrace_decisions.decided_by is
+  'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
+comment on column public.millrace_decisions.closed_at is
+  'When it was decided, or seen to have ended otherwise; closed_why says how.';
 
 alter table public.millrace_decisions enable row level security;
 revoke all on public.millrace_decisions from public, anon, authenticated, service_role;
 grant select, update (decision) on public.millrace_decisions to authenticated, service_role;
 
--- The sweep looks at some open rows each time, going round and round, since nothing tells it which ended meanwhile.
+-- The sweep looks at some open rows each time, going round and round, since nothing tells it which
+-- ended meanwhile.
 insert into millrace.settings (name, value, comment) values
-  ('decisions_seen', '0', 'Written by millrace.close_decisions(): the open decision that it looked at last.');
+  ('decisions_seen', '0',
+    'Written by millrace.close_decisions(): the open decision that it looked at last.');
 
 create table millrace.alerts (
   id bigint generated always as identity constraint alerts_pkey primary key,
@@ -624,24 +796,32 @@ create table millrace.alerts (
   stage_id int not null,
   execution int not null
 );
-create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution) where resolved_at is null;
+create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution)
+  where resolved_at is null;
 create index alerts_open on millrace.alerts (id) where resolved_at is null;
 create index alerts_by_run on millrace.alerts (run_id);
-comment on table millrace.alerts is 'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
-comment on column millrace.alerts.attempt_id is 'The attempt that was open when the alert was raised; a later retry of it belongs to the same alert.';
-comment on column millrace.alerts.execution is 'The number of the first attempt of the execution that is late.';
+comment on table millrace.alerts is
+  'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises '
+  'it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
+comment on column millrace.alerts.attempt_id is
+  'The attempt that was open when the alert was raised; a later retry of it belongs to the same '
+  'alert.';
+comment on column millrace.alerts.execution is
+  'The number of the first attempt of the execution that is late.';
 
--- As with decisions, the sweep looks at some open ones each time, going round and round, since nothing tells it which ended.
+-- As with decisions, the sweep looks at some open ones each time, going round and round, since
+-- nothing tells it which ended.
 insert into millrace.settings (name, value, comment) values
-  ('alerts_seen', '0', 'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
+  ('alerts_seen', '0',
+    'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
 
 create schema millrace_evidence;
 comment on schema millrace_evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
 revoke all on schema millrace_evidence from public;
 
--- Not to authenticated: a view finds its functions without this right, which its caller needs to name
--- one. So nobody asks after the rows of others.
+-- Not to authenticated: a view finds its functions without this right, which its caller needs to
+-- name one. So nobody asks after the rows of others.
 grant usage on schema millrace_evidence to service_role;
 
 create table millrace.quota_uses (
@@ -662,10 +842,9 @@ comment on table millrace.quota_uses is
 comment on column millrace.quota_uses.summed is
   'Written by the sweep, as the sum of what was there; false for what came since.';
 
+-- A tenant: the pipeline whose quota it has, its value of the quota's column, and that quota as it
+-- is today.
 create type millrace.payer as (pipeline_id int, key text, quota jsonb);
-comment on type millrace.payer is
-  'A tenant: the pipeline whose quota it has, its value of the quota''s column, and that quota as '
-  'it is today.';
 
 -- What has been installed here and when; millrace.engine() tells what is here now.
 create table millrace.releases (
@@ -678,7 +857,8 @@ comment on table millrace.releases is
 
 insert into millrace.settings (name, value, comment) values
   ('upgrade_patience', '15 seconds',
-    'How long an upgrade or uninstall tries to get its locks before it gives up and changes nothing.');
+    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
+    'been changed.');
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -1254,6 +1434,58 @@ begin
 end
 $$;
 
+-- Cancelling, and holding runs for a person's call
+
+-- Locks runs and their entities in the lock order, waiting for both.
+create or replace function millrace.hold_runs(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+begin
+  for v_group in
+    select r.pipeline_id, array_agg(r.entity_id) as entity_ids
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+    group by r.pipeline_id
+    order by r.pipeline_id
+  loop
+    perform millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
+  end loop;
+  perform
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+  order by r.id
+  for no key update;
+end
+$$;
+
+-- Cancels a run by a person's call.
+create or replace function millrace.cancel(p_run bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_status millrace.run_status;
+begin
+  perform millrace.hold_runs(array[p_run]);
+  select r.status into v_status from millrace.runs r where r.id = p_run;
+  if v_status is distinct from 'running' then
+    raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'),
+      coalesce('it is ' || v_status, 'there is no such run')
+      using errcode = case when v_status is null then 'MR003' else 'MR004' end,
+        hint = 'Only a running run can be cancelled: '
+          || 'select * from millrace.runs where status = ''running''.';
+  end if;
+  perform millrace.end_runs(array[p_run], 'cancelled');
+  perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+end
+$$;
+
 -- Chapter 4: what a definition may say
 --
 -- Each function here raises MR001, with the field, what was found and the remedy, or does nothing. millrace.define()
@@ -1547,6 +1779,204 @@ begin
   end loop;
   perform millrace.order_stages(p_definition -> 'stages');
 end
+$$;
+
+-- The invariants
+--
+-- Each function here proves some of what must always hold, and returns a row for each breach. All
+-- of them are stable, so check_invariants() reads all in one snapshot.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace function millrace.run_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a running run owns a live attempt', r.id, null::bigint,
+    'run of entity ' || r.entity_id || ' has none'
+  from millrace.runs r
+  where r.status = 'running'
+    and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.state in ('queued', 'started', 'waiting'))
+  union all
+  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+    format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+  from millrace.attempts a
+  left join millrace.runs r on r.id = a.run_id
+  where r.id is null
+    or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+  union all
+  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+    format('entity %s, and run %s of the other', n.entity_id, o.id)
+  from millrace.pipelines p
+  join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+  join millrace.runs o
+    on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$$;
+
+-- Finds attempts whose columns contradict their state.
+create or replace function millrace.attempt_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+    a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  left join millrace.claims c on c.token = a.token
+  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+    or (a.state = 'started'
+      and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+    or (a.state = 'waiting'
+      and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+    or (a.state not in ('queued', 'started') and a.queue_at is not null)
+    or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+  union all
+  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  where a.late_at is not null
+    and a.state not in ('queued', 'started', 'waiting')
+  union all
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+    'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting'
+    and not exists (
+      select
+      from public.millrace_decisions d
+      where d.attempt_id = a.id
+        and d.closed_at is null)
+  union all
+  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+  where a.state in ('queued', 'started')
+  union all
+  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  where a.superseded
+    and a.state in ('queued', 'started', 'waiting')
+  union all
+  select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+    'stage ' || a.stage_id
+  from millrace.attempts a
+  where (a.state = 'completed') <> (a.output is not null)
+$$;
+
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace function millrace.job_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select
+    'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+    a.run_id, a.id, a.state::text
+  from millrace.attempts a
+  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+    or (a.overtaken_job_id is not null
+      and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+    or (a.overtaken_job_id is not null and not exists (
+      select
+      from millrace.attempts e
+      where e.run_id = a.run_id
+        and e.stage_id = a.stage_id
+        and e.number < a.number
+        and e.state = 'failed'
+        and e.error ->> 'code' in ('deadline', 'lost_lease')
+        and coalesce(e.job_id = a.job_id, true)
+        and (a.superseded or not e.superseded)))
+$$;
+
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace function millrace.stage_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+    format('%s attempts of stage %s', count(*), s.name)
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+    and not a.superseded
+  group by a.run_id, a.stage_id, s.name
+  having count(*) > 1
+  union all
+  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+  where a.state in ('queued', 'started', 'waiting')
+    and exists (
+      select
+      from unnest(vs.needs) n
+      where not exists (
+        select
+        from millrace.done_attempts d
+        where d.run_id = a.run_id
+          and d.stage_id = n))
+  union all
+  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+  where r.status = 'completed'
+    and not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = vs.stage_id)
+  union all
+  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+  where r.status = 'running'
+    and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = vs.stage_id
+        and not a.superseded)
+    and not exists (
+      select
+      from (
+        select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+        union all
+        select n from unnest(vs.needs) n) n(id)
+      where not exists (
+        select
+        from millrace.done_attempts d
+        where d.run_id = r.id
+          and d.stage_id = n.id))
+$$;
+
+-- Proves what must always hold.
+create or replace function millrace.check_invariants()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
 $$;
 
 -- Chapter 17: claims, and what workers say
@@ -2686,6 +3116,62 @@ begin
 end
 $$;
 
+-- Constructors: they name the fields of the engine's wider row types, so that no caller fills one
+-- by position.
+
+-- Builds what the projection is to show of one stage on one entity.
+create or replace function millrace.change_of(
+  p_entity_id text,
+  p_status text,
+  p_job_id text default null,
+  p_error text default null,
+  p_started_at timestamptz default null,
+  p_completed_at timestamptz default null
+) returns millrace.change
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_change millrace.change;
+begin
+  v_change.entity_id := p_entity_id;
+  v_change.status := p_status;
+  v_change.job_id := p_job_id;
+  v_change.error := p_error;
+  v_change.retry_count := 0;
+  v_change.started_at := p_started_at;
+  v_change.completed_at := p_completed_at;
+  return v_change;
+end
+$$;
+
+-- Makes the work item of what the engine itself decides about an attempt: its deadline has passed,
+-- its lease has expired, its children have ended, a person has answered.
+create or replace function millrace.work_on(
+  p_attempt millrace.attempts, p_entity_id text, p_outcome text,
+  p_result jsonb default null, p_error jsonb default null, p_ord int default 1
+) returns millrace.work
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_work millrace.work;
+begin
+  v_work.ord := p_ord;
+  v_work.attempt_id := p_attempt.id;
+  v_work.outcome := p_outcome;
+  v_work.result := p_result;
+  v_work.error := p_error;
+  v_work.service := p_attempt.service;
+  v_work.job_id := p_attempt.job_id;
+  v_work.run_id := p_attempt.run_id;
+  v_work.stage_id := p_attempt.stage_id;
+  v_work.entity_id := p_entity_id;
+  v_work.was := p_attempt.state;
+  return v_work;
+end
+$$;
+
 -- Chapter 6: definitions
 --
 -- A pipeline is a graph of stages over one entity table. The graph (which stages, which needs) is versioned, and a run
@@ -2990,6 +3476,334 @@ begin
 end
 $$;
 
+-- The doctor
+--
+-- Each function here looks at one part of the engine and says of each point whether all is well,
+-- and if not what helps. doctor() joins what they find.
+
+-- Looks at the settings. A Vault that cannot be read is a finding, not an error.
+create or replace function millrace.setting_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_url text;
+  v_headers jsonb;
+  v_flag text;
+  v_fault text := 'missing';
+begin
+  begin
+    v_url := millrace.setting('project_url');
+    v_headers := millrace.wake_headers();
+    v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
+  exception when others then
+    v_fault := 'Vault cannot be read: ' || sqlerrm;
+  end;
+  return query
+    select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false),
+      coalesce(v_url, v_fault
+        || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
+  return query
+    select 'wake_secret is set', coalesce(v_headers ? 'x-millrace-wake-secret', false),
+      case
+        when v_headers ? 'x-millrace-wake-secret' then 'present'
+        when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
+        else 'the doorbell shows secret_key instead, which every SQL role can read in '
+          || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
+  return query
+    select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
+      coalesce(v_flag, v_fault);
+end
+$$;
+
+-- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
+-- functions answered to wake-ups.
+create or replace function millrace.doorbell_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+begin
+  return query
+    select 'pg_cron job ' || j.name, coalesce(c.active, false),
+      coalesce(c.schedule, format(
+        'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command))
+    from millrace.schedules j
+    left join cron.job c on c.jobname = j.name;
+  return query
+    select 'the sweep has run in the last minute',
+      coalesce(v_swept > millrace.now() - interval '1 minute', false),
+      coalesce(v_swept::text, 'never; it is due every ten seconds');
+  return query
+    select 'the functions answered the last wakes',
+      coalesce(bool_and(n.status_code between 200 and 299), true),
+      coalesce(string_agg(distinct coalesce(
+        n.status_code || coalesce(
+          ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
+        n.error_msg, 'no answer'), ', '), 'no wakes yet')
+    from millrace.last_answers(20) n;
+  return query
+    select 'pg_net''s worker runs', w.pid is not null,
+      coalesce('process ' || w.pid,
+        'it is not in pg_stat_activity: select net.worker_restart()')
+    from (
+      select min(a.pid) as pid
+      from pg_stat_activity a
+      where a.datname = current_database()
+        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
+end
+$$;
+
+-- Looks at work that nobody takes, but for what waits for its limits.
+create or replace function millrace.ready_work_finding()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'ready work is taken within a minute', count(*) = 0,
+    coalesce(string_agg(format(
+      'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name),
+      ', ' order by p.name, s.id), 'nothing waits')
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral (
+    select min(a.queue_at) as since
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.queue_at <= millrace.now() - interval '1 minute'
+      and a.state = 'queued') w
+  where s.enabled
+    and p.enabled
+    and w.since is not null
+    and millrace.live_workers(s.id) = 0
+    and (s.limits is null or millrace.may_claim(s))
+$$;
+
+-- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
+-- column that was dropped or renamed since stops every claim. One that was added is not sent to the
+-- stages, which matters to nobody where it belongs to a stage.
+create or replace function millrace.fault_of(p_pipeline text) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
+  return (
+    select format('stages are not given the column %s, which was added later', min(a.attname))
+    from millrace.pipelines p
+    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
+    join pg_proc f on f.pronamespace = 'millrace'::regnamespace and f.proname = p.name || '__rows'
+    where p.name = p_pipeline
+      and position(format('e.%I,', a.attname) in f.prosrc) = 0
+      and position(format('e.%I ', a.attname) in f.prosrc) = 0
+      and not exists (
+        select
+        from millrace.pipelines o
+        join millrace.stages s on s.pipeline_id = o.id
+        where o.entity_table = p.entity_table
+          and o.projection = 'columns'
+          and a.attname = any (millrace.stage_columns(s.name)))
+    having count(*) > 0);
+exception when others then
+  return sqlerrm;
+end
+$$;
+
+-- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
+create or replace function millrace.pipeline_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'only the engine can write results', count(*) = 0,
+      coalesce(string_agg(
+        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+          f.entity_table, f.remedy), ' '),
+        'no role of the Data API can')
+    from millrace.forgers f;
+  return query
+    select 'nothing is paused', count(*) = 0,
+      coalesce(string_agg(
+        coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
+        ' '), 'nothing is')
+    from millrace.paused d;
+  return query
+    select 'pipeline ' || p.name || ' fits its table', f.fault is null,
+      coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
+    from millrace.pipelines p
+    cross join lateral millrace.fault_of(p.name) f(fault);
+end
+$$;
+
+-- Looks at what takes too long: jobs at services, stages with a bound, and jobs with a deadline.
+create or replace function millrace.time_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faulty text := millrace.faulty_jobs();
+begin
+  return query
+    select 'jobs at services can be asked after and finished', v_faulty is null,
+      coalesce(v_faulty, 'none is in trouble');
+  return query
+    select 'no stage is later than its bound', count(*) = 0,
+      coalesce(
+        string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
+          order by l.pipeline, l.id)
+          || ': select * from millrace.alerts where resolved_at is null', 'none')
+    from (
+      select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where s.sla is not null) l
+    where l.late > 0;
+  return query
+    select 'external jobs end before their deadlines', count(*) = 0,
+      coalesce(string_agg(format(
+        'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: '
+          || 'set limits.maxInFlight (now %s) to what the service works on at once, '
+          || 'or completion.deadlineSeconds to more',
+        j.stage, j.pipeline, j.ended, j.past_deadline, j.completed,
+        coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
+    from millrace.job_outcomes j
+    where j.past_deadline > j.completed;
+end
+$$;
+
+-- Joins all findings.
+create or replace function millrace.doctor()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query select f.what, f.ok, f.detail from millrace.setting_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
+  return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
+  return query
+    select 'no invariant is violated', count(*) = 0,
+      coalesce(string_agg(distinct i.rule, '; '), 'none')
+    from millrace.check_invariants() i;
+  return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > millrace.now() - interval '1 hour';
+end
+$$;
+
+-- The doorbell: posts to the Edge Functions through pg_net, and what came back
+--
+-- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the
+-- doorbell shows a secret that wakes and does nothing else; the project's secret key wakes only
+-- where no such secret is set.
+
+-- Returns what the doorbell shows the functions: wake_secret, else secret_key, else null.
+create or replace function millrace.wake_headers() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_wake_secret text := millrace.setting('wake_secret');
+  v_secret_key text;
+begin
+  if v_wake_secret is not null then
+    return jsonb_build_object('x-millrace-wake-secret', v_wake_secret);
+  end if;
+  v_secret_key := millrace.setting('secret_key');
+  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
+end
+$$;
+
+-- Tells an operator how to set the wake secret on both sides.
+create or replace function millrace.wake_secret_remedy() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
+    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
+$$;
+
+-- Wakes an Edge Function at commit; this alone calls pg_net. It reports a setting that is missing
+-- or wrong and returns false, and never raises: the user's own write goes on.
+create or replace function millrace.post(p_function text, p_body jsonb) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_url text;
+  v_headers jsonb;
+  v_request bigint;
+begin
+  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the handler.
+  v_url := millrace.setting('project_url');
+  v_headers := millrace.wake_headers();
+  if v_url is null or v_headers is null then
+    perform millrace.report('error', 'doorbell_not_configured',
+      'The doorbell cannot wake: project_url or wake_secret is not set',
+      jsonb_build_object('hint',
+        'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
+        || millrace.wake_secret_remedy()));
+    return false;
+  end if;
+  v_request := net.http_post(
+    url := rtrim(v_url, '/') || '/functions/v1/' || p_function,
+    body := p_body,
+    headers := v_headers || '{"Content-Type": "application/json"}' || (
+      select jsonb_build_object('x-millrace-level', e.level::text,
+        'x-millrace-contracts', array_to_string(e.contracts, ','))
+      from millrace.engine() e),
+    timeout_milliseconds := 5000);
+  insert into millrace.posts (request_id) values (v_request);
+  return true;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
+        'The doorbell could not wake: ' || sqlerrm,
+        jsonb_build_object('function', p_function, 'project_url', v_url)) then
+      raise;
+    end if;
+    return false;
+end
+$$;
+
+-- Returns what the functions answered to the last so many posts of the engine, as far as they did.
+create or replace function millrace.last_answers(p_limit int)
+returns table (status_code int, error_msg text, content text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_posts millrace.posts[] := array(
+    select p from millrace.posts p order by p.posted_at desc limit p_limit);
+begin
+  return query
+    select r.status_code, r.error_msg, r.content
+    from unnest(v_posts) p
+    -- pg_net dates an answer by the start of its own transaction, which may be a moment before
+    -- ours.
+    join net._http_response r
+      on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+    where r.created > (
+      select min(o.posted_at) - interval '1 minute'
+      from unnest(v_posts) o);
+end
+$$;
+
 -- Chapter 28: intake and projection
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the projecting statement
@@ -3069,17 +3883,20 @@ begin
 end
 $$;
 
--- Chapter 17: whose a job is, and what went wrong with it
+-- Whose a job is, and what went wrong with it
 --
--- The function job-complete verifies a callback and hands it to the function of the stage whose job it is about; this chapter
--- tells which that is. What keeps a job from being asked after or finished is an operator's business: it stands on the
--- attempt that waits, in millrace.log and in doctor(), and goes when the service answers again.
+-- The function job-complete verifies a callback and hands it to the function of the stage whose job
+-- it is about; the functions here tell which that is. What keeps a job from being asked after or
+-- finished is an operator's business: it stands on the attempt that waits, in millrace.log and in
+-- doctor(), and goes when the service answers again.
 
--- Which attempt a job belongs to that is named by its id alone: one that waits for it, else one whose deadline passed or whose
--- worker was lost and which a late result may still serve, else whichever had it last. Two services may give the same id; then
--- neither may have the other's job.
+-- Finds the attempt of a job that is named by its id alone: one that waits for it; else one whose
+-- deadline passed or whose worker was lost, which a late result may still serve; else whichever had
+-- it last. Returns null where there is none, or where two wait: two services may give the same id,
+-- and neither may have the other's job.
 create or replace function millrace.attempt_of_job(p_job_id text) returns millrace.attempts
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_found millrace.attempts[];
@@ -3097,8 +3914,14 @@ begin
       limit 100
     ) a
     order by a.state = 'waiting' desc,
-      (a.state = 'failed' and not a.superseded and a.error ->> 'code' in ('deadline', 'lost_lease')
-        and exists (select from millrace.runs r where r.id = a.run_id and r.status = 'running')) desc,
+      (a.state = 'failed'
+        and not a.superseded
+        and a.error ->> 'code' in ('deadline', 'lost_lease')
+        and exists (
+          select
+          from millrace.runs r
+          where r.id = a.run_id
+            and r.status = 'running')) desc,
       a.id desc
     limit 2);
   if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
@@ -3108,9 +3931,13 @@ begin
 end
 $$;
 
+-- Tells job-complete which function a callback goes to.
 create or replace function public.millrace_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt millrace.attempts;
@@ -3121,7 +3948,8 @@ begin
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
-      select p_job || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
+      select p_job
+        || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
       from millrace.pipelines p
       join millrace.stages s on s.pipeline_id = p.id
       where p.name = p_job ->> 'pipeline'
@@ -3130,7 +3958,8 @@ begin
   end if;
   if p_job ->> 'job_id' is null then
     raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
-      using errcode = 'MR002', hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
+      using errcode = 'MR002',
+        hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
   end if;
   v_attempt := millrace.attempt_of_job(p_job ->> 'job_id');
   return (
@@ -3146,10 +3975,14 @@ begin
 end
 $$;
 
--- Nothing is locked but rows that wait, and of those only what nobody holds: the next poll says it again.
+-- Notes faults on attempts that wait for jobs. It locks those alone that change, and skips what
+-- somebody holds: the next poll says it again.
 create or replace function public.millrace_note_faults(p_faults jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_noted int;
@@ -3162,14 +3995,39 @@ begin
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
   end if;
+  v_noted := millrace.note_on_attempts(p_faults);
   v_first := (
-    select f.value from jsonb_array_elements(p_faults) f where f.value ->> 'code' is not null limit 1);
+    select f.value
+    from jsonb_array_elements(p_faults) f
+    where f.value ->> 'code' is not null
+    limit 1);
+  if v_first is not null then
+    perform millrace.report('error', 'job_fault',
+      format('A job of service %s cannot be finished: %s',
+        coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'),
+      v_first);
+  end if;
+  return jsonb_build_object('noted', v_noted);
+end
+$$;
+
+-- Writes each fault onto the attempt that waits for its job, where it says something new; returns
+-- how many those are. A fault that names no attempt stands in the log alone.
+create or replace function millrace.note_on_attempts(p_faults jsonb) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_noted int;
+begin
   with told as (
-    select coalesce((select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id)
-      as attempt_id, f.service, f.job_id, f.code, left(f.message, 2000) as message
+    select
+      coalesce(
+        (select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id
+      ) as attempt_id,
+      f.service, f.job_id, f.code, left(f.message, 2000) as message
     from jsonb_to_recordset(p_faults)
       as f(submission text, service text, job_id text, code text, message text)
-    -- What names no attempt is told in the log alone.
     cross join lateral (
       select case when f.submission ~ '^[0-9]{1,18}$' then f.submission::bigint end as id) n
   ), held as (
@@ -3192,16 +4050,15 @@ begin
     returning a.id
   )
   select count(*) into v_noted from noted;
-  if v_first is not null then
-    perform millrace.report('error', 'job_fault', format('A job of service %s cannot be finished: %s',
-      coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'), v_first);
-  end if;
-  return jsonb_build_object('noted', v_noted);
+  return v_noted;
 end
 $$;
 
+-- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
+-- null when nothing does.
 create or replace function millrace.faulty_jobs() returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -3224,28 +4081,43 @@ begin
 end
 $$;
 
--- The log, and what an error means.
+-- The log, and what an error means
 --
--- Error codes: the engine raises SQLSTATEs of its own, so that a caller can tell them apart.
+-- The engine raises SQLSTATEs of its own, so that a caller can tell its errors apart.
 --   MR001  a definition that is not valid          MR004  a call that the state does not allow
---   MR002  a call with a bad argument              MR005  a status written by hand that is not allowed
+--   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
 --   MR003  something named that does not exist     MR006  a worker's call out of sequence
 
-create or replace function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb default '{}') returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Writes a line into millrace.log, at most one a minute for each code. Never an upsert: a user's
+-- transaction would wait for another's row.
+create or replace function millrace.report(
+  p_level text, p_code text, p_message text, p_detail jsonb default '{}'
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- One row a minute and code is enough. Never an upsert: a user's transaction would wait for another's row.
-  if not exists (select from millrace.log where code = p_code and at > millrace.now() - interval '1 minute') then
-    insert into millrace.log (level, code, message, detail) values (p_level, p_code, p_message, p_detail);
+  if not exists (
+      select
+      from millrace.log
+      where code = p_code
+        and at > millrace.now() - interval '1 minute') then
+    insert into millrace.log (level, code, message, detail)
+    values (p_level, p_code, p_message, p_detail);
   end if;
 end
 $$;
 
--- The one place that sorts SQLSTATEs. What the server says of itself (it cancels the call, shuts down, has no room left) ends the
--- call, for a timeout strikes once and would not strike again. Code that raises the same by hand speaks for its row alone.
-create or replace function millrace.error_kind(p_sqlstate text, p_context text default null) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
+-- Sorts SQLSTATEs, for every handler of the engine, by what they mean for the row that an error
+-- came from. fatal: the whole call ends; transient: the row is tried again; lasting: the row fails.
+--
+-- What the server says of itself (it cancels the call, shuts down, has no room left) is fatal, for
+-- a timeout strikes once and would not strike again. Code that raises the same by hand speaks for
+-- its row alone: p_context, the PG_EXCEPTION_CONTEXT, tells who raised it.
+create or replace function millrace.error_kind(p_sqlstate text, p_context text default null)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
 as $$
   select case
     when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
@@ -3256,288 +4128,360 @@ as $$
   end
 $$;
 
-create or replace function millrace.timeline(p_run bigint)
-returns table (attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint, retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
-  took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean)
-language sql stable set search_path = pg_catalog, pg_temp
+-- Reports an error that its caller has caught and outlives. Returns false for a fatal one, which
+-- the caller then raises again.
+create or replace function millrace.report_caught(
+  p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
+) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-  select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count, a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
-    a.service, a.job_id, a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'), a.usage, a.superseded
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-  where a.run_id = p_run order by a.id
+begin
+  if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
+    return false;
+  end if;
+  perform millrace.report('error', p_code, p_message, p_detail);
+  return true;
+end
 $$;
 
+-- Metadata: what a row's metadata column held when its run started
+
+-- Copies what the metadata column of each entity holds, for runs that start now. ids: the copies,
+-- in the order of the entities; faults: where one is too large, why. Both are null without a
+-- column.
+--
+-- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
+-- rows from filling the engine's tables.
+create or replace function millrace.copy_metadata(
+  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit constant int := 65536;
+  v_values jsonb[] := millrace.metadata_of_entities(p_pipeline_id, p_entity_ids);
+begin
+  if v_values is null then
+    return;
+  end if;
+  with given as materialized (
+    select g.place, g.value, z.size,
+      case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
+    from unnest(v_values) with ordinality g(value, place)
+    cross join lateral (select octet_length(g.value::text) as size offset 0) z
+  ), copied as (
+    insert into millrace.run_metadata (id, value)
+    select g.id, g.value
+    from given g
+    where g.id is not null
+  )
+  select array_agg(g.id order by g.place),
+    array_agg(case when g.size > v_limit then format(
+      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
+      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
+      order by g.place)
+  into ids, faults
+  from given g
+  cross join millrace.pipelines p
+  where p.id = p_pipeline_id;
+end
+$$;
+
+-- Raises the first fault of copy_metadata(), as MR002.
+create or replace function millrace.refuse_metadata(p_faults text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002',
+        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
+  end if;
+end
+$$;
+
+-- Reads a run's metadata for whoever looks at the run.
 create or replace function millrace.metadata_of(p_run bigint) returns jsonb
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select m.value
-  from millrace.runs r join millrace.run_metadata m on m.id = r.metadata_id
+  from millrace.runs r
+  join millrace.run_metadata m on m.id = r.metadata_id
   where r.id = p_run
 $$;
 
+-- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
+-- holds a run that has it. So no run that is not to be seen here can have it, unless one that is to
+-- be seen has it too.
+create or replace function millrace.sweep_metadata(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with dropped as (
+    delete from millrace.dropped_metadata d
+    where d.id in (
+      select o.id
+      from millrace.dropped_metadata o
+      order by o.id
+      limit p_limit
+      for update skip locked)
+    returning d.metadata_id
+  )
+  delete from millrace.run_metadata m
+  where m.id in (select d.metadata_id from dropped d)
+    and not exists (select from millrace.runs r where r.metadata_id = m.id);
+end
+$$;
+
+-- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
 create or replace function millrace.metadata_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
   from millrace.runs r
   where r.metadata_id is not null
-    and not exists (select from millrace.run_metadata m where m.id = r.metadata_id)
+    and not exists (
+      select
+      from millrace.run_metadata m
+      where m.id = r.metadata_id)
   union all
   select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
   from millrace.run_metadata m
   where not exists (select from millrace.runs r where r.metadata_id = m.id)
-    and not exists (select from millrace.dropped_metadata d where d.metadata_id = m.id)
+    and not exists (
+      select
+      from millrace.dropped_metadata d
+      where d.metadata_id = m.id)
 $$;
 
--- What the entity tables and the runs say of each other. A row that never had a run was not written by the engine: a restored
--- dump, or an insert under triggers that were switched off. Stable, so all of it is read in the caller's snapshot. A table that
--- was dropped, or a key that was renamed, is doctor()'s to name.
-create or replace function millrace.row_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- New runs, and the stages that begin with them
+
+-- Copies the results of these stages from the previous run of each entity into its new run, as
+-- finished attempts. A run that went the other way since has made them out of date.
+create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline record;
+  v_ways int[];
 begin
-  for v_pipeline in
-    select p.id, p.entity_key, c.oid::regclass as entity_table,
-      format_type(a.atttypid, a.atttypmod) as key_type,
-      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
-       from millrace.stages s
-       where s.pipeline_id = p.id and p.projection = 'columns' and millrace.has_columns(p, s.name)) as statuses
-    from millrace.pipelines p
-    join pg_class c on c.oid = p.entity_table
-    join pg_attribute a on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
-    order by p.id
-  loop
-    return query execute format($q$
-      select 'a live run has its row', r.id, null::bigint, format('%%s has no row %%s', %1$L, r.entity_id)
-      from millrace.runs r
-      where r.pipeline_id = $1
-        and r.status = 'running'
-        and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id;
-    continue when v_pipeline.statuses is null;
-    return query execute format($q$
-      select 'a row that shows queued or started has a live run', l.id, null::bigint,
-        format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
-      from %1$s e
-      cross join lateral (
-        select r.id, r.status
-        from millrace.runs r
-        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
-        order by r.status = 'running' desc, r.id desc
-        limit 1) l
-      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
-    using millrace.ways_of(v_pipeline.id);
-  end loop;
-end
-$$;
-
-create or replace function millrace.check_invariants() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select 'a running run owns a live attempt', r.id, null::bigint, 'run of entity ' || r.entity_id || ' has none'
-  from millrace.runs r where r.status = 'running' and not exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('queued', 'started', 'waiting'))
-  union all
-  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id, format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-  from millrace.attempts a left join millrace.runs r on r.id = a.run_id
-  where r.id is null or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-  union all
-  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null, format('entity %s, and run %s of the other', n.entity_id, o.id)
-  from millrace.pipelines p join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-  join millrace.runs o on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-  union all
-  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline', a.run_id, a.id, a.state::text
-  from millrace.attempts a left join millrace.claims c on c.token = a.token
-  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-     or (a.state = 'started' and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-     or (a.state = 'waiting' and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-     or (a.state not in ('queued', 'started') and a.queue_at is not null)
-     or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-  union all
-  select 'a job is heard to run while its attempt waits, and overtaken by one that completes it', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-     or (a.overtaken_job_id is not null and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-     -- The result that completed it is that of a job whose deadline had passed, or whose worker was lost.
-     or (a.overtaken_job_id is not null and not exists (
-       select from millrace.attempts e
-       where e.run_id = a.run_id
-         and e.stage_id = a.stage_id
-         and e.number < a.number
-         and e.state = 'failed'
-         and e.error ->> 'code' in ('deadline', 'lost_lease')
-         and coalesce(e.job_id = a.job_id, true)
-         and (a.superseded or not e.superseded)))
-  union all
-  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-  from millrace.attempts a where a.late_at is not null and a.state not in ('queued', 'started', 'waiting')
-  union all
-  select 'an attempt that waits for a person has its open question', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-  where a.state = 'waiting' and not exists (select from public.millrace_decisions d where d.attempt_id = a.id and d.closed_at is null)
-  union all
-  select 'no worker is has_conditional_followers for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-  where a.state in ('queued', 'started')
-  union all
-  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-  from millrace.attempts a where a.superseded and a.state in ('queued', 'started', 'waiting')
-  union all
-  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id), format('%s attempts of stage %s', count(*), s.name)
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped') and not a.superseded
-  group by a.run_id, a.stage_id, s.name having count(*) > 1
-  union all
-  select 'a completed attempt has its result, and no other has one', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a where (a.state = 'completed') <> (a.output is not null)
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
-  union all
-  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a join millrace.runs r on r.id = a.run_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting') and exists (
-    select from unnest(vs.needs) n where not exists (select from millrace.attempts d where d.run_id = a.run_id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
-  union all
-  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'completed' and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded)
-  union all
-  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'running' and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
-    -- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-    and not exists (
-      select from jsonb_array_elements(vs.after) t
-      where not exists (select from millrace.attempts d where d.run_id = r.id and d.stage_id = (t ->> 'map')::int and d.state in ('completed', 'skipped') and not d.superseded))
-    and not exists (
-      select from unnest(vs.needs) n where not exists (select from millrace.attempts d where d.run_id = r.id and d.stage_id = n and d.state in ('completed', 'skipped') and not d.superseded))
-  union all
-  select 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt', coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id), coalesce('fan-out ' || f.id, 'none')
-  from (select a.* from millrace.attempts a where a.state = 'waiting' and a.service = 'children') a
-  full join (select f.* from millrace.fan_outs f where f.state = 'open') f on f.attempt_id = a.id
-  where f.id is null or (a.id is not null and f.total is null) or (a.id is null and not exists (
-    -- The worker that spawns may have been lost: its successor takes the fan-out over.
-    select from millrace.attempts s where s.run_id = f.run_id and s.stage_id = f.stage_id and s.state in ('queued', 'started') and not s.superseded))
-  union all
-  select 'the sums of a fan-out and its tallies are what its children came to', f.run_id, f.attempt_id,
-    format('fan-out %s: %s completed, %s failed, but %s and %s were counted', f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
-  from millrace.fan_outs f
-  cross join lateral (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed from millrace.runs r where r.fan_out_id = f.id) c
+  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  v_ways := millrace.ways_of((
+    select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
+  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+    created_at, started_at, finished_at, output)
+  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+    d.created_at, d.started_at, d.finished_at, d.output
+  from millrace.runs r
   cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(bool_or(t.recount), false) as recount from millrace.child_tallies t where t.fan_out_id = f.id) t
-  where f.state = 'open' and not t.recount and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
-$$;
-
--- attach() wrote the table's columns into a function. One that was dropped or renamed since stops every claim; one that was
--- added is not sent to the stages, which matters to nobody where it belongs to a stage.
-create or replace function millrace.fault_of(p_pipeline text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
-  return (
-    select format('stages are not given the column %s, which was added later', min(a.attname))
-    from millrace.pipelines p
-    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
-    join pg_proc f on f.pronamespace = 'millrace'::regnamespace and f.proname = p.name || '__rows'
-    where p.name = p_pipeline
-      and position(format('e.%I,', a.attname) in f.prosrc) = 0
-      and position(format('e.%I ', a.attname) in f.prosrc) = 0
-      and not exists (
-        select from millrace.pipelines o
-        join millrace.stages s on s.pipeline_id = o.id
-        where o.entity_table = p.entity_table
-          and o.projection = 'columns'
-          and a.attname = any (millrace.stage_columns(s.name)))
-    having count(*) > 0);
-exception when others then
-  return sqlerrm;
+    select o.id
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (v_ways)
+      and o.id < r.id
+    order by o.id desc
+    limit 1) o
+  join millrace.done_attempts d on d.run_id = o.id and d.stage_id = any (p_keep)
+  where r.id = any (p_run_ids);
 end
 $$;
 
-create or replace function millrace.doctor() returns table (what text, ok boolean, detail text)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Tells whether a stage is the one with which every run of its version begins.
+create or replace function millrace.is_only_root(p_stage millrace.version_stages) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return p_stage.needs = '{}' and p_stage.after = '[]' and (
+    select count(*) = 1
+    from millrace.version_stages vs
+    where vs.version_id = p_stage.version_id
+      and vs.needs = '{}'
+      and vs.after = '[]');
+end
+$$;
+
+-- Makes new runs of the current version for entities that the caller holds and that have no live
+-- run, with the results of earlier stages copied. Returns the runs.
+create or replace function millrace.new_runs(
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_url text;
-  v_ring_headers jsonb;
-  v_flag text;
-  v_fault text := 'missing';
-  v_swept timestamptz := (select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
+  v_now timestamptz := millrace.now();
+  v_pipeline millrace.pipelines;
+  v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_runs bigint[];
+  v_stage millrace.version_stages;
 begin
-  begin
-    v_url := millrace.setting('project_url');
-    v_ring_headers := millrace.wake_headers();
-    v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
-  exception when others then
-    v_fault := 'Vault cannot be read: ' || sqlerrm;
-  end;
-  return query select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false), coalesce(v_url, v_fault || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
-  return query
-    select 'wake_secret is set', coalesce(v_ring_headers ? 'x-millrace-wake-secret', false), case
-      when v_ring_headers ? 'x-millrace-wake-secret' then 'present'
-      when v_ring_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
-      else 'the doorbell shows secret_key instead, which every SQL role can read in '
-        || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
-  return query select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false), coalesce(v_flag, v_fault);
-  return query select 'pg_cron job ' || j, exists (select from cron.job c where c.jobname = j and c.active), coalesce((select c.schedule from cron.job c where c.jobname = j), 'missing: see the chapter on schedules')
-    from unnest(array['millrace-sweep', 'millrace-prune']) j;
-  return query select 'the sweep has run in the last minute', coalesce(v_swept > millrace.now() - interval '1 minute', false), coalesce(v_swept::text, 'never; it is due every ten seconds');
-  return query select 'the functions answered the last wakes', coalesce(bool_and(n.status_code between 200 and 299), true),
-    coalesce(string_agg(distinct coalesce(n.status_code || coalesce(': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''), n.error_msg, 'no answer'), ', '), 'no wakes yet')
-    from millrace.last_answers(20) n;
-  return query
-    select 'pg_net''s worker runs', w.pid is not null,
-      coalesce('process ' || w.pid, 'it is not in pg_stat_activity: select net.worker_restart()')
+  perform millrace.refuse_metadata(v_copied.faults);
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  with added as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, v_now
+    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
+    returning id
+  )
+  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
+  select vs.* into v_stage
+  from millrace.version_stages vs
+  where vs.version_id = v_pipeline.current_version_id
+    and vs.stage_id = p_stage_id;
+  if not found then
+    raise exception 'stage % is not part of the pipeline''s current version',
+      (select s.name from millrace.stages s where s.id = p_stage_id)
+      using errcode = 'MR004',
+        hint = 'It was dropped from the definition; queue another stage.';
+  end if;
+  if v_pipeline.is_child then
+    perform millrace.inherit_place(v_runs);
+  end if;
+  perform millrace.copy_earlier_results(v_runs, array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = v_stage.version_id
+      and vs.stage_id <> p_stage_id
+      and vs.stage_id <> all (v_stage.dependents)
+      and not millrace.is_only_root(v_stage)));
+  return v_runs;
+end
+$$;
+
+-- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
+-- to queue instead: the need may lack a need of its own.
+create or replace function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
+    min(s.name) as need into v_lacking
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.needs) n
+  join millrace.stages s on s.id = n
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n);
+  if v_lacking.runs = 0 then
+    return;
+  end if;
+  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    v_lacking.runs, v_lacking.entity_id, v_lacking.need
+    using errcode = 'MR005',
+      hint = format('Queue %s instead; the stages after it follow by themselves.', (
+        select s.name
+        from millrace.runs r
+        join millrace.version_stages vs
+          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+        join millrace.stages s on s.id = vs.stage_id
+        where r.id = v_lacking.run_id
+          and not exists (
+            select
+            from millrace.done_attempts d
+            where d.run_id = r.id
+              and d.stage_id = vs.stage_id)
+        order by vs.position
+        limit 1));
+end
+$$;
+
+-- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
+-- Returns the stages with work.
+create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+  if (
+      select bool_and(vs.unconditional)
+      from millrace.runs r
+      join millrace.version_stages vs
+        on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+      where r.id = any (p_run_ids)) then
+    perform millrace.queue_attempts(p_stage_id, p_run_ids);
+    return array[p_stage_id];
+  end if;
+  return millrace.begin_stage(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Begins what may begin beside the stage that new runs start at: branches that the previous run
+-- left unfinished go on too, or the run could never end. Returns the stages with work.
+create or replace function millrace.start_sibling_branches(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other record;
+  v_open bigint[];
+  v_wake int[] := '{}';
+begin
+  for v_other in
+    select o.stage_id, o.dependents,
+      exists (
+        select
+        from millrace.version_stages t
+        where t.version_id = o.version_id
+          and t.after <> '[]') as thresholds
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id
+        and vs.stage_id = p_stage_id
+        and not millrace.is_only_root(vs)
+    join millrace.version_stages o
+      on o.version_id = vs.version_id
+        and o.stage_id <> p_stage_id
+        and o.stage_id <> all (vs.dependents)
+    where p.id = p_pipeline_id
+    order by o.position
+  loop
+    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
+    -- A stage that had begun by a threshold was copied, though the map that it awaited begins
+    -- again.
+    perform millrace.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
     from (
-      select min(a.pid) as pid
-      from pg_stat_activity a
-      where a.datname = current_database()
-        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
-  -- But for those that wait for their limits.
-  return query select 'ready work is taken within a minute', count(*) = 0,
-    coalesce(string_agg(format('stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name, to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id), 'nothing waits')
-    from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
-    cross join lateral (select min(a.queue_at) as since from millrace.attempts a where a.stage_id = s.id and a.queue_at <= millrace.now() - interval '1 minute' and a.state = 'queued') w
-    where s.enabled and p.enabled and w.since is not null and millrace.live_workers(s.id) = 0 and (s.limits is null or millrace.may_claim(s));
-  return query
-  select 'only the engine can write results', count(*) = 0,
-    coalesce(string_agg(
-      format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
-        f.entity_table, f.remedy), ' '),
-      'no role of the Data API can')
-  from millrace.forgers f;
-  return query
-  select 'nothing is paused', count(*) = 0,
-    coalesce(string_agg(
-      coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy, ' '),
-      'nothing is')
-  from millrace.paused d;
-  return query select 'pipeline ' || p.name || ' fits its table', f.fault is null, coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
-    from millrace.pipelines p, lateral millrace.fault_of(p.name) f(fault);
-  return query select 'no invariant is violated', not exists (select from millrace.check_invariants()), coalesce((select string_agg(distinct i.rule, '; ') from millrace.check_invariants() i), 'none');
-  return query select 'jobs at services can be asked after and finished', millrace.faulty_jobs() is null,
-    coalesce(millrace.faulty_jobs(), 'none is in trouble');
-  return query select 'no stage is later than its bound', coalesce(sum(l.late), 0) = 0,
-    coalesce(string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', ' order by l.pipeline, l.id) || ': select * from millrace.alerts where resolved_at is null', 'none')
-    from (select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where s.sla is not null) l where l.late > 0;
-  return query select 'external jobs end before their deadlines', count(*) = 0,
-    coalesce(string_agg(format(
-      'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: set limits.maxInFlight (now %s) to what the service works on at once, or completion.deadlineSeconds to more',
-      j.stage, j.pipeline, j.ended, j.past_deadline, j.completed, coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
-    from millrace.job_outcomes j where j.past_deadline > j.completed;
-  return query select 'no errors in the last hour', not exists (select from millrace.log l where l.level = 'error' and l.at > millrace.now() - interval '1 hour'),
-    coalesce((select string_agg(distinct l.message, '; ') from millrace.log l where l.level = 'error' and l.at > millrace.now() - interval '1 hour'), 'none');
+      select array_agg(r.entity_id) as entity_ids,
+        case when v_other.thresholds then array(
+          select d
+          from unnest(v_other.dependents) d
+          where not exists (
+            select
+            from millrace.attempts a
+            where a.run_id = r.id and a.stage_id = d and not a.superseded))
+        else v_other.dependents end as pending
+      from millrace.runs r
+      where r.id = any (v_open)
+      group by 2) g;
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+  end loop;
+  return v_wake;
 end
 $$;
 
@@ -3787,6 +4731,313 @@ begin
 end
 $$;
 
+-- Pruning
+--
+-- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
+-- call can do.
+
+-- Locks and returns the next so many runs, by id, that ended before this time and that nobody
+-- needs: a parent that still waits counts its children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(
+  p_before timestamptz, p_after bigint, p_limit int
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id > coalesce(p_after, 0)
+      and r.status <> 'running'
+      and r.finished_at < p_before
+      and not exists (
+        select
+        from millrace.fan_outs f
+        where f.id = r.fan_out_id
+          and f.state = 'open')
+      and not exists (
+        select
+        from millrace.fan_outs f
+        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+        where f.run_id = r.id)
+    order by r.id
+    limit p_limit
+    for update of r skip locked);
+end
+$$;
+
+-- Deletes locked runs, but for those that cannot be; returns how many. It halves a batch until the
+-- guilty run stands alone: what a user's trigger on public.millrace_decisions refuses is left to
+-- the next night, and the others go.
+create or replace function millrace.prune_runs(p_run_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+begin
+  begin
+    perform millrace.delete_runs(p_run_ids);
+    return cardinality(p_run_ids);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform millrace.report('error', 'run_not_pruned',
+        format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.prune_runs(p_run_ids[:v_half]) + millrace.prune_runs(p_run_ids[v_half + 1:]);
+end
+$$;
+
+-- Deletes what is older than retention_days.
+create or replace function millrace.prune() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+  v_ends timestamptz := millrace.now() + interval '2 seconds';
+  v_batch bigint[];
+  v_runs int := 0;
+  v_more boolean;
+  v_scheduled boolean;
+begin
+  loop
+    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
+    v_more := cardinality(v_batch) = 1000;
+    exit when cardinality(v_batch) = 0;
+    v_runs := v_runs + millrace.prune_runs(v_batch);
+    exit when not v_more or millrace.now() >= v_ends;
+  end loop;
+  perform millrace.prune_decisions();
+  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+  v_scheduled := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+  if v_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not v_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+  return jsonb_build_object('runs', v_runs, 'more', v_more);
+end
+$$;
+
+-- Queueing a stage: what writing `queued` means, and start()
+
+-- Shows a stage as queued and its dependents as pending, with their columns cleared.
+create or replace function millrace.project_queued(
+  p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 then
+    perform millrace.write_entities(
+      p_pipeline_id, 'queued',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      null,
+      p_entity_ids,
+      array(select s.name from millrace.stages s where s.id = any (p_dependents)));
+  end if;
+end
+$$;
+
+-- Ends what locked runs have of these stages and keeps it as history. It shows none of it on the
+-- entities: what they show next is the fresh start.
+create or replace function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
+  update millrace.attempts a
+  set superseded = true
+  where a.run_id = any (p_run_ids)
+    and a.stage_id = any (p_stage_ids)
+    and not a.superseded;
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids)
+    and f.stage_id = any (p_stage_ids)
+    and f.state = 'finished';
+end
+$$;
+
+-- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
+-- kept as history. Returns the stages with work.
+create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_version record;
+  v_closure int[];
+  v_other record;
+  v_wake int[] := '{}';
+begin
+  select count(*) as runs, min(r.entity_id) as entity_id into v_other
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and vs.stage_id = p_stage_id);
+  if v_other.runs > 0 then
+    raise exception
+      'stage % is not part of the version that % live runs began with (entity %, …)',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_other.runs, v_other.entity_id
+      using errcode = 'MR005',
+        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+  end if;
+  for v_version in
+    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
+      array_agg(r.entity_id) as entity_ids
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+    group by r.pipeline_id, vs.version_id, vs.dependents
+    order by vs.version_id
+  loop
+    v_closure := v_version.dependents || p_stage_id;
+    perform millrace.supersede(v_version.runs, v_closure);
+    perform millrace.project_queued(
+      v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
+  end loop;
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and r.fan_out_id is not null;
+  return v_wake;
+end
+$$;
+
+-- Clears the columns of entities whose new runs are to start at a stage. Returns the runs that are
+-- to begin still: a user's trigger may have ended some.
+create or replace function millrace.show_new_runs(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[], p_entity_ids text[]
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) = 0 then
+    return p_run_ids;
+  end if;
+  perform millrace.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_entity_ids)
+  from millrace.pipelines p
+  join millrace.version_stages vs
+    on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+  where p.id = p_pipeline_id;
+  return millrace.runs_to_begin(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Queues a stage for entities that the caller holds: new runs where none is live, else starting
+-- over. Dirty are the entities with columns that a new run must clear. Returns the stages with
+-- work.
+create or replace function millrace.queue_here(
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_counted boolean := (
+    select s.counted from millrace.stages s where s.id = p_stage_id);
+  v_live record;
+  v_new bigint[];
+  v_wake int[] := '{}';
+begin
+  -- Locked before it is decided who has none: without a projection, a worker that ends a run does
+  -- not hold its row.
+  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
+  from (
+    select r.id, r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update) l;
+  if v_counted then
+    perform millrace.name_payers(p_pipeline_id, v_live.runs);
+  end if;
+  if cardinality(v_live.runs) > 0 then
+    p_entity_ids := array(
+      select e
+      from unnest(p_entity_ids) e
+      where e not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  if cardinality(v_live.runs) > 0 then
+    v_wake := millrace.start_over(v_live.runs, p_stage_id);
+    p_dirty_ids := array(
+      select d
+      from unnest(p_dirty_ids) d
+      where d not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  if v_counted then
+    perform millrace.name_payers(p_pipeline_id, v_new);
+  end if;
+  v_new := millrace.show_new_runs(p_pipeline_id, p_stage_id, v_new, p_dirty_ids);
+  if cardinality(v_new) > 0 then
+    v_wake := v_wake
+      || millrace.enqueue_stage(v_new, p_stage_id)
+      || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
+  end if;
+  if v_counted then
+    perform millrace.note_starts(v_live.runs || v_new, v_began_at);
+  end if;
+  return v_wake;
+end
+$$;
+
+-- Queues a stage for held entities and wakes it. Where a pipeline replaces another, each entity
+-- goes one of the two ways (see cut-over.sql).
+create or replace function millrace.queue_stage(
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_wake int[];
+begin
+  if cardinality(v_ways) = 1 then
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids);
+  else
+    v_wake := millrace.queue_one_way(
+      p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids);
+  end if;
+  perform millrace.wake(v_wake);
+end
+$$;
+
 -- The release, and who speaks which contract.
 --
 -- A level is one state of the engine: its tables and its functions. A contract is what the engine
@@ -3818,20 +5069,6 @@ begin
 end
 $$;
 
--- Says what to deploy so that engine and functions speak one contract again.
-create or replace function millrace.contract_remedy(p_contract text) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case
-    when p_contract ~ '^[0-9]{1,9}$' and p_contract::int > e.contracts[1]
-      then 'Upgrade the database to the release of these functions: apply its migrations '
-        '(supabase db push).'
-    else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
-  end
-  from millrace.engine() e
-$$;
-
 -- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
 -- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
 -- not raise, or what it writes into the log, for doctor() to see at once, would go with the call. A
@@ -3850,11 +5087,17 @@ begin
   if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
     return null;
   end if;
-  select format('these functions speak contract %s, and the engine %s (level %s, release %s)',
-      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release)
-  into v_message
+  select
+    format('these functions speak contract %s, and the engine %s (level %s, release %s)',
+      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release),
+    case
+      when v_contract ~ '^[0-9]{1,9}$' and v_contract::int > e.contracts[1]
+        then 'Upgrade the database to the release of these functions: apply its migrations '
+          '(supabase db push).'
+      else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
+    end
+  into v_message, v_remedy
   from millrace.engine() e;
-  v_remedy := millrace.contract_remedy(v_contract);
   -- PostgREST opens no transaction that writes for a function that only reads.
   if current_setting('transaction_read_only') = 'off' then
     perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
@@ -3866,70 +5109,155 @@ begin
 end
 $$;
 
-create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Raises MR002 or MR003 unless the condition of a replay is well formed.
+create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ways int[] := millrace.ways_of((select r.pipeline_id from millrace.runs r where r.id = p_run_id));
+  v_key text;
+  v_value jsonb;
+begin
+  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  if jsonb_typeof(p_condition) is distinct from 'object' then
+    raise exception 'the condition is %, but must be an object',
+      coalesce(jsonb_typeof(p_condition), 'null')
+      using errcode = 'MR002',
+        hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
+  end if;
+  for v_key, v_value in select c.key, c.value from jsonb_each(p_condition) c order by c.key loop
+    if v_key = 'stage' then
+      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
+    elsif v_key = 'limit' and jsonb_typeof(v_value) = 'number'
+        and v_value::numeric between 1 and 1000000 then
+      continue;
+    elsif v_key = 'error_code' and jsonb_typeof(v_value) = 'string' then
+      continue;
+    elsif v_key in ('failed_since', 'failed_before') then
+      begin
+        perform (p_condition ->> v_key)::timestamptz;
+      exception when data_exception then
+        raise exception 'condition.% is %, which is no time', v_key, v_value
+          using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
+      end;
+    else
+      raise exception 'condition.% is %, which is not known', v_key, v_value
+        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, '
+          || 'failed_before (times) and limit (a number from 1).';
+    end if;
+  end loop;
+end
+$$;
+
+-- Retries dead letters in bulk by a person's call.
+create or replace function millrace.replay(
+  p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
+) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_runs bigint[];
+begin
+  perform millrace.check_condition(p_pipeline, p_condition);
+  v_runs := array(
+    select d.run_id
+    from millrace.dead_letters d
+    where d.pipeline = p_pipeline
+      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
+      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
+      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and d.can_retry
+    order by d.run_id
+    limit (p_condition ->> 'limit')::int);
+  if p_dry_run then
+    return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+  end if;
+  perform millrace.hold_runs(v_runs);
+  return jsonb_build_object(
+    'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+end
+$$;
+
+-- Retrying
+--
+-- By these calls a person lets runs go on that failed or were cancelled. They wait for the
+-- entities, then lock the runs.
+
+-- Tells whether the run's entity has no later run, neither of its pipeline nor of the one that
+-- replaces it or is replaced by it.
+create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := millrace.ways_of((
+    select r.pipeline_id from millrace.runs r where r.id = p_run_id));
 begin
   if cardinality(v_ways) > 1 then
     perform millrace.must_see_both_ways(v_ways);
   end if;
   return not exists (
-    select from millrace.runs r join millrace.runs o on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
+    select
+    from millrace.runs r
+    join millrace.runs o
+      on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
     where r.id = p_run_id);
 end
 $$;
 
--- All stages that failed or were cancelled go on together, or the run could never end.
-create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-  v_retried bigint[];
-  v_wake int[] := '{}';
-begin
-  v_retried := array(
-    select r.id from millrace.runs r
-    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
-    where r.id = any (p_run_ids) and r.status in ('failed', 'cancelled') and millrace.is_latest_run(r.id)
-      and exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)) order by r.id);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
-  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
-  for v_stage in
-    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
-    from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    where a.run_id = any (v_retried) and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)
-    group by a.stage_id, s.kind order by a.stage_id
-  loop
-    -- The retry of one stage may fail there and then, and its run with it.
-    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
-  end loop;
-  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
-  return cardinality(v_retried);
-end
-$$;
-
+-- Tells whether an attempt counts and is the newest of its stage and run.
 create or replace function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return not p_attempt.superseded and not exists (select from millrace.attempts n where n.run_id = p_attempt.run_id and n.stage_id = p_attempt.stage_id and n.number > p_attempt.number);
+  return not p_attempt.superseded and not exists (
+    select
+    from millrace.attempts n
+    where n.run_id = p_attempt.run_id
+      and n.stage_id = p_attempt.stage_id
+      and n.number > p_attempt.number);
 end
 $$;
 
+-- Makes the newest attempts of a stage the retries of those before them.
 create or replace function millrace.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.attempts a set parent_id = (select o.id from millrace.attempts o where o.run_id = a.run_id and o.stage_id = a.stage_id and o.number = a.number - 1)
-  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.parent_id is null and a.number > 1 and millrace.is_last_word(a);
+  update millrace.attempts a
+  set parent_id = (
+    select o.id
+    from millrace.attempts o
+    where o.run_id = a.run_id
+      and o.stage_id = a.stage_id
+      and o.number = a.number - 1)
+  where a.run_id = any (p_run_ids)
+    and a.stage_id = p_stage_id
+    and a.parent_id is null
+    and a.number > 1
+    and millrace.is_last_word(a);
 end
 $$;
 
-create or replace function millrace.retry_stage(p_stage_id int, p_kind text, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Makes a new attempt of a stage that failed or was cancelled in runs that go on. Returns the
+-- stages with work.
+create or replace function millrace.retry_stage(
+  p_stage_id int, p_kind text, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_kind = 'manual' then
@@ -3947,24 +5275,93 @@ begin
 end
 $$;
 
--- The parent's word on it is spoken: a child that went on alone would change nothing.
+-- Lets held runs go on where they had failed or were cancelled, with new attempts and a fresh
+-- allowance; returns how many. All stages that failed or were cancelled go on together, or the run
+-- could never end.
+create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_retried bigint[];
+  v_wake int[] := '{}';
+begin
+  v_retried := array(
+    select r.id
+    from millrace.runs r
+    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
+    where r.id = any (p_run_ids)
+      and r.status in ('failed', 'cancelled')
+      and millrace.is_latest_run(r.id)
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.state in ('failed', 'cancelled')
+          and millrace.is_last_word(a))
+    order by r.id);
+  update millrace.runs r
+  set status = 'running', finished_at = null
+  where r.id = any (v_retried);
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (v_retried)
+    and r.fan_out_id is not null;
+  for v_stage in
+    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = any (v_retried)
+      and a.state in ('failed', 'cancelled')
+      and millrace.is_last_word(a)
+    group by a.stage_id, s.kind
+    order by a.stage_id
+  loop
+    -- The retry of one stage may fail there and then, and its run with it.
+    v_wake := v_wake || millrace.retry_stage(
+      v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+  end loop;
+  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
+  return cardinality(v_retried);
+end
+$$;
+
+-- Raises MR004 about a run whose parent has given up its children: its parent's word on it is
+-- spoken, and a child that went on alone would change nothing.
 create or replace function millrace.refuse_orphan(p_run millrace.runs) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_parent millrace.runs;
 begin
-  select r.* into v_parent from millrace.fan_outs f join millrace.runs r on r.id = f.run_id where f.id = p_run.fan_out_id and f.state in ('abandoned', 'closed');
+  select r.* into v_parent
+  from millrace.fan_outs f
+  join millrace.runs r on r.id = f.run_id
+  where f.id = p_run.fan_out_id
+    and f.state in ('abandoned', 'closed');
   if found then
-    raise exception 'run % cannot go on: it is a child of run %, which is %', p_run.id, v_parent.id, v_parent.status
-      using errcode = 'MR004', hint = case when v_parent.status in ('failed', 'cancelled') then format('Retry the parent, which retries its children that failed: select millrace.retry(%s).', v_parent.id)
-        else 'The parent went on without it: start its row anew, by itself, with millrace.start() or by queueing a stage.' end;
+    raise exception 'run % cannot go on: it is a child of run %, which is %',
+      p_run.id, v_parent.id, v_parent.status
+      using errcode = 'MR004', hint = case
+        when v_parent.status in ('failed', 'cancelled') then format(
+          'Retry the parent, which retries its children that failed: select millrace.retry(%s).',
+          v_parent.id)
+        else 'The parent went on without it: start its row anew, by itself, with millrace.start() '
+          || 'or by queueing a stage.' end;
   end if;
 end
 $$;
 
+-- Retries one run by a person's call.
 create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -3974,88 +5371,106 @@ begin
   perform millrace.hold_runs(array[p_run]);
   select r.* into v_run from millrace.runs r where r.id = p_run;
   if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null') using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
   end if;
   if p_stage is not null then
-    v_stage_id := (millrace.stage_named((select p.name from millrace.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
+    v_stage_id := (millrace.stage_named(
+      (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
+      p_stage)).id;
   end if;
   if not millrace.is_latest_run(p_run) then
-    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id
+      using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
   perform millrace.refuse_orphan(v_run);
-  select a.state into v_state from millrace.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
-  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or millrace.retry_runs(array[p_run]) = 0 then
-    raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
-      using errcode = 'MR004', hint = 'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
+  select a.state into v_state
+  from millrace.attempts a
+  where a.run_id = p_run
+    and a.stage_id = v_stage_id
+  order by a.number desc
+  limit 1;
+  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true))
+      or millrace.retry_runs(array[p_run]) = 0 then
+    raise exception 'run % has nothing to retry%: it is %',
+      p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
+      using errcode = 'MR004', hint =
+        'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
 end
 $$;
 
-create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- What the entity tables and the runs say of each other
+
+-- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
+-- It is stable, so all of it is read in the caller's snapshot.
+--
+-- A row that never had a run was not written by the engine: a restored dump, or an insert under
+-- triggers that were switched off. A table that was dropped, or a key that was renamed, is
+-- doctor()'s to name.
+create or replace function millrace.row_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_key text;
+  v_pipeline record;
 begin
-  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
-  end if;
-  if jsonb_typeof(p_condition) is distinct from 'object' then
-    raise exception 'the condition is %, but must be an object', coalesce(jsonb_typeof(p_condition), 'null') using errcode = 'MR002', hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
-  end if;
-  for v_key in select k from jsonb_object_keys(p_condition) k order by k loop
-    if v_key = 'stage' then
-      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
-    elsif v_key = 'limit' and jsonb_typeof(p_condition -> v_key) = 'number' and (p_condition ->> v_key)::numeric between 1 and 1000000 then
-      continue;
-    elsif v_key = 'error_code' and jsonb_typeof(p_condition -> v_key) = 'string' then
-      continue;
-    elsif v_key in ('failed_since', 'failed_before') then
-      begin
-        perform (p_condition ->> v_key)::timestamptz;
-      exception when data_exception then
-        raise exception 'condition.% is %, which is no time', v_key, p_condition -> v_key using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
-      end;
-    else
-      raise exception 'condition.% is %, which is not known', v_key, p_condition -> v_key
-        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, failed_before (times) and limit (a number from 1).';
-    end if;
+  for v_pipeline in
+    select p.id, p.entity_key, c.oid::regclass as entity_table,
+      format_type(a.atttypid, a.atttypmod) as key_type,
+      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+       from millrace.stages s
+       where s.pipeline_id = p.id
+         and p.projection = 'columns'
+         and millrace.has_columns(p, s.name)) as statuses
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    join pg_attribute a
+      on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
+    order by p.id
+  loop
+    return query execute format($q$
+      select 'a live run has its row', r.id, null::bigint,
+        format('%%s has no row %%s', %1$L, r.entity_id)
+      from millrace.runs r
+      where r.pipeline_id = $1
+        and r.status = 'running'
+        and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
+    using v_pipeline.id;
+    continue when v_pipeline.statuses is null;
+    return query execute format($q$
+      select 'a row that shows queued or started has a live run', l.id, null::bigint,
+        format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
+      from %1$s e
+      cross join lateral (
+        select r.id, r.status
+        from millrace.runs r
+        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
+        order by r.status = 'running' desc, r.id desc
+        limit 1) l
+      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
+    using millrace.ways_of(v_pipeline.id);
   end loop;
 end
 $$;
 
-create or replace function millrace.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_runs bigint[];
-begin
-  perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id limit (p_condition ->> 'limit')::int);
-  if p_dry_run then
-    return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
-  end if;
-  perform millrace.hold_runs(v_runs);
-  return jsonb_build_object('matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
-end
-$$;
-
--- Chapter 35: schedules, and the doors
+-- Schedules, and the doors
 --
--- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval of any stage, and
--- is scheduled only while a job waits to be polled: a job that runs every two seconds costs a session each time, and rows
--- of history. Whoever begins to wait schedules it; the sweep takes it off, and makes good where the two crossed.
+-- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll
+-- interval of any stage, and is scheduled only while a job waits to be polled: a job that runs
+-- every two seconds costs a session each time, and rows of history. Whoever begins to wait
+-- schedules it; the sweep takes it off, and makes good where the two crossed.
 
+-- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
+-- else not at all. Nobody waits for another's row of cron.job: who is too late leaves it to the
+-- next sweep.
 create or replace function millrace.schedule_polls() returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_every interval := (
@@ -4067,10 +5482,9 @@ declare
   v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
 begin
   if v_wanted is not distinct from (
-    select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
+      select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
     return;
   end if;
-  -- Nobody waits for another's row of cron.job: who is too late leaves it to the next sweep.
   if not pg_try_advisory_xact_lock(hashtext('millrace.schedule_polls')) then
     return;
   end if;
@@ -4080,55 +5494,69 @@ begin
     perform cron.unschedule('millrace-poll');
   end if;
 exception
-  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep tries again.
+  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep
+  -- tries again.
   when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
+    if not millrace.report_caught(sqlstate, null, 'polls_not_scheduled',
+        'The poller could not be scheduled: ' || sqlerrm) then
       raise;
     end if;
-    perform millrace.report('error', 'polls_not_scheduled', 'The poller could not be scheduled: ' || sqlerrm);
 end
 $$;
 
-create or replace function millrace.schedule_pruning(p_more boolean) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Wakes the completion poller if a waiting job is due to be asked for; else it costs one index
+-- probe.
+create or replace function millrace.wake_job_poll() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_scheduled boolean := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
+  v_now timestamptz := millrace.now();
 begin
-  if p_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not p_more then
-    perform cron.unschedule('millrace-prune-more');
+  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
+    return millrace.post('job-poll', '{}');
   end if;
+  return false;
 end
 $$;
 
--- Chapter 3: settings
+-- Settings
 --
--- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
+-- A setting is read from Vault under the name `millrace_<name>` first, then from millrace.settings.
+-- Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
 --   select vault.create_secret('…', 'millrace_wake_secret');
 
+-- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create or replace function millrace.check_setting() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$' then 'a whole number from 1 to 9999'
+    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+      then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false') then 'true or false' end;
+    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+      then 'true or false' end;
 begin
   if v_wanted is not null then
     raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
-      using errcode = 'MR002', hint = format('update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
+      using errcode = 'MR002', hint = format(
+        'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
   end if;
   return new;
 end
 $$;
 
+-- Reads a setting; null where nobody has set it.
 create or replace function millrace.setting(p_name text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text;
@@ -4138,354 +5566,92 @@ begin
     execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
       into v_value using 'millrace_' || p_name;
   end if;
-  return coalesce(v_value, (select s.value from millrace.settings s where s.name = p_name));
+  return coalesce(v_value, (
+    select s.value from millrace.settings s where s.name = p_name));
 end
 $$;
 
--- Where the setting was deleted its default counts: without a bound no batch would be built.
+-- Returns how many bytes of rows and results a worker is handed at most. Where somebody deleted the
+-- setting its default counts: without a bound no batch would be built.
 create or replace function millrace.batch_bytes() returns bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
+    select s.value::bigint
+    from millrace.settings s
+    where s.name = 'batch_bytes'), 12582912);
 end
 $$;
 
--- Chapter 21: starting, starting over, cancelling
+-- Starting: a run of an entity, by a person's call or a status column that was written
 --
--- These are the calls that a person makes, by SQL or by writing a status column (chapter intake). They hold or wait for the
--- entities, then lock the runs, as the lock order says.
+-- The calls that a person makes hold or wait for the entities, then lock the runs, as the lock
+-- order says.
 
+-- Returns a pipeline, and the one that it replaces or that replaces it (see cut-over.sql).
 create or replace function millrace.ways_of(p_pipeline_id int) returns int[]
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array_remove(array[p_pipeline_id, (select p.replaces_id from millrace.pipelines p where p.id = p_pipeline_id),
-    (select p.id from millrace.pipelines p where p.replaces_id = p_pipeline_id)], null);
+  return array_remove(array[
+    p_pipeline_id,
+    (
+      select p.replaces_id
+      from millrace.pipelines p
+      where p.id = p_pipeline_id),
+    (
+      select p.id
+      from millrace.pipelines p
+      where p.replaces_id = p_pipeline_id)], null);
 end
 $$;
 
+-- Returns the stage at which a pipeline starts unless another is named.
 create or replace function millrace.first_stage(p_pipeline_id int) returns int
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select vs.stage_id from millrace.pipelines p join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
-    where p.id = p_pipeline_id order by vs.position limit 1);
-end
-$$;
-
--- Results of stages that are not about to run come over from the entity's latest run, as finished attempts of the new one.
-create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ways int[];
-begin
-  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
-    return;
-  end if;
-  -- A run that went the other way since has made them out of date.
-  v_ways := millrace.ways_of((select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  with source as (
-    select r.id as run_id, a.id as attempt_id, a.stage_id, a.state, a.error, a.retry_count, a.started_at, a.finished_at, a.created_at, a.output
-    from millrace.runs r
-    cross join lateral (
-      select o.id from millrace.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id < r.id order by o.id desc limit 1) o
-    join millrace.attempts a on a.run_id = o.id and a.state in ('completed', 'skipped') and not a.superseded and a.stage_id = any (p_keep)
-    where r.id = any (p_run_ids)
-  )
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count, created_at, started_at, finished_at, output)
-  select s.run_id, s.stage_id, 1, s.attempt_id, s.state, s.error, s.retry_count, s.created_at, s.started_at, s.finished_at, s.output from source s;
-end
-$$;
-
--- Begins one stage of locked runs; raises when a run lacks the result of one of its needs.
-create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_lacking record;
-begin
-  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id, min(s.name) as need into v_lacking
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.needs) n
-  join millrace.stages s on s.id = n
-  where r.id = any (p_run_ids)
-    and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = n and a.state in ('completed', 'skipped') and not a.superseded);
-  if v_lacking.runs > 0 then
-    raise exception 'stage % cannot start for % entities (%, …): its need % has no result', (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_lacking.runs, v_lacking.entity_id, v_lacking.need
-      using errcode = 'MR005', hint = format('Queue %s instead; the stages after it follow by themselves.', (
-        -- Its need may lack a need of its own.
-        select s.name from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and p_stage_id = any (vs.dependents) join millrace.stages s on s.id = vs.stage_id
-        where r.id = v_lacking.run_id and not millrace.is_done(r.id, vs.stage_id) order by vs.position limit 1));
-  end if;
-  if (select bool_and(vs.unconditional) from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id where r.id = any (p_run_ids)) then
-    perform millrace.queue_attempts(p_stage_id, p_run_ids);
-    return array[p_stage_id];
-  end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids);
-end
-$$;
-
--- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
--- rows from filling the engine's tables.
-create or replace function millrace.copy_metadata(
-  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
-)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit constant int := 65536;
-  v_values jsonb[] := millrace.metadata_of_entities(p_pipeline_id, p_entity_ids);
-begin
-  if v_values is null then
-    return;
-  end if;
-  with given as materialized (
-    select g.place, g.value, z.size,
-      case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
-    from unnest(v_values) with ordinality g(value, place)
-    cross join lateral (select octet_length(g.value::text) as size offset 0) z
-  ), copied as (
-    insert into millrace.run_metadata (id, value)
-    select g.id, g.value from given g where g.id is not null
-  )
-  select array_agg(g.id order by g.place),
-    array_agg(case when g.size > v_limit then format(
-      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
-      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
-      order by g.place)
-  into ids, faults
-  from given g, millrace.pipelines p
-  where p.id = p_pipeline_id;
-end
-$$;
-
-create or replace function millrace.refuse_metadata(p_faults text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
-begin
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR002',
-        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
-  end if;
-end
-$$;
-
--- New runs of the current version for entities that the caller holds and that have no live run; returns the runs.
-create or replace function millrace.new_runs(p_pipeline_id int, p_entity_ids text[], p_stage_id int) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_version_id int := (select p.current_version_id from millrace.pipelines p where p.id = p_pipeline_id);
-  v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
-  v_runs bigint[];
-  v_stage millrace.version_stages;
-begin
-  perform millrace.refuse_metadata(v_copied.faults);
-  with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
-    select p_pipeline_id, v_version_id, e.id, e.metadata_id, v_now
-    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
-    returning id
-  )
-  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
-  select vs.* into v_stage from millrace.version_stages vs where vs.version_id = v_version_id and vs.stage_id = p_stage_id;
-  if not found then
-    raise exception 'stage % is not part of the pipeline''s current version', (select s.name from millrace.stages s where s.id = p_stage_id)
-      using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
-  end if;
-  if (select p.is_child from millrace.pipelines p where p.id = p_pipeline_id) then
-    perform millrace.inherit_place(v_runs);
-  end if;
-  perform millrace.copy_earlier_results(v_runs, array(
-    select vs.stage_id from millrace.version_stages vs
-    where vs.version_id = v_stage.version_id and vs.stage_id <> p_stage_id and vs.stage_id <> all (v_stage.dependents) and not millrace.is_only_root(v_stage)));
-  return v_runs;
-end
-$$;
-
-create or replace function millrace.is_only_root(p_stage millrace.version_stages) returns boolean
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return p_stage.needs = '{}' and p_stage.after = '[]' and (select count(*) from millrace.version_stages vs where vs.version_id = p_stage.version_id and vs.needs = '{}' and vs.after = '[]') = 1;
-end
-$$;
-
--- A child that starts anew takes the place of its former run, while its parent still waits.
-create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_former record;
-begin
-  for v_former in
-    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key,
-      case when p.metadata_column is null then o.metadata_id else r.metadata_id end as metadata_id
-    from millrace.runs r join millrace.runs o on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
-    join millrace.fan_outs f on f.id = o.fan_out_id and f.state = 'open' join millrace.pipelines p on p.id = r.pipeline_id
-    where r.id = any (p_run_ids) order by r.id, o.id desc
-  loop
-    update millrace.runs r set fan_out_id = null, item_key = null where r.id = v_former.former_id;
-    -- Pruned this moment.
-    continue when not found;
-    update millrace.runs r
-    set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
-      took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
-    where r.id = v_former.run_id;
-    insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
-  end loop;
-end
-$$;
-
--- A stage and all that depends on it goes back to the start in live runs that the caller has locked.
-create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_version record;
-  v_closure int[];
-  v_strange record;
-  v_wake int[] := '{}';
-begin
-  select count(*) as runs, min(r.entity_id) as entity_id into v_strange from millrace.runs r
-  where r.id = any (p_run_ids) and not exists (select from millrace.version_stages vs where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
-  if v_strange.runs > 0 then
-    raise exception 'stage % is not part of the version that % live runs began with (entity %, …)', (select s.name from millrace.stages s where s.id = p_stage_id), v_strange.runs, v_strange.entity_id
-      using errcode = 'MR005', hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
-  end if;
-  for v_version in
-    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs, array_agg(r.entity_id) as entity_ids
-    from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) group by r.pipeline_id, vs.version_id, vs.dependents order by vs.version_id
-  loop
-    v_closure := v_version.dependents || p_stage_id;
-    -- Not projected: what is shown next is the fresh start.
-    perform millrace.cancel_attempts(v_version.runs, v_closure);
-    update millrace.attempts a set superseded = true
-    where a.run_id = any (v_version.runs) and a.stage_id = any (v_closure) and not a.superseded;
-    update millrace.fan_outs f set state = 'abandoned' where f.run_id = any (v_version.runs) and f.stage_id = any (v_closure) and f.state = 'finished';
-    perform millrace.project_queued(v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
-  end loop;
-  insert into millrace.child_tallies (fan_out_id, recount) select r.fan_out_id, true from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  return v_wake;
-end
-$$;
-
--- Branches beside the stage that a new run starts at, which the previous run left unfinished, go on too: or it could never end.
-create or replace function millrace.start_sibling_branches(p_pipeline_id int, p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_other record;
-  v_open bigint[];
-  v_wake int[] := '{}';
-begin
-  for v_other in
-    select o.stage_id, o.dependents, exists (select from millrace.version_stages t where t.version_id = o.version_id and t.after <> '[]') as thresholds
+    select vs.stage_id
     from millrace.pipelines p
-    join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id and not millrace.is_only_root(vs)
-    join millrace.version_stages o on o.version_id = vs.version_id and o.stage_id <> p_stage_id and o.stage_id <> all (vs.dependents)
-    where p.id = p_pipeline_id order by o.position
-  loop
-    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
-    -- A stage that had begun by a threshold was taken over, though the map that it awaited begins again.
-    perform millrace.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
-    from (
-      select array_agg(r.entity_id) as entity_ids, case when v_other.thresholds then array(
-          select d from unnest(v_other.dependents) d where not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = d and not a.superseded))
-        else v_other.dependents end as pending
-      from millrace.runs r where r.id = any (v_open) group by 2) g;
-    v_wake := v_wake || millrace.enqueue_stage(millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
-  end loop;
-  return v_wake;
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+    where p.id = p_pipeline_id
+    order by vs.position
+    limit 1);
 end
 $$;
 
--- What writing `queued` means, for entities that the caller holds: a new run, or starting over in a live one.
-create or replace function millrace.queue_here(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_began_at timestamptz := millrace.now();
-  v_counted boolean := (select s.counted from millrace.stages s where s.id = p_stage_id);
-  v_live record;
-  v_new bigint[];
-  v_wake int[] := '{}';
-begin
-  -- Locked before it is decided who has none: without a projection, a worker that ends a run does not hold its row.
-  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live from (
-    select r.id, r.entity_id from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id for no key update) l;
-  if v_counted then
-    perform millrace.name_payers(p_pipeline_id, v_live.runs);
-  end if;
-  if cardinality(v_live.runs) = 0 then
-    v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
-  else
-    v_new := millrace.new_runs(p_pipeline_id, array(select e from unnest(p_entity_ids) e where e not in (select l from unnest(v_live.entity_ids) l)), p_stage_id);
-    v_wake := millrace.start_over(v_live.runs, p_stage_id);
-    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d not in (select l from unnest(v_live.entity_ids) l));
-  end if;
-  if v_counted then
-    perform millrace.name_payers(p_pipeline_id, v_new);
-  end if;
-  if cardinality(p_dirty_ids) > 0 then
-    perform millrace.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_dirty_ids)
-    from millrace.pipelines p join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id where p.id = p_pipeline_id;
-    v_new := millrace.runs_to_begin(p_stage_id, v_new);
-  end if;
-  if cardinality(v_new) > 0 then
-    v_wake := v_wake || millrace.enqueue_stage(v_new, p_stage_id) || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
-  end if;
-  if v_counted then
-    perform millrace.note_starts(v_live.runs || v_new, v_began_at);
-  end if;
-  return v_wake;
-end
-$$;
-
-create or replace function millrace.queue_stage(p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ways int[] := millrace.ways_of(p_pipeline_id);
-begin
-  perform millrace.wake(case when cardinality(v_ways) = 1 then millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids)
-    else millrace.queue_one_way(p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids) end);
-end
-$$;
-
-create or replace function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
+-- value of the key's type.
+create or replace function millrace.lock_rows_named(
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
+) returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
 exception
   when data_exception then
     raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-      using errcode = 'MR002', hint = format('Give values of the column %s.', p_pipeline.entity_key);
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
 end
 $$;
 
--- The run that starting an entity would come upon. Where one pipeline replaces another it may be one of the other, unless the
--- caller named a way that it has not gone: queue_stage() refuses that.
+-- Returns the live run that starting a held entity would come upon, locked; null where there is
+-- none. Where one pipeline replaces another it may be one of the other, unless the caller named a
+-- way that it has not gone: queue_stage() refuses that.
 create or replace function millrace.run_under_way(
-  p_pipeline_id int,
-  p_stage_id int,
-  p_entity_id text)
-returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp
+  p_pipeline_id int, p_stage_id int, p_entity_id text
+) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -4516,21 +5682,19 @@ begin
 end
 $$;
 
+-- Starts a run by a person's call. The row's own spelling of its key goes on, however the caller
+-- wrote it.
 create or replace function millrace.start(
   p_pipeline text,
   p_entity_id text,
   p_stage text default null,
   p_priority int default null,
-  p_restart boolean default false)
-returns bigint
+  p_restart boolean default false
+) returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -4545,7 +5709,6 @@ begin
       using errcode = 'MR003',
         hint = 'Define it: npm run pipelines:sync, then push the migrations.';
   end if;
-  -- The row's own spelling of its key goes on, however the caller wrote it.
   v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
     raise exception 'table % has no row with % %',
@@ -4569,93 +5732,159 @@ begin
       where r.pipeline_id = any (millrace.ways_of(v_pipeline.id))
         and r.entity_id = v_held[1]);
   end if;
-  if p_priority is not null
-    and (select r.status = 'running' from millrace.runs r where r.id = v_run) then
+  if p_priority is not null and (
+      select r.status = 'running' from millrace.runs r where r.id = v_run) then
     perform millrace.prioritise(v_run, p_priority);
   end if;
   return v_run;
 end
 $$;
 
-create or replace function millrace.project_queued(p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sweeping deadlines: jobs, children and people that never answered
+
+-- Fails those of the waiting attempts whose deadline has passed and whose rows are free, as
+-- deadline; returns how many. One that the database refuses for now comes by again in a minute,
+-- behind the others.
+create or replace function millrace.fail_overdue(p_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ids bigint[] := millrace.lock_attempts(p_ids);
+  v_refused bigint[];
+  v_done record;
 begin
-  if cardinality(p_entity_ids) > 0 then
-    perform millrace.write_entities(p_pipeline_id, 'queued', (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
-      array(select s.name from millrace.stages s where s.id = any (p_dependents)));
-  end if;
+  v_done := millrace.apply_outcomes_guarded(array(
+    select jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', row_number() over (order by a.id),
+      'attempt_id', a.id,
+      'outcome', 'failed',
+      'error', jsonb_build_object(
+        'code', 'deadline',
+        'permanent', a.service in ('children', 'decision'),
+        'message', case a.service
+          when 'children' then 'the children did not end before the deadline'
+          when 'decision' then 'nobody decided before the deadline'
+          else 'the external job did not end before its deadline' end),
+      'service', a.service,
+      'job_id', a.job_id,
+      'run_id', a.run_id,
+      'stage_id', a.stage_id,
+      'entity_id', r.entity_id,
+      'was', a.state))
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_ids)
+      and a.state = 'waiting'
+      and a.deadline_at <= v_now));
+  perform millrace.wake(v_done.ready);
+  v_refused := array(
+    select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
+  update millrace.attempts a
+  set deadline_at = v_now + interval '1 minute'
+  where a.id in (
+    select o.id
+    from millrace.attempts o
+    where o.id = any (v_refused) and o.state = 'waiting'
+    for update skip locked);
+  return cardinality(v_done.items) - cardinality(v_refused);
 end
 $$;
 
--- Locks the entities and the runs given, waiting for both.
-create or replace function millrace.hold_runs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Fails waiting attempts of a pipeline whose deadline has passed; returns how many. A map that
+-- finishes with what there is at its deadline is left to the collection of children.
+create or replace function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_group record;
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(
+    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  v_page record;
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_failed int := 0;
 begin
-  for v_group in
-    select r.pipeline_id, array_agg(r.entity_id) as entity_ids from millrace.runs r where r.id = any (p_run_ids) group by r.pipeline_id order by r.pipeline_id
   loop
-    perform millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
+    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
+    from (
+      select a.id, a.deadline_at
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id
+      where a.deadline_at <= v_now
+        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
+        and a.stage_id = any (v_stages)
+        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
+      order by a.deadline_at, a.id
+      limit p_limit) d;
+    exit when v_page.ids is null;
+    v_last_at := v_page.last_at;
+    v_last_id := v_page.ids[cardinality(v_page.ids)];
+    v_failed := v_failed + millrace.fail_overdue(v_page.ids);
+    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
   end loop;
-  perform from millrace.runs r where r.id = any (p_run_ids) order by r.id for no key update;
+  return v_failed;
 end
 $$;
 
-create or replace function millrace.cancel(p_run bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_status millrace.run_status;
-begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.status into v_status from millrace.runs r where r.id = p_run;
-  if v_status is distinct from 'running' then
-    raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
-      using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run can be cancelled: select * from millrace.runs where status = ''running''.';
-  end if;
-  perform millrace.end_runs(array[p_run], 'cancelled');
-  perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
-end
-$$;
+-- Sweeping leases: what dead workers left behind
 
--- Chapter 31: recovery
---
--- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good whatever got lost: leases of dead workers, jobs that never
--- came back, retries that fell due, wakes that nobody heard. When idle it costs a few index probes a stage.
-
+-- Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns
+-- how many. A worker may have renewed meanwhile: the claims are locked too and read once more. One
+-- that its worker is renewing or dropping this very moment is not lost.
 create or replace function millrace.fail_lost(p_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ids bigint[] := millrace.lock_attempts(p_ids);
   v_tokens uuid[];
   v_done record;
 begin
-  -- A worker may have renewed meanwhile: the claims are locked too and read once more. One that its worker is renewing or
-  -- dropping this very moment is not lost.
   v_tokens := array(
-    select c.token from millrace.claims c where c.expires_at <= millrace.now() for update skip locked);
+    select c.token
+    from millrace.claims c
+    where c.expires_at <= millrace.now()
+    for update skip locked);
   v_done := millrace.apply_outcomes_guarded(array(
-    select row(row_number() over (order by a.id), a.id, a.token, null, 'failed', null, null,
-      '{"code": "lost_lease", "message": "the worker ended without a word and its lease expired"}'::jsonb,
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
-    from millrace.attempts a join millrace.claims c on c.token = a.token join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'started' and c.token = any (v_tokens)));
+    select jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', row_number() over (order by a.id),
+      'attempt_id', a.id,
+      'token', a.token,
+      'outcome', 'failed',
+      'error', jsonb_build_object('code', 'lost_lease',
+        'message', 'the worker ended without a word and its lease expired'),
+      'run_id', a.run_id,
+      'stage_id', a.stage_id,
+      'entity_id', r.entity_id,
+      'was', a.state))
+    from millrace.attempts a
+    join millrace.claims c on c.token = a.token
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_ids)
+      and a.state = 'started'
+      and c.token = any (v_tokens)));
   perform millrace.wake(v_done.ready);
-  return (select count(*) from unnest(v_done.items) i where i.verdict is distinct from 'busy');
+  return (
+    select count(*)
+    from unnest(v_done.items) i
+    where i.verdict is distinct from 'busy');
 end
 $$;
 
--- Page after page, so that rows which somebody holds, or which refuse to be written, keep it from none of the others.
+-- Fails started attempts of a pipeline whose lease expired; returns how many. It goes page after
+-- page, so that rows which somebody holds, or which refuse to be written, keep it from none of the
+-- others.
 create or replace function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_stages int[] := array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  v_stages int[] := array(
+    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
   v_ids bigint[];
   v_failed int := 0;
 begin
@@ -4681,73 +5910,19 @@ begin
 end
 $$;
 
--- One that the database refuses for now comes by again in a minute, behind the others.
-create or replace function millrace.fail_overdue(p_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_ids bigint[] := millrace.lock_attempts(p_ids);
-  v_refused bigint[];
-  v_done record;
-begin
-  v_done := millrace.apply_outcomes_guarded(array(
-    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
-      jsonb_build_object('code', 'deadline', 'permanent', a.service in ('children', 'decision'), 'message', case a.service
-        when 'children' then 'the children did not end before the deadline' when 'decision' then 'nobody decided before the deadline' else 'the external job did not end before its deadline' end),
-      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
-    from millrace.attempts a join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_ids) and a.state = 'waiting' and a.deadline_at <= v_now));
-  perform millrace.wake(v_done.ready);
-  v_refused := array(select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
-  update millrace.attempts a
-  set deadline_at = v_now + interval '1 minute'
-  where a.id in (
-    select o.id
-    from millrace.attempts o
-    where o.id = any (v_refused) and o.state = 'waiting'
-    for update skip locked);
-  return cardinality(v_done.items) - cardinality(v_refused);
-end
-$$;
+-- The sweep: recovery
+--
+-- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
+-- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
+-- wakes that nobody heard. When idle it costs a few index probes a stage.
 
-create or replace function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_stages int[] := array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
-  v_page record;
-  v_last_at timestamptz := '-infinity';
-  v_last_id bigint := 0;
-  v_failed int := 0;
-begin
-  loop
-    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
-    from (
-      select a.id, a.deadline_at
-      from millrace.attempts a
-      join millrace.stages s on s.id = a.stage_id
-      where a.deadline_at <= v_now
-        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
-        and a.stage_id = any (v_stages)
-        -- A map that finishes with what there is at its deadline is the collection of children's to end.
-        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
-      order by a.deadline_at, a.id
-      limit p_limit) d;
-    exit when v_page.ids is null;
-    v_last_at := v_page.last_at;
-    v_last_id := v_page.ids[cardinality(v_page.ids)];
-    v_failed := v_failed + millrace.fail_overdue(v_page.ids);
-    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
-  end loop;
-  return v_failed;
-end
-$$;
-
--- A fault of one pipeline, such as a table that was dropped, must not end the recovery of the others.
-create or replace function millrace.sweep_pipeline(p_pipeline_id int, out leases int, out deadlines int, out woken int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
+-- must not end the recovery of the others.
+create or replace function millrace.sweep_pipeline(
+  p_pipeline_id int, out leases int, out deadlines int, out woken int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_context text;
@@ -4755,126 +5930,134 @@ begin
   leases := millrace.sweep_leases(p_pipeline_id, 5000);
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
-  woken := millrace.wake(array(select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id and s.enabled and millrace.has_ready_work(s.id)));
+  woken := millrace.wake(array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id
+      and s.enabled
+      and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+        'The sweep of pipeline %s failed: %s',
+        (select p.name from millrace.pipelines p where p.id = p_pipeline_id),
+        sqlerrm)) then
       raise;
     end if;
-    perform millrace.report('error', 'sweep_failed', format('The sweep of pipeline %s failed: %s', (select p.name from millrace.pipelines p where p.id = p_pipeline_id), sqlerrm));
 end
 $$;
 
--- Whatever children reported and nobody has added up, fan-outs that are due, and children that are to be cancelled.
-create or replace function millrace.sweep_children(out collected int, out cancelled int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sweeps children and decisions; null where that failed, which ends no other part of the recovery.
+create or replace function millrace.sweep_features() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_fan_out bigint;
-  v_done record;
-  v_until timestamptz := millrace.now() + interval '5 seconds';
-  v_context text;
-begin
-  collected := 0;
-  insert into millrace.child_tallies (fan_out_id)
-  select f.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
-  where a.deadline_at <= millrace.now() and a.state = 'waiting' and s.fan_in ->> 'at_deadline' = 'finish';
-  -- In no order, so that parents which refuse to be written keep it from none of the others; those that are being collected are
-  -- left to whoever does so, since waiting out of order might be waiting for each other.
-  for v_fan_out in select t.fan_out_id from millrace.child_tallies t group by t.fan_out_id order by random() loop
-    exit when collected >= 200 or millrace.now() >= v_until;
-    continue when not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out));
-    begin
-      v_done := millrace.collect_children(v_fan_out);
-      perform millrace.wake(v_done.wake);
-      collected := collected + (not v_done.busy)::int;
-    exception
-      when query_canceled or assert_failure or others then
-        get stacked diagnostics v_context = pg_exception_context;
-        if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-          raise;
-        end if;
-        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm));
-    end;
-  end loop;
-  cancelled := millrace.cancel_children(2000);
-  -- Parents that were deleted, once they have no children left.
-  with forgotten as (
-    delete from millrace.fan_outs f where f.id in (
-      select o.id from millrace.fan_outs o where o.state = 'closed' and not exists (select from millrace.runs r where r.id = o.run_id) limit 1000 for update skip locked)
-    returning f.id
-  ), progress as (
-    delete from millrace.fan_progress p using forgotten f where p.fan_out_id = f.id
-  )
-  delete from millrace.former_costs c using forgotten f where c.fan_out_id = f.id;
-end
-$$;
-
--- Whoever gives metadata to one more run holds a run that has it. So no run that is not to be seen
--- here can have it, unless one that is to be seen has it too.
-create or replace function millrace.sweep_metadata(p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with dropped as (
-    delete from millrace.dropped_metadata d where d.id in (
-      select o.id from millrace.dropped_metadata o
-      order by o.id limit p_limit for update skip locked)
-    returning d.metadata_id
-  )
-  delete from millrace.run_metadata m
-  where m.id in (select d.metadata_id from dropped d)
-    and not exists (select from millrace.runs r where r.metadata_id = m.id);
-end
-$$;
-
--- Nothing that a user's trigger waits for holds it up for longer than two seconds.
-create or replace function millrace.sweep() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '2s' set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_done jsonb;
   v_children record;
   v_context text;
 begin
-  delete from millrace.wake_ups r where r.id in (select o.id from millrace.wake_ups o where o.rung_at < millrace.now() - interval '10 seconds' for update skip locked);
-  perform millrace.sweep_quotas();
-  select jsonb_build_object('leases', coalesce(sum(s.leases), 0), 'deadlines', coalesce(sum(s.deadlines), 0), 'woken', coalesce(sum(s.woken), 0)) into v_done
-  from millrace.pipelines p, millrace.sweep_pipeline(p.id) s;
-  begin
-    v_children := millrace.sweep_children();
-    v_done := v_done || to_jsonb(v_children);
-    perform millrace.close_decisions(1000);
-  exception
-    -- As in sweep_pipeline(): no part of the recovery may end the others.
-    when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-        raise;
-      end if;
-      perform millrace.report('error', 'sweep_failed', 'The sweep of children and decisions failed: ' || sqlerrm);
-  end;
-  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
-  delete from millrace.claims c where c.token in (
-    select o.token from millrace.claims o where o.expires_at <= millrace.now() - interval '1 minute' and not exists (
-      select from millrace.attempts a where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started') for update skip locked);
-  delete from millrace.workers w where w.id in (select o.id from millrace.workers o where o.heartbeat_at < millrace.now() - interval '1 hour' for update skip locked);
+  v_children := millrace.sweep_children();
+  perform millrace.close_decisions(1000);
+  return to_jsonb(v_children);
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of children and decisions failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return null;
+end
+$$;
+
+-- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
+-- workers that are gone, metadata without runs, and all but about the newest hundred posts.
+create or replace function millrace.forget_leftovers() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_post timestamptz := (
+    select p.posted_at from millrace.posts p order by p.posted_at desc offset 99 limit 1);
+begin
+  delete from millrace.wake_ups r
+  where r.id in (
+    select o.id
+    from millrace.wake_ups o
+    where o.rung_at < v_now - interval '10 seconds'
+    for update skip locked);
+  delete from millrace.claims c
+  where c.token in (
+    select o.token
+    from millrace.claims o
+    where o.expires_at <= v_now - interval '1 minute'
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
+    for update skip locked);
+  delete from millrace.workers w
+  where w.id in (
+    select o.id
+    from millrace.workers o
+    where o.heartbeat_at < v_now - interval '1 hour'
+    for update skip locked);
   perform millrace.sweep_metadata(10000);
-  perform millrace.forget_posts(100);
+  delete from millrace.posts p
+  where p.ctid = any (array(
+    select o.ctid
+    from millrace.posts o
+    where o.posted_at < v_oldest_post
+    for update skip locked));
+end
+$$;
+
+-- Sweeps everything. Nothing that a user's trigger waits for holds it up for longer than two
+-- seconds.
+create or replace function millrace.sweep() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_done jsonb;
+begin
+  perform millrace.sweep_quotas();
+  select jsonb_build_object(
+    'leases', coalesce(sum(s.leases), 0),
+    'deadlines', coalesce(sum(s.deadlines), 0),
+    'woken', coalesce(sum(s.woken), 0)) into v_done
+  from millrace.pipelines p
+  cross join lateral millrace.sweep_pipeline(p.id) s;
+  v_done := v_done || coalesce(millrace.sweep_features(), '{}');
+  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  perform millrace.forget_leftovers();
   perform millrace.schedule_polls();
   if exists (
-    select from millrace.attempts a where a.poll_at <= millrace.now() - interval '1 minute') then
+      select
+      from millrace.attempts a
+      where a.poll_at <= millrace.now() - interval '1 minute') then
     perform millrace.wake_job_poll();
   end if;
   -- In a form that reads the same in every session, whatever its DateStyle.
-  update millrace.settings s set value = trim('"' from to_jsonb(millrace.now())::text)
-  where s.name in (select o.name from millrace.settings o where o.name = 'last_sweep_at' for update skip locked);
+  update millrace.settings s
+  set value = trim('"' from to_jsonb(millrace.now())::text)
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'last_sweep_at'
+    for update skip locked);
   return v_done;
 end
 $$;
 
--- The API's own eight seconds are not enough for all that may have piled up.
+-- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that
+-- may have piled up.
 create or replace function public.millrace_sweep() returns jsonb
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -4893,93 +6076,6 @@ begin
   end if;
   perform millrace.sweep();
   return jsonb_build_object('swept', true);
-end
-$$;
-
-create or replace function millrace.wake_job_poll() returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
-    return millrace.post('job-poll', '{}');
-  end if;
-  return false;
-end
-$$;
-
-create or replace function millrace.lock_prunable(p_before timestamptz, p_after bigint, p_limit int) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id > coalesce(p_after, 0) and r.status <> 'running' and r.finished_at < p_before
-      -- A parent that still waits counts its children, and one that is over may have late ones.
-      and not exists (
-        select from millrace.fan_outs f where f.id = r.fan_out_id and f.state = 'open')
-      and not exists (
-        select from millrace.fan_outs f
-        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-        where f.run_id = r.id)
-    order by r.id limit p_limit for update of r skip locked);
-end
-$$;
-
--- What a user's trigger on public.millrace_decisions refuses is left to the next night; the others go.
-create or replace function millrace.prune_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_run_ids) / 2;
-  v_context text;
-begin
-  begin
-    perform millrace.delete_runs(p_run_ids);
-    return cardinality(p_run_ids);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    if v_half = 0 then
-      perform millrace.report('error', 'run_not_pruned',
-        format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
-      return 0;
-    end if;
-  end;
-  return millrace.prune_runs(p_run_ids[:v_half]) + millrace.prune_runs(p_run_ids[v_half + 1:]);
-end
-$$;
-
-create or replace function millrace.prune() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_before timestamptz := millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
-  v_runs int := 0;
-  v_more boolean;
-begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  perform millrace.schedule_pruning(v_more);
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;
 
@@ -5421,16 +6517,23 @@ begin
 end
 $$;
 
--- Chapter 15: the doorbell
+-- Waking stages
 --
--- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late; the sweep makes good.
+-- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late;
+-- the sweep makes good.
 --
--- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit), and then, in a fresh
--- snapshot, looks for a live worker or an unanswered wake-up. A leaving worker tries the same lock exclusively and looks at
--- the queue again before it signs off. So either the worker sees the work, or the enqueuer sees that the worker has gone.
+-- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit),
+-- and then, in a fresh snapshot, looks for a live worker or an unanswered wake-up. A leaving worker
+-- tries the same lock exclusively and looks at the queue again before it signs off. So either the
+-- worker sees the work, or the enqueuer sees that the worker has gone.
 
-create or replace function millrace.stages_to_wake(p_stage_ids int[], p_scaling_out int default null) returns int[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Chooses those of the stages that are to be woken now, and notes each as woken. A worker that
+-- scales its own stage out names it in p_scaling_out, since it is itself alive.
+create or replace function millrace.stages_to_wake(
+  p_stage_ids int[], p_scaling_out int default null
+) returns int[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -5438,211 +6541,382 @@ declare
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
 begin
-  perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id) from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
+  perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id)
+  from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
   v_wakes := array(
-    select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids) and s.enabled and p.enabled and (not v_look or (
-      (s.id is not distinct from p_scaling_out
-        or not exists (select from millrace.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > v_now - interval '15 seconds'))
-      and not exists (select from millrace.wake_ups r where r.stage_id = s.id and r.rung_at > v_now - interval '2 seconds')
-      -- A stage at its limits is woken when a slot is freed, or by the sweep.
-      and (s.limits is null or millrace.may_claim(s)))));
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = any (p_stage_ids)
+      and s.enabled
+      and p.enabled
+      and (not v_look or (
+        (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
+        and not exists (
+          select
+          from millrace.wake_ups r
+          where r.stage_id = s.id
+            and r.rung_at > v_now - interval '2 seconds')
+        -- A stage at its limits is woken when a slot is freed, or by the sweep.
+        and (s.limits is null or millrace.may_claim(s)))));
   if cardinality(v_wakes) > 0 then
-    insert into millrace.wake_ups (stage_id, rung_at) select r, v_now from unnest(v_wakes) r order by r;
+    insert into millrace.wake_ups (stage_id, rung_at)
+    select r, v_now
+    from unnest(v_wakes) r
+    order by r;
   end if;
   return v_wakes;
 end
 $$;
 
+-- Lists stages as the functions read a wake: pipeline, stage, function.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object('pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
-    from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where s.id = any (p_stage_ids));
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = any (p_stage_ids));
 end
 $$;
 
--- Every SQL role can read net.http_request_queue, where a request waits with its headers. So the doorbell shows a secret
--- that wakes and does nothing else; the project's secret key wakes only where no such secret is set.
-create or replace function millrace.wake_headers() returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ring_secret text := millrace.setting('wake_secret');
-  v_secret_key text;
-begin
-  if v_ring_secret is not null then
-    return jsonb_build_object('x-millrace-wake-secret', v_ring_secret);
-  end if;
-  v_secret_key := millrace.setting('secret_key');
-  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
-end
-$$;
-
-create or replace function millrace.wake_secret_remedy() returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
-    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
-$$;
-
-create or replace function millrace.forget_posts(p_keep int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_oldest timestamptz := (
-    select p.posted_at from millrace.posts p order by p.posted_at desc offset p_keep - 1 limit 1);
-begin
-  delete from millrace.posts p
-  where p.ctid = any (array(
-    select o.ctid from millrace.posts o where o.posted_at < v_oldest for update skip locked));
-end
-$$;
-
-create or replace function millrace.last_answers(p_limit int)
-returns table (status_code int, error_msg text, content text)
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_posts millrace.posts[] := array(
-    select p from millrace.posts p order by p.posted_at desc limit p_limit);
-begin
-  return query
-    select r.status_code, r.error_msg, r.content
-    from unnest(v_posts) p
-    -- pg_net dates an answer by the start of its own transaction, which may be a moment before ours.
-    join net._http_response r on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
-    where r.created > (select min(o.posted_at) from unnest(v_posts) o) - interval '1 minute';
-end
-$$;
-
--- The one place that calls pg_net. A setting that is missing or wrong is reported, never raised: the user's own write goes on.
-create or replace function millrace.post(p_function text, p_body jsonb) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_url text;
-  v_headers jsonb;
-  v_request bigint;
-begin
-  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the exception block.
-  v_url := millrace.setting('project_url');
-  v_headers := millrace.wake_headers();
-  if v_url is null or v_headers is null then
-    perform millrace.report(
-      'error',
-      'doorbell_not_configured',
-      'The doorbell cannot wake: project_url or wake_secret is not set',
-      jsonb_build_object('hint',
-        'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
-        || millrace.wake_secret_remedy()));
-    return false;
-  end if;
-  v_request := net.http_post(
-    url := rtrim(v_url, '/') || '/functions/v1/' || p_function, body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}' || (
-      select jsonb_build_object('x-millrace-level', e.level::text,
-        'x-millrace-contracts', array_to_string(e.contracts, ','))
-      from millrace.engine() e),
-    timeout_milliseconds := 5000);
-  insert into millrace.posts (request_id) values (v_request);
-  return true;
-exception
-  when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'doorbell_failed', 'The doorbell could not wake: ' || sqlerrm, jsonb_build_object('function', p_function, 'project_url', v_url));
-    return false;
-end
-$$;
-
+-- Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.
 create or replace function millrace.wake(p_stage_ids int[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage jsonb;
-  v_rung int := 0;
+  v_woken int := 0;
 begin
-  for v_stage in select r from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) r loop
-    v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
+  for v_stage in
+    select w
+    from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) w
+  loop
+    v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
-  return v_rung;
+  return v_woken;
 end
 $$;
 
+-- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them: so
+-- they are posted without a second look.
 create or replace function public.millrace_wake(p_stages jsonb) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage jsonb;
-  v_rung int := 0;
+  v_woken int := 0;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
   if jsonb_typeof(p_stages) is distinct from 'array' then
-    raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null') using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
+    raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
+      using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;
-  -- The worker has noted these wake-ups already and could not deliver them, so they are posted without a second look.
   for v_stage in
-    select distinct jsonb_build_object('pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
-    from jsonb_array_elements(p_stages) s, lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
+    select distinct jsonb_build_object(
+      'pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
+    from jsonb_array_elements(p_stages) s
+    cross join lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
   loop
-    v_rung := v_rung + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
+    v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
-  return jsonb_build_object('woken', v_rung);
+  return jsonb_build_object('woken', v_woken);
 end
 $$;
 
--- Chapter 26: agents: the turns of a conversation with a model
---
--- A stage of kind `agent` takes many turns: the model is asked, the tools it calls are run, and their outputs go back to
--- it. The worker records each turn as soon as it is over, with millrace_checkpoint(), so that a crash costs one turn: the
--- next attempt reads the conversation with millrace_turns() and goes on behind its last turn.
---
--- A execution is the chain of an attempt and its automatic retries: they share one conversation and its limits. A reset, or
--- a retry that a person asks for, begins a new execution with an empty conversation. A execution is named by the number of its
--- first attempt, which for each attempt of the chain is number - retry_count.
---
--- A checkpoint locks the attempt and, after its worker, nothing else that anybody may hold for long. Only who ends or
--- deletes that attempt can hold it: then the answer is `busy` and the worker asks again, since what it has done may be void.
+-- Lists what a run has been through, attempt by attempt.
+create or replace function millrace.timeline(p_run bigint)
+returns table (
+  attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
+  retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
+  took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
+  superseded boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
+    a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
+    a.service, a.job_id,
+    a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
+    a.usage, a.superseded
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  where a.run_id = p_run
+  order by a.id
+$$;
 
+-- Adding children to a fan-out: items get runs, new ones or those that their rows have already
+
+-- Cancels what abandoned fan-outs left running on these rows. Raises MR004 when a row is a child of
+-- another parent that still waits for it.
+create or replace function millrace.clear_the_way(
+  p_fan_out millrace.fan_outs, p_entity_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other record;
+begin
+  select r.entity_id, f.run_id into v_other
+  from millrace.runs r
+  join millrace.fan_outs f on f.id = r.fan_out_id
+  where r.pipeline_id = p_fan_out.child_pipeline_id
+    and r.entity_id = any (p_entity_ids)
+    and r.status = 'running'
+    and r.fan_out_id <> p_fan_out.id
+    and f.state = 'open'
+  limit 1;
+  if found then
+    raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
+      using errcode = 'MR004',
+        hint = 'A row has one live run a pipeline: let that one finish, or cancel it, '
+          'then retry this run.';
+  end if;
+  perform millrace.cancel_given_up(p_fan_out.child_pipeline_id, p_entity_ids);
+end
+$$;
+
+-- Makes live runs of these rows, which no parent waits for, children of this fan-out; returns how
+-- many. They began by themselves, or are late children. What they have done already was tallied for
+-- nobody, so the children are counted anew.
+create or replace function millrace.adopt_runs(
+  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count int;
+begin
+  with adopted as (
+    update millrace.runs r
+    set fan_out_id = p_fan_out.id, item_key = i.key,
+      metadata_id = case when c.metadata_column is null then o.metadata_id else r.metadata_id end
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), millrace.pipelines c, millrace.runs o
+    where c.id = p_fan_out.child_pipeline_id
+      and o.id = p_fan_out.run_id
+      and r.pipeline_id = p_fan_out.child_pipeline_id
+      and r.entity_id = i.entity_id
+      and r.status = 'running'
+      and r.fan_out_id is distinct from p_fan_out.id
+      and not exists (
+        select from millrace.runs o
+        where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
+    returning r.id
+  ), dropped as (
+    -- What they had before: no part of a statement sees what another part writes.
+    insert into millrace.dropped_metadata (metadata_id)
+    select distinct r.metadata_id
+    from adopted a
+    join millrace.runs r on r.id = a.id
+    where r.metadata_id is not null
+  )
+  select count(*) into v_count from adopted;
+  if v_count > 0 then
+    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out.id, true);
+  end if;
+  return v_count;
+end
+$$;
+
+-- Gives a run to each of the items that has none in this fan-out: adopts one that is live, or makes
+-- one. Returns the new runs, and how many joined the fan-out in all.
+create or replace function millrace.add_child_runs(
+  p_fan_out millrace.fan_outs,
+  p_item_keys text[],
+  p_entity_ids text[],
+  out added bigint[],
+  out joined int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_adopted int := 0;
+  v_new record;
+  v_copied record;
+begin
+  if exists (
+    select
+    from unnest(p_entity_ids) i(entity_id)
+    cross join lateral (
+      select
+      from millrace.runs r
+      where r.pipeline_id = p_fan_out.child_pipeline_id
+        and r.entity_id = i.entity_id
+        and r.status = 'running'
+        and r.fan_out_id is distinct from p_fan_out.id
+      offset 0) r) then
+    perform millrace.clear_the_way(p_fan_out, p_entity_ids);
+    v_adopted := millrace.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
+  end if;
+  select coalesce(array_agg(i.key), '{}') as keys,
+    coalesce(array_agg(i.entity_id), '{}') as entity_ids
+  into v_new
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  where not exists (
+    -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
+    select from millrace.runs o
+    where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
+  v_copied := millrace.copy_metadata(p_fan_out.child_pipeline_id, v_new.entity_ids);
+  perform millrace.refuse_metadata(v_copied.faults);
+  with made as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, created_at)
+    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority,
+      case when c.metadata_column is null then r.metadata_id else i.metadata_id end, millrace.now()
+    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids) i(key, entity_id, metadata_id),
+      millrace.pipelines c, millrace.runs r
+    where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
+    returning id
+  )
+  select coalesce(array_agg(m.id order by m.id), '{}') into added from made m;
+  joined := v_adopted + cardinality(added);
+end
+$$;
+
+-- Starts runs for the items that have none in this fan-out; returns the stages with work.
+create or replace function millrace.add_children(
+  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs record;
+  v_spawned int;
+begin
+  perform millrace.check_rows_differ(p_fan_out, p_item_keys, p_entity_ids);
+  v_runs := millrace.add_child_runs(p_fan_out, p_item_keys, p_entity_ids);
+  if v_runs.joined = 0 then
+    return '{}';
+  end if;
+  -- What comes after a predecessor's last chunk opens the total again, until this worker's own last
+  -- chunk.
+  update millrace.fan_outs f
+  set total = null,
+    spawned = f.spawned + v_runs.joined,
+    first_number = least(f.first_number,
+      (select min(n) from unnest(millrace.item_numbers(p_item_keys)) n))
+  where f.id = p_fan_out.id
+  returning f.spawned into v_spawned;
+  if v_spawned > 100000 then
+    raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
+      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
+  end if;
+  return millrace.begin_roots(p_fan_out.child_pipeline_id, v_runs.added);
+end
+$$;
+
+-- Agents: the turns of a conversation with a model
+--
+-- A stage of kind `agent` takes many turns: the model is asked, the tools it calls are run, and
+-- their outputs go back to it. The worker records each turn as soon as it is over, with
+-- millrace_checkpoint(), so that a crash costs one turn: the next attempt reads the conversation
+-- with millrace_turns() and goes on behind its last turn.
+--
+-- An execution of a stage is the chain of an attempt and its automatic retries: they share one
+-- conversation and its limits. A reset, or a retry that a person asks for, begins a new execution
+-- with an empty conversation. The number of its first attempt names an execution; for each attempt
+-- of the chain that is number - retry_count.
+--
+-- A checkpoint locks the attempt and, after its worker, nothing else that anybody may hold for
+-- long. Only who ends or deletes that attempt can hold it: then the answer is `busy` and the worker
+-- asks again, since what it has done may be void.
+
+-- Raises MR002 with the place, the value found and the remedy unless these are turns that can be
+-- recorded.
 create or replace function millrace.check_turns(p_turns jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault record;
 begin
   if p_turns is null or jsonb_typeof(p_turns) <> 'array' then
-    raise exception 'p_turns is %, but must be a list', coalesce(jsonb_typeof(p_turns), 'null') using errcode = 'MR002', hint = 'Send a JSON list of turns.';
+    raise exception 'p_turns is %, but must be a list', coalesce(jsonb_typeof(p_turns), 'null')
+      using errcode = 'MR002', hint = 'Send a JSON list of turns.';
   end if;
   if jsonb_array_length(p_turns) not between 1 and 100 then
-    raise exception 'p_turns has % turns, but must have 1 to 100', jsonb_array_length(p_turns) using errcode = 'MR002', hint = 'Send each turn as soon as it is over.';
+    raise exception 'p_turns has % turns, but must have 1 to 100', jsonb_array_length(p_turns)
+      using errcode = 'MR002', hint = 'Send each turn as soon as it is over.';
   end if;
-  select t.place - 1 as place, f.fault, f.hint into v_fault
-  from jsonb_array_elements(p_turns) with ordinality t(turn, place), lateral (values
-    (jsonb_typeof(t.turn) <> 'object', format('is %s, but must be an object', jsonb_typeof(t.turn)), 'Send {seq, kind, call_id, content, usage}.'),
-    (coalesce(t.turn ->> 'seq' !~ '^[1-9][0-9]{0,8}$', true), format('.seq is %s, but must be a whole number from 1', coalesce(t.turn ->> 'seq', 'null')), 'Count the turns of a conversation from 1.'),
-    (case when t.turn ->> 'seq' ~ '^[1-9][0-9]{0,8}$' and p_turns #>> '{0,seq}' ~ '^[1-9][0-9]{0,8}$' then (t.turn ->> 'seq')::int <> (p_turns #>> '{0,seq}')::int + t.place - 1 else false end, format('.seq is %s, which does not follow the turn before', t.turn ->> 'seq'), 'Send turns in order and without a gap.'),
-    (coalesce(t.turn ->> 'kind', '') not in ('model', 'tool'), format('.kind is %s, but must be model or tool', coalesce(t.turn ->> 'kind', 'null')), 'Say who took the turn.'),
-    ((coalesce(jsonb_typeof(t.turn -> 'call_id'), 'null') = 'string') <> (t.turn ->> 'kind' = 'tool'), format('.call_id is %s, but must be a string for a tool and null for the model', coalesce(t.turn ->> 'call_id', 'null')), 'Name the call that the tool answers.'),
-    (coalesce(jsonb_typeof(t.turn -> 'content'), '') <> 'object', format('.content is %s, but must be an object', coalesce(jsonb_typeof(t.turn -> 'content'), 'null')), 'Send what was said.'),
-    (coalesce(jsonb_typeof(t.turn -> 'usage'), 'null') not in ('object', 'null'), format('.usage is %s, but must be an object or null', jsonb_typeof(t.turn -> 'usage')), 'Send {input_tokens, output_tokens, cost_usd}.'),
-    (octet_length(t.turn::text) > 1048576, format('has %s bytes, but a turn may have 1048576', octet_length(t.turn::text)), 'Let the tool answer with less, or with the location of a file in Storage.')
-  ) f(wrong, fault, hint)
-  where f.wrong order by t.place limit 1;
+  select t.place, f.fault, f.hint into v_fault
+  from jsonb_array_elements(p_turns) with ordinality t(turn, place)
+  cross join lateral millrace.turn_fault(t.turn, p_turns #>> '{0,seq}', t.place - 1) f
+  where f.fault is not null
+  order by t.place
+  limit 1;
   if found then
-    raise exception 'p_turns[%]%', v_fault.place, case when v_fault.fault like '.%' then v_fault.fault else ' ' || v_fault.fault end using errcode = 'MR002', hint = v_fault.hint;
+    raise exception 'p_turns[%]%', v_fault.place - 1, v_fault.fault
+      using errcode = 'MR002', hint = v_fault.hint;
   end if;
 end
 $$;
 
--- Why a worker that shows this token may not speak for the attempt any more; null when it may.
-create or replace function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Says what is wrong with a turn, and the remedy; null when it can be recorded. p_first is the
+-- number of the first turn sent, p_place how many turns came after that one.
+create or replace function millrace.turn_fault(
+  p_turn jsonb, p_first text, p_place bigint, out fault text, out hint text
+)
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_number constant text := '^[1-9][0-9]{0,8}$';
+  v_seq text := p_turn ->> 'seq';
+  v_kind text := p_turn ->> 'kind';
+  v_call text := coalesce(jsonb_typeof(p_turn -> 'call_id'), 'null');
+  v_content text := coalesce(jsonb_typeof(p_turn -> 'content'), 'null');
+  v_usage text := coalesce(jsonb_typeof(p_turn -> 'usage'), 'null');
+begin
+  if jsonb_typeof(p_turn) <> 'object' then
+    fault := format(' is %s, but must be an object', jsonb_typeof(p_turn));
+    hint := 'Send {seq, kind, call_id, content, usage}.';
+  elsif coalesce(v_seq !~ v_number, true) then
+    fault := format('.seq is %s, but must be a whole number from 1', coalesce(v_seq, 'null'));
+    hint := 'Count the turns of a conversation from 1.';
+  elsif p_first ~ v_number and v_seq::int <> p_first::int + p_place then
+    fault := format('.seq is %s, which does not follow the turn before', v_seq);
+    hint := 'Send turns in order and without a gap.';
+  elsif coalesce(v_kind, '') not in ('model', 'tool') then
+    fault := format('.kind is %s, but must be model or tool', coalesce(v_kind, 'null'));
+    hint := 'Say who took the turn.';
+  elsif (v_call = 'string') <> (v_kind = 'tool') then
+    fault := format('.call_id is %s, but must be a string for a tool and null for the model',
+      coalesce(p_turn ->> 'call_id', 'null'));
+    hint := 'Name the call that the tool answers.';
+  elsif v_content <> 'object' then
+    fault := format('.content is %s, but must be an object', v_content);
+    hint := 'Send what was said.';
+  elsif v_usage not in ('object', 'null') then
+    fault := format('.usage is %s, but must be an object or null', v_usage);
+    hint := 'Send {input_tokens, output_tokens, cost_usd}.';
+  elsif octet_length(p_turn::text) > 1048576 then
+    fault := format(' has %s bytes, but a turn may have 1048576', octet_length(p_turn::text));
+    hint := 'Let the tool answer with less, or with the location of a file in Storage.';
+  end if;
+end
+$$;
+
+-- Says why a worker that shows this token may not speak for the attempt any more; null when it may.
+create or replace function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_attempt.state = 'started' and p_attempt.token = p_token then
@@ -5652,32 +6926,55 @@ begin
 end
 $$;
 
-create or replace function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, out added int, out next_seq int)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Adds turns to the conversation of a locked attempt; those whose number is taken already change
+-- nothing.
+create or replace function millrace.append_turns(
+  p_attempt millrace.attempts, p_turns jsonb, out added int, out next_seq int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_execution int := p_attempt.number - p_attempt.retry_count;
 begin
-  next_seq := coalesce((select max(t.seq) from millrace.turns t where t.run_id = p_attempt.run_id and t.stage_id = p_attempt.stage_id and t.execution = v_execution), 0) + 1;
+  next_seq := 1 + coalesce((
+    select max(t.seq)
+    from millrace.turns t
+    where t.run_id = p_attempt.run_id
+      and t.stage_id = p_attempt.stage_id
+      and t.execution = v_execution), 0);
   if (p_turns #>> '{0,seq}')::int > next_seq then
-    raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %', p_turns #>> '{0,seq}', next_seq
-      using errcode = 'MR002', hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
+    raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %',
+        p_turns #>> '{0,seq}', next_seq
+      using errcode = 'MR002',
+        hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
   end if;
-  insert into millrace.turns (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select p_attempt.run_id, p_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content, nullif(t.usage, 'null'), p_attempt.id, millrace.now()
-  from jsonb_to_recordset(p_turns) as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
+  insert into millrace.turns
+    (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
+  select p_attempt.run_id, p_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content,
+    nullif(t.usage, 'null'), p_attempt.id, millrace.now()
+  from jsonb_to_recordset(p_turns)
+    as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
   where t.seq >= next_seq;
   get diagnostics added = row_count;
   next_seq := next_seq + added;
-  -- Whoever took a turn is no row that always outlives its worker: the count of releases in a row begins anew.
+  -- Whoever took a turn is no row that always outlives its worker: the count of releases in a row
+  -- begins anew.
   if added > 0 and p_attempt.releases > 0 then
     update millrace.attempts a set releases = 0 where a.id = p_attempt.id;
   end if;
 end
 $$;
 
-create or replace function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- An agent's worker calls it after every turn, so that a crash costs one turn.
+create or replace function public.millrace_checkpoint(
+  p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
+) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt millrace.attempts;
@@ -5688,15 +6985,22 @@ begin
     return millrace.refuse_contract();
   end if;
   if p_worker is null or p_attempt is null or p_token is null then
-    raise exception 'p_worker, p_attempt and p_token must be given' using errcode = 'MR002', hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
+    raise exception 'p_worker, p_attempt and p_token must be given'
+      using errcode = 'MR002',
+        hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
   end if;
   perform millrace.check_turns(p_turns);
   perform from millrace.workers w where w.id = p_worker for update;
-  -- Under this lock nobody else can end the attempt, so a turn is recorded before its end or not at all.
-  select a.* into v_attempt from millrace.attempts a where a.id = p_attempt for no key update skip locked;
+  -- Under this lock nobody else can end the attempt, so a turn is recorded before its end or not at
+  -- all.
+  select a.* into v_attempt
+  from millrace.attempts a
+  where a.id = p_attempt
+  for no key update skip locked;
   if not found and exists (select from millrace.attempts a where a.id = p_attempt) then
     perform public.millrace_renew(p_worker, '{}');
-    return jsonb_build_object('status', 'busy', 'reason', 'another transaction is ending the attempt or has locked it');
+    return jsonb_build_object('status', 'busy',
+      'reason', 'another transaction is ending the attempt or has locked it');
   end if;
   v_reason := millrace.void_reason(v_attempt, p_token);
   if v_reason is not null then
@@ -5704,25 +7008,36 @@ begin
   end if;
   v_done := millrace.append_turns(v_attempt, p_turns);
   perform public.millrace_renew(p_worker, '{}');
-  return jsonb_build_object('status', case when v_done.added > 0 then 'accepted' else 'duplicate' end, 'next_seq', v_done.next_seq);
+  return jsonb_build_object(
+    'status', case when v_done.added > 0 then 'accepted' else 'duplicate' end,
+    'next_seq', v_done.next_seq);
 end
 $$;
 
-create or replace function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) returns json
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- An agent's worker calls it once, before it asks the model anything.
+create or replace function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
+returns json
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt millrace.attempts;
   v_reason text;
   v_stage millrace.stages;
   v_execution int;
+  v_turns json;
   v_began timestamptz;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
   if p_worker is null or p_attempt is null or p_token is null then
-    raise exception 'p_worker, p_attempt and p_token must be given' using errcode = 'MR002', hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
+    raise exception 'p_worker, p_attempt and p_token must be given'
+      using errcode = 'MR002',
+        hint = 'Send the worker''s id and the attempt and token that its claim handed over.';
   end if;
   select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
   v_reason := millrace.void_reason(v_attempt, p_token);
@@ -5731,25 +7046,38 @@ begin
   end if;
   select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
   if v_stage.kind <> 'agent' then
-    raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind using errcode = 'MR004', hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
+    raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind
+      using errcode = 'MR004',
+        hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
   end if;
   v_execution := v_attempt.number - v_attempt.retry_count;
+  select min(a.started_at) into v_began
+  from millrace.attempts a
+  where a.run_id = v_attempt.run_id
+    and a.stage_id = v_attempt.stage_id
+    and a.number between v_execution and v_attempt.number;
   -- A released attempt forgets when it was started; its first turn still tells.
-  v_began := least(
-    (select min(a.started_at) from millrace.attempts a where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id and a.number between v_execution and v_attempt.number),
-    (select t.created_at from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.execution = v_execution and t.seq = 1));
+  select least(v_began, min(t.created_at) filter (where t.seq = 1)),
+    coalesce(json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id,
+      'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq), '[]')
+  into v_began, v_turns
+  from millrace.turns t
+  where t.run_id = v_attempt.run_id
+    and t.stage_id = v_attempt.stage_id
+    and t.execution = v_execution;
   return json_build_object('status', 'current', 'execution', v_execution,
     'elapsed_ms', greatest(0, floor(extract(epoch from millrace.now() - v_began) * 1000)),
     'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
-    'turns', coalesce((
-      select json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id, 'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq)
-      from millrace.turns t where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id and t.execution = v_execution), '[]'));
+    'turns', v_turns);
 end
 $$;
 
--- Called by millrace_complete for agent stages alone, in the transaction that completes them.
-create or replace function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Deletes the conversations of attempts that were just completed, unless their stage says debug.
+-- millrace_complete calls it for agent stages alone, in the transaction that completes them.
+create or replace function millrace.drop_turns(p_stage millrace.stages, p_verdicts json)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce((p_stage.agent ->> 'debug')::boolean, false) then
@@ -5757,78 +7085,40 @@ begin
   end if;
   delete from millrace.turns t
   using json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
-  join millrace.attempts a on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
-  where v.verdict = 'accepted' and t.run_id = a.run_id and t.stage_id = a.stage_id and t.execution = a.number - a.retry_count;
+  join millrace.attempts a
+    on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
+  where v.verdict = 'accepted'
+    and t.run_id = a.run_id
+    and t.stage_id = a.stage_id
+    and t.execution = a.number - a.retry_count;
 end
 $$;
 
--- Chapter 30: alerts: a stage that takes longer than it should
---
--- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits and retries included. Its
--- attempts carry the time at which they are late (late_at); a retry takes that of the attempt before it, so it belongs to the
--- whole execution, as in the chapter on agents: an attempt with its automatic retries, named by the number of the first. A
--- reset, or a person's retry, begins a new execution.
---
--- Whoever queues, claims or completes does no more than carry the time along. All else is the sweep's: it raises one alert a
--- execution, which clears late_at, and resolves it once the execution is over. It holds attempts without their runs for that,
--- but takes only those that are free, and last of all: it never waits, and whoever ends an attempt waits for its commit at most.
+-- Alert bounds: a definition changes how long a stage may take
 
--- Two units say enough: 1 hour 5 minutes.
-create or replace function millrace.in_words(p_interval interval) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Says when an execution of a stage became ready.
+create or replace function millrace.execution_began(
+  p_run_id bigint, p_stage_id int, p_execution int
+) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_seconds bigint := greatest(floor(extract(epoch from p_interval)), 0);
-begin
-  return coalesce((
-    select string_agg(format('%s %s%s', u.n, u.unit, case when u.n > 1 then 's' end), ' ' order by u.place)
-    from (
-      select o.* from (values (1, 'day', v_seconds / 86400), (2, 'hour', v_seconds / 3600 % 24), (3, 'minute', v_seconds / 60 % 60), (4, 'second', v_seconds % 60)) o(place, unit, n)
-      where o.n > 0 order by o.place limit 2) u), '0 seconds');
-end
-$$;
-
-create or replace function millrace.execution_began(p_run_id bigint, p_stage_id int, p_execution int) returns timestamptz
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (select a.created_at from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.number = p_execution);
-end
-$$;
-
-create or replace function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  return array(
-    select l.id from millrace.alerts l join millrace.stages s on s.id = l.stage_id
-    join millrace.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.execution
-    where l.id = any (p_alert_ids) and f.created_at + s.sla <= v_now and exists (
-      select from millrace.attempts a
-      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.execution));
-end
-$$;
-
-create or replace function millrace.late_runs(p_stage_id int) returns bigint
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_alerts bigint[] := millrace.still_late(array(select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
 begin
   return (
-    select count(*) from (
-      select a.run_id from millrace.attempts a where a.late_at <= v_now and a.stage_id = p_stage_id
-      union
-      select l.run_id from millrace.alerts l where l.id = any (v_alerts)) o);
+    select a.created_at
+    from millrace.attempts a
+    where a.run_id = p_run_id
+      and a.stage_id = p_stage_id
+      and a.number = p_execution);
 end
 $$;
 
--- define() leaves it to the sweep: it holds the entity table, for which those may wait that hold the attempts.
+-- Sets the time at which up to so many open attempts of a stage are late, after its bound was
+-- changed; returns how many it found to differ. define() leaves that to the sweep: it holds the
+-- entity table, for which those may wait that hold the attempts.
 create or replace function millrace.follow_bound(p_stage_id int, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -5838,92 +7128,268 @@ begin
   v_ids := array(
     select a.id
     from (
-      select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.queue_at is not null
+      select o.*
+      from millrace.attempts o
+      where o.stage_id = p_stage_id
+        and o.queue_at is not null
       union all
-      select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.deadline_at is not null) a
-    cross join lateral (select case a.retry_count when 0 then a.created_at else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
+      select o.*
+      from millrace.attempts o
+      where o.stage_id = p_stage_id
+        and o.deadline_at is not null
+    ) a
+    cross join lateral (
+      select v_sla + case a.retry_count
+        when 0 then a.created_at
+        else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count)
+      end as late_at
+    ) d
     where a.late_at is distinct from d.late_at
       -- What was reported stays so, unless it is no longer late.
       and not (a.late_at is null and d.late_at <= v_now and exists (
-        select from millrace.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.execution = a.number - a.retry_count and l.resolved_at is null))
+        select
+        from millrace.alerts l
+        where l.run_id = a.run_id
+          and l.stage_id = a.stage_id
+          and l.execution = a.number - a.retry_count
+          and l.resolved_at is null))
     limit p_limit);
   with held as (
-    select a.id, a.run_id, a.number - a.retry_count as execution from millrace.attempts a
-    where a.id = any (v_ids) and a.state in ('queued', 'started', 'waiting') order by a.id for no key update skip locked
+    select a.id, a.run_id, a.number - a.retry_count as execution
+    from millrace.attempts a
+    where a.id = any (v_ids)
+      and a.state in ('queued', 'started', 'waiting')
+    order by a.id
+    for no key update skip locked
   )
-  update millrace.attempts a set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla from held h where a.id = h.id;
+  update millrace.attempts a
+  set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla
+  from held h
+  where a.id = h.id;
   return cardinality(v_ids);
 end
 $$;
 
+-- Applies bounds that a definition gave, changed or dropped to the attempts that are open.
 create or replace function millrace.follow_bounds() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
 begin
-  for v_stage in select s.id, s.sla_changed_at from millrace.stages s where s.sla_changed_at is not null order by s.id loop
-    -- For a minute it looks again: whoever queued while the definition was being committed did so under the former bound.
-    if millrace.follow_bound(v_stage.id, 5000) = 0 and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
-      update millrace.stages s set sla_changed_at = null
-      where s.id in (select o.id from millrace.stages o where o.id = v_stage.id and o.sla_changed_at = v_stage.sla_changed_at for update skip locked);
+  for v_stage in
+    select s.id, s.sla_changed_at
+    from millrace.stages s
+    where s.sla_changed_at is not null
+    order by s.id
+  loop
+    -- For a minute it looks again: whoever queued while the definition was being committed did so
+    -- under the former bound.
+    if millrace.follow_bound(v_stage.id, 5000) = 0
+       and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
+      update millrace.stages s
+      set sla_changed_at = null
+      where s.id in (
+        select o.id
+        from millrace.stages o
+        where o.id = v_stage.id
+          and o.sla_changed_at = v_stage.sla_changed_at
+        for update skip locked);
     end if;
   end loop;
 end
 $$;
 
+-- Alerts: a stage that takes longer than it should
+--
+-- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits
+-- and retries included. Its attempts carry the time at which they are late (late_at). A retry takes
+-- that of the attempt before it, so it belongs to the whole execution: an attempt with its
+-- automatic retries, named by the number of the first. A reset, or a person's retry, begins a new
+-- execution.
+--
+-- Whoever queues, claims or completes does no more than carry the time along. The sweep does all
+-- else: it raises one alert an execution, which clears late_at, and resolves it once the execution
+-- is over. For that it holds attempts without their runs, but only those that are free, and last of
+-- all: it never waits, and whoever ends an attempt waits for its commit at most.
+
+-- Says an interval as a person would, in its two largest units: 1 hour 5 minutes.
+create or replace function millrace.in_words(p_interval interval) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds bigint := greatest(floor(extract(epoch from p_interval)), 0);
+begin
+  return coalesce((
+    select string_agg(
+      format('%s %s%s', u.n, u.unit, case when u.n > 1 then 's' end), ' ' order by u.place)
+    from (
+      select o.*
+      from (values
+        (1, 'day', v_seconds / 86400),
+        (2, 'hour', v_seconds / 3600 % 24),
+        (3, 'minute', v_seconds / 60 % 60),
+        (4, 'second', v_seconds % 60)
+      ) o(place, unit, n)
+      where o.n > 0
+      order by o.place
+      limit 2
+    ) u), '0 seconds');
+end
+$$;
+
+-- Picks the alerts whose execution goes on and is older than the bound of today.
+create or replace function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return array(
+    select l.id
+    from millrace.alerts l
+    join millrace.stages s on s.id = l.stage_id
+    join millrace.attempts f
+      on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.execution
+    where l.id = any (p_alert_ids)
+      and f.created_at + s.sla <= v_now
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = l.run_id
+          and a.stage_id = l.stage_id
+          and a.state in ('queued', 'started', 'waiting')
+          and a.number - a.retry_count = l.execution));
+end
+$$;
+
+-- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
+-- or not.
+create or replace function millrace.late_runs(p_stage_id int) returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_alerts bigint[] := millrace.still_late(array(
+    select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
+begin
+  return (
+    select count(*)
+    from (
+      select a.run_id
+      from millrace.attempts a
+      where a.late_at <= v_now
+        and a.stage_id = p_stage_id
+      union
+      select l.run_id
+      from millrace.alerts l
+      where l.id = any (v_alerts)
+    ) o);
+end
+$$;
+
+-- Raises alerts about up to so many attempts that are late; returns how many.
 create or replace function millrace.raise_alerts(p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_raised int;
 begin
   with due as materialized (
-    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as execution from millrace.attempts a
-    where a.late_at <= v_now order by a.late_at limit p_limit for no key update skip locked
+    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as execution
+    from millrace.attempts a
+    where a.late_at <= v_now
+    order by a.late_at
+    limit p_limit
+    for no key update skip locked
   ), late as materialized (
     select d.*, s.name as stage, p.name as pipeline, r.entity_id, s.sla, f.created_at as began_at
-    from due d join millrace.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.execution join millrace.runs r on r.id = d.run_id
-    join millrace.stages s on s.id = d.stage_id join millrace.pipelines p on p.id = s.pipeline_id
+    from due d
+    join millrace.attempts f
+      on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.execution
+    join millrace.runs r on r.id = d.run_id
+    join millrace.stages s on s.id = d.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
   ), told as (
     -- Cleared, or put off where the bound is a longer one by now.
-    update millrace.attempts a set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end from late l where a.id = l.id
+    update millrace.attempts a
+    set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end
+    from late l
+    where a.id = l.id
   )
-  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message, raised_at, stage_id, execution)
+  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message,
+    raised_at, stage_id, execution)
   select 'sla', l.pipeline, l.stage, l.run_id, l.id, l.entity_id,
-    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id, millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)), v_now, l.stage_id, l.execution
-  from late l where l.began_at + l.sla <= v_now order by l.id
+    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id,
+      millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)),
+    v_now, l.stage_id, l.execution
+  from late l
+  where l.began_at + l.sla <= v_now
+  order by l.id
   on conflict do nothing;
   get diagnostics v_raised = row_count;
   return v_raised;
 end
 $$;
 
+-- Looks at the next open alerts and resolves those whose execution is over or no longer late;
+-- returns how many.
 create or replace function millrace.resolve_alerts(p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seen text;
   v_ids bigint[];
   v_resolved int;
 begin
-  select s.value into v_seen from millrace.settings s where s.name = 'alerts_seen' for update skip locked;
-  v_ids := array(select l.id from millrace.alerts l where l.resolved_at is null and l.id > v_seen::bigint order by l.id limit p_limit);
-  update millrace.settings s set value = v.value
-  from (select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value) v
-  where s.name = 'alerts_seen' and v_seen <> v.value;
-  v_ids := array(select i from unnest(v_ids) i except select i from unnest(millrace.still_late(v_ids)) i);
-  update millrace.alerts l set resolved_at = millrace.now()
-  where l.id in (select o.id from millrace.alerts o where o.id = any (v_ids) and o.resolved_at is null order by o.id for update skip locked);
+  select s.value into v_seen
+  from millrace.settings s
+  where s.name = 'alerts_seen'
+  for update skip locked;
+  v_ids := array(
+    select l.id
+    from millrace.alerts l
+    where l.resolved_at is null
+      and l.id > v_seen::bigint
+    order by l.id
+    limit p_limit);
+  update millrace.settings s
+  set value = v.value
+  from (
+    select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value
+  ) v
+  where s.name = 'alerts_seen'
+    and v_seen <> v.value;
+  v_ids := array(
+    select i from unnest(v_ids) i
+    except
+    select i from unnest(millrace.still_late(v_ids)) i);
+  update millrace.alerts l
+  set resolved_at = millrace.now()
+  where l.id in (
+    select o.id
+    from millrace.alerts o
+    where o.id = any (v_ids)
+      and o.resolved_at is null
+    order by o.id
+    for update skip locked);
   get diagnostics v_resolved = row_count;
   return v_resolved;
 end
 $$;
 
--- As in sweep_pipeline(): no part of the sweep may end the others.
+-- Raises and resolves alerts, some thousand at a time. As in sweep_pipeline(), no part of the sweep
+-- may end the others: it reports its faults in millrace.log.
 create or replace function millrace.sweep_alerts(out alerts int, out resolved int)
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.follow_bounds();
@@ -5938,26 +7404,833 @@ exception
 end
 $$;
 
+-- Removes the alerts of runs that are being deleted, without waiting for anybody. It leaves one
+-- that the sweep is resolving this very moment to prune_alerts().
 create or replace function millrace.forget_alerts(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- One that the sweep is resolving this very moment is left to prune_alerts().
-  delete from millrace.alerts l where l.id in (select o.id from millrace.alerts o where o.run_id = any (p_run_ids) for update skip locked);
+  delete from millrace.alerts l
+  where l.id in (
+    select o.id
+    from millrace.alerts o
+    where o.run_id = any (p_run_ids)
+    for update skip locked);
 end
 $$;
 
+-- Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000,
+-- and says how many.
 create or replace function millrace.prune_alerts(p_before timestamptz) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pruned int;
 begin
-  delete from millrace.alerts l where l.id in (
-    select o.id from millrace.alerts o
-    where o.resolved_at < p_before or not exists (select from millrace.runs r where r.id = o.run_id) limit 10000 for update skip locked);
+  delete from millrace.alerts l
+  where l.id in (
+    select o.id
+    from millrace.alerts o
+    where o.resolved_at < p_before
+      or not exists (select from millrace.runs r where r.id = o.run_id)
+    limit 10000
+    for update skip locked);
   get diagnostics v_pruned = row_count;
   return v_pruned;
+end
+$$;
+
+-- Answers: what a person decides
+--
+-- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers
+-- do the rest: one checks the payload, one completes the waiting attempt in the same transaction,
+-- and at the commit one collects the parent of a child.
+
+-- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
+-- the row alone shows, and notes who gave it.
+create or replace function millrace.check_answer() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text;
+begin
+  new.decision := coalesce(new.decision, 'null');
+  if old.decided_at is not null and new.decision = old.decision then
+    return old;
+  elsif old.decided_at is not null then
+    raise exception 'attempt % is already decided: %',
+        old.attempt_id, millrace.short_json(old.decision)
+      using errcode = 'MR004',
+        hint = 'A decision stands. To decide anew, start the stage over: it asks again.';
+  elsif old.closed_at is not null then
+    raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
+      using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
+  end if;
+  v_fault := millrace.schema_fault(old.schema, new.decision, 'decision');
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002',
+        hint = 'Correct it and decide again; nothing was written. '
+          'The column schema of public.millrace_decisions says what is allowed.';
+  end if;
+  -- Some identity providers' ids are no uuids, and then auth.uid() raises.
+  new.decided_by := case
+    when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
+  end;
+  new.decided_at := millrace.now();
+  new.closed_at := new.decided_at;
+  new.closed_why := 'decided';
+  return new;
+end
+$$;
+
+-- Builds the outcomes of attempts that were decided just now. Refuses an answer whose attempt no
+-- longer waits, or that is larger than the stage's results may be.
+create or replace function millrace.outcomes_of_answers(p_attempt_ids bigint[])
+returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found record;
+  v_items millrace.work[];
+begin
+  select d.attempt_id, millrace.why_undecided(a.state, a.error) as why into v_found
+  from public.millrace_decisions d
+  left join millrace.attempts a on a.id = d.attempt_id
+  where d.attempt_id = any (p_attempt_ids)
+    and a.state is distinct from 'waiting'
+  order by d.attempt_id
+  limit 1;
+  if found then
+    raise exception 'attempt % can no longer be decided: %', v_found.attempt_id, v_found.why
+      using errcode = 'MR004',
+        hint = 'Its row will be closed by the sweep. '
+          'Look for another open decision of the same entity.';
+  end if;
+  v_items := array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by),
+      p_ord => (row_number() over (order by a.id))::int)
+    from public.millrace_decisions d
+    join millrace.attempts a on a.id = d.attempt_id
+    join millrace.runs r on r.id = a.run_id
+    where d.attempt_id = any (p_attempt_ids));
+  select i.attempt_id, octet_length(i.result::text) as size, s.name, s.result_limit_bytes
+  into v_found
+  from unnest(v_items) i
+  join millrace.stages s on s.id = i.stage_id
+  where octet_length(i.result::text) > s.result_limit_bytes
+  limit 1;
+  if found then
+    raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %',
+        v_found.attempt_id, v_found.size, v_found.name, v_found.result_limit_bytes
+      using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
+  end if;
+  return v_items;
+end
+$$;
+
+-- After the update, for all rows of the statement at once: completes the attempts as if a job had
+-- ended, with the result {decision, decided_by}, and wakes what follows.
+create or replace function millrace.take_answers() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_decided bigint[] := array(
+    select n.attempt_id from new_rows n where n.decided_at is not null
+    except
+    select o.attempt_id from old_rows o where o.decided_at is not null);
+  v_refused record;
+  v_done record;
+begin
+  if cardinality(v_decided) = 0 then
+    return null;
+  end if;
+  perform millrace.hold_runs(array(
+    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
+  -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and
+  -- nothing is written.
+  v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
+  select i.attempt_id, i.reason into v_refused
+  from unnest(v_done.items) i
+  where i.verdict is not null
+  limit 1;
+  if found then
+    raise exception 'the decision on attempt % was not taken: %',
+        v_refused.attempt_id, v_refused.reason
+      using errcode = 'MR004',
+        hint = 'The stage''s apply function, or another decision of the same statement, '
+          'ended the attempt.';
+  end if;
+  perform millrace.wake(v_done.ready);
+  return null;
+end
+$$;
+
+-- At the commit, so that nobody holds a parent for as long as a person's transaction lasts: adds up
+-- for the parents what a decision has come to in a child run. It waits for nobody; the sweep does
+-- what it leaves out.
+create or replace function millrace.apply_decisions() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_run_id bigint := new.run_id;
+  v_fan_out millrace.fan_outs;
+  v_done record;
+  v_context text;
+begin
+  -- Above read committed it would not see what other children have reported.
+  while current_setting('transaction_isolation') = 'read committed' loop
+    select f.* into v_fan_out
+    from millrace.runs r
+    join millrace.fan_outs f on f.id = r.fan_out_id
+    where r.id = v_run_id;
+    exit when not found
+      or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
+      or not pg_try_advisory_xact_lock(
+        hashtextextended('millrace.collect_children', v_fan_out.id));
+    v_done := millrace.collect_children(v_fan_out.id);
+    perform millrace.wake(v_done.wake);
+    exit when v_done.busy;
+    -- The parent may be a child itself, whose run has ended with it.
+    v_run_id := v_fan_out.run_id;
+  end loop;
+  return null;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    case millrace.error_kind(sqlstate, v_context)
+      when 'fatal' then
+        raise;
+      when 'lasting' then
+        perform millrace.report('error', 'collect_failed', format(
+          'The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+      else
+        null;
+    end case;
+    return null;
+end
+$$;
+
+-- Runs with the rights of the caller, so that the policies of public.millrace_decisions say who
+-- may.
+create or replace function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decided_at timestamptz;
+begin
+  select d.decided_at into v_decided_at
+  from public.millrace_decisions d
+  where d.attempt_id = p_attempt
+  for update;
+  if not found then
+    raise exception 'there is no decision on attempt % that you may make',
+        coalesce(p_attempt::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Open ones: select * from public.millrace_decisions where closed_at is null. '
+          'Who may read and decide is said by the policies of that table.';
+  end if;
+  update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
+  return jsonb_build_object('attempt', p_attempt,
+    'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
+end
+$$;
+
+-- Beginning stages: queueing, waiting and skipping
+--
+-- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
+-- its kind may make it wait for a person or for children instead of a worker.
+--
+-- The callers hold the entities and the runs. The functions here show on the entities what they do,
+-- and return the stages that have work for a worker now.
+
+-- Begins a stage whose needs are done. Skips it where its condition does not hold or the skip of a
+-- need cascades; elsewhere queues it, asks a person or starts a child run.
+create or replace function millrace.begin_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_cascaded bigint[];
+  v_unmet bigint[];
+  v_wake int[] := '{}';
+begin
+  if cardinality(p_run_ids) = 0 then
+    return '{}';
+  end if;
+  v_cascaded := array(
+    select distinct n.run_id
+    from millrace.attempts n
+    join millrace.runs r on r.id = n.run_id
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+      and n.state = 'skipped'
+      and not n.superseded
+      and n.error -> 'dependents' = 'true'
+      and (n.stage_id = any (vs.needs)
+        or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
+  if cardinality(v_cascaded) > 0 then
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, jsonb_build_object(
+      'code', 'skipped', 'message', 'a stage it depends on was skipped', 'dependents', true));
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
+  end if;
+  v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
+  if cardinality(v_unmet) > 0 then
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_unmet,
+      '{"code": "skipped", "message": "its condition does not hold"}');
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
+  end if;
+  if cardinality(p_run_ids) = 0 then
+    return v_wake;
+  end if;
+  case (select s.kind from millrace.stages s where s.id = p_stage_id)
+    when 'manual' then
+      perform millrace.open_decisions(p_stage_id, p_run_ids);
+      return v_wake;
+    when 'pipeline' then
+      return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
+    else
+      perform millrace.queue_attempts(p_stage_id, p_run_ids);
+      perform millrace.show_queued(p_stage_id, p_run_ids);
+      return v_wake || p_stage_id;
+  end case;
+end
+$$;
+
+-- Begins whatever may begin in held runs and has not. Runs that go on after they were over need it:
+-- their end may have come before some stage began.
+create or replace function millrace.begin_open(p_run_ids bigint[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_wake int[] := '{}';
+begin
+  for v_stage in
+    select vs.stage_id, array_agg(r.id) as run_ids
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = any (p_run_ids)
+    group by vs.stage_id, vs.position
+    order by vs.position
+  loop
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
+      millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Does what advance() leaves out when a stage is done: tallies a stage that is counted by the
+-- parent, and begins conditional followers. A map that is done satisfies every threshold on it.
+create or replace function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
+    insert into millrace.child_tallies (fan_out_id, stage_id, done)
+    select r.fan_out_id, p_stage_id, count(*)
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.fan_out_id is not null
+    group by r.fan_out_id;
+  end if;
+  return millrace.begin_followers(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Begins the conditional followers of a stage that may begin in these runs and have not: they need
+-- it, or wait for a threshold on it.
+create or replace function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_follower record;
+  v_after_it jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
+  v_wake int[] := '{}';
+begin
+  for v_follower in
+    with run as materialized (
+      select r.id, r.version_id
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+    ), follower as materialized (
+      select f.version_id, f.stage_id, f.position
+      from millrace.version_stages f
+      where f.version_id in (select distinct r.version_id from run r)
+        and not f.unconditional
+        and (p_stage_id = any (f.needs) or f.after @> v_after_it)
+    )
+    select f.stage_id, array_agg(r.id) as run_ids
+    from follower f
+    join run r on r.version_id = f.version_id
+    group by f.stage_id, f.position
+    order by f.position
+  loop
+    v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
+      millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Skips a stage in these runs, says why, and goes on to what follows it.
+create or replace function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, p_stage_id,
+    coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = p_stage_id), 0) + 1,
+    'skipped', v_now, v_now,
+    p_why || case vs.otherwise
+      when 'skip_dependents' then '{"dependents": true}'
+      else '{}'::jsonb
+    end
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where r.id = any (p_run_ids)
+  order by r.id;
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
+  return millrace.continue_after_skip(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Readies what follows a skipped stage and finishes runs, as complete() does for the stage that it
+-- completes. A user's trigger may have deleted or ended a run, or started the stage over, while the
+-- skip was shown: then there is nothing to go on from.
+create or replace function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id
+          and a.state = 'skipped'
+          and not a.superseded)
+    order by r.id);
+  v_ready record;
+  v_wake int[] := '{}';
+begin
+  for v_ready in
+    select r.stage_id, array_agg(r.run_id) as run_ids
+    from unnest((millrace.advance(p_stage_id, v_runs)).ready) r
+    group by r.stage_id
+    order by r.stage_id
+  loop
+    perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
+    perform millrace.show_queued(v_ready.stage_id, v_ready.run_ids);
+    v_wake := v_wake || v_ready.stage_id;
+  end loop;
+  v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
+  perform millrace.finish_runs(p_stage_id, v_runs);
+  return v_wake;
+end
+$$;
+
+-- Follows a failure for good with a skipped attempt, so that the run goes on without the stage. A
+-- user's trigger may have started the stage over while its failure was shown: then there is nothing
+-- to go on from.
+create or replace function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_error constant jsonb := jsonb_build_object(
+    'code', 'failed', 'message', 'the stage failed, and the run goes on without it');
+  v_runs bigint[];
+begin
+  with skipped as (
+    insert into millrace.attempts
+      (run_id, stage_id, number, parent_id, state, created_at, finished_at, error)
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'skipped', v_now, v_now, v_error
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and r.status = 'running'
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)
+    order by a.run_id
+    returning run_id
+  )
+  select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
+
+-- Cancelling children
+--
+-- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
+-- children in batches, and whoever needs one of their rows earlier cancels them there.
+
+-- Gives up the children of these runs at these stages, or at all of them: the sweep cancels them.
+create or replace function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids)
+    and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
+    and f.state = 'open';
+end
+$$;
+
+-- Cancels children of abandoned fan-outs on these rows, which the caller holds; the sweep may not
+-- have reached them. It does not show that: what starts there next is shown in their stead.
+create or replace function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update of r);
+begin
+  if cardinality(v_runs) > 0 then
+    perform millrace.end_runs(v_runs, 'cancelled');
+    perform millrace.cancel_attempts(v_runs, null);
+  end if;
+end
+$$;
+
+-- Cancels runs that the caller holds and shows it on their rows; returns how many it cancelled. One
+-- row whose own trigger refuses to show it must not keep the others from being cancelled: it is
+-- cancelled unseen, or left to the next call where the database says to try again.
+create or replace function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  -- A user's trigger on what was cancelled before may have ended some.
+  v_runs bigint[] := millrace.running_of(p_run_ids);
+  v_half int := cardinality(v_runs) / 2;
+  v_context text;
+  v_transient boolean;
+  v_why text;
+  v_count int;
+begin
+  begin
+    perform millrace.end_runs(v_runs, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(v_runs, null));
+    return cardinality(v_runs);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
+    v_why := sqlerrm;
+  end;
+  if v_half > 0 then
+    v_count := millrace.cancel_held(v_runs[:v_half], p_until);
+    return v_count + case
+      when v_transient and millrace.now() >= p_until then 0
+      else millrace.cancel_held(v_runs[v_half + 1:], p_until)
+    end;
+  elsif v_transient then
+    perform millrace.report_passed_over(p.name, null, r.entity_id, v_why)
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.id = v_runs[1];
+    return 0;
+  end if;
+  perform millrace.report('error', 'projection_failed',
+    'A cancelled child could not be shown on its row: ' || v_why,
+    jsonb_build_object('run', v_runs[1]));
+  perform millrace.end_runs(v_runs, 'cancelled');
+  perform millrace.cancel_attempts(v_runs, null);
+  return 1;
+end
+$$;
+
+-- Cancels up to so many children of abandoned fan-outs; returns how many. Those whose row somebody
+-- holds are left to the next call.
+create or replace function millrace.cancel_children(p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+  v_fan_outs bigint[];
+  v_runs bigint[];
+  v_until timestamptz := millrace.now() + interval '2 seconds';
+  v_count int := 0;
+begin
+  -- A person's retry, which opens them again, waits for this batch.
+  v_fan_outs := array(
+    select f.id
+    from millrace.fan_outs f
+    where f.state = 'abandoned'
+    order by f.id
+    for update skip locked);
+  for v_group in
+    select p.id, p.projection <> 'none' as projected,
+      array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
+    from (
+      select r.id, r.pipeline_id, r.entity_id
+      from millrace.runs r
+      where r.fan_out_id = any (v_fan_outs)
+        and r.status = 'running'
+      -- In no order, or the same rows, held or refused, would come first for ever.
+      order by random()
+      limit p_limit
+    ) c
+    join millrace.pipelines p on p.id = c.pipeline_id
+    group by p.id
+    order by p.id
+  loop
+    if v_group.projected then
+      v_group.entity_ids := millrace.lock_entities(v_group.id, v_group.entity_ids, false);
+    end if;
+    v_runs := array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_group.run_ids)
+        and r.entity_id = any (v_group.entity_ids)
+        and r.status = 'running'
+      order by r.id
+      for no key update skip locked);
+    v_count := v_count + millrace.cancel_held(v_runs, v_until);
+  end loop;
+  update millrace.fan_outs f
+  set state = 'closed'
+  where f.id = any (v_fan_outs)
+    and not exists (
+      select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
+  return v_count;
+end
+$$;
+
+-- Checking items: what a worker hands over to be spawned
+
+-- Picks the items' keys that are numbers which a threshold can count, in their one spelling.
+create or replace function millrace.item_numbers(p_keys text[]) returns int[]
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
+end
+$$;
+
+-- Raises MR002 unless the items of a chunk are objects with keys.
+create or replace function millrace.check_items(p_items jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_malformed jsonb;
+begin
+  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
+    raise exception 'p_items is %, but must be a list of at most 5000',
+        case
+          when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items'
+          else coalesce(jsonb_typeof(p_items), 'null')
+        end
+      using errcode = 'MR002',
+        hint = 'Send the items in several chunks, and say p_last with the last one.';
+  end if;
+  select i into v_malformed
+  from jsonb_array_elements(p_items) i
+  where jsonb_typeof(i) <> 'object'
+    or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
+    or length(i ->> 'key') not between 1 and 200
+  limit 1;
+  if found then
+    raise exception 'an item has the key %, but must be an object with a "key" '
+        'of 1 to 200 characters',
+        coalesce(v_malformed -> 'key', 'null')
+      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
+  end if;
+end
+$$;
+
+-- Raises MR002 when keys are no numbers where a threshold counts consecutive ones.
+create or replace function millrace.check_numbers(
+  p_fan_out millrace.fan_outs, p_item_keys text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(millrace.item_numbers(p_item_keys)) < cardinality(p_item_keys)
+     and exists (
+       select
+       from millrace.runs r
+       join millrace.version_stages vs on vs.version_id = r.version_id,
+         jsonb_array_elements(vs.after) a
+       where r.id = p_fan_out.run_id
+         and a ->> 'kind' = 'consecutive'
+         and (a ->> 'map')::int = p_fan_out.stage_id) then
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers',
+        (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
+      using errcode = 'MR002',
+        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
+          'or a threshold of the kind count.';
+  end if;
+end
+$$;
+
+-- Raises MR003 when an item has no row, and MR002 when it names its row in another spelling: runs
+-- are filed under the row's own.
+create or replace function millrace.check_rows_exist(
+  p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_malformed record;
+begin
+  select i.key, i.entity_id, i.entity ->> p_child.entity_key as spelling into v_malformed
+  from unnest(
+    p_item_keys, p_entity_ids, millrace.rows_of_entities(p_child.id, p_entity_ids, null)
+  ) i(key, entity_id, entity)
+  where i.entity is null
+    or i.entity ->> p_child.entity_key <> i.entity_id
+  limit 1;
+  if v_malformed.spelling is not null then
+    raise exception 'item % names the row % of table %, whose own spelling is %',
+        v_malformed.key, v_malformed.entity_id, p_child.entity_table, v_malformed.spelling
+      using errcode = 'MR002', hint = 'Spell it as the table does.';
+  elsif v_malformed.key is not null then
+    raise exception 'table % has no row % for item %',
+        p_child.entity_table, v_malformed.entity_id, v_malformed.key
+      using errcode = 'MR003',
+        hint = 'Insert the rows first, or name an insert function in the definition.';
+  end if;
+end
+$$;
+
+-- Raises MR004 when two items of a fan-out have one row.
+create or replace function millrace.check_rows_differ(
+  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_twice record;
+begin
+  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  group by i.entity_id
+  having count(*) > 1
+  limit 1;
+  if not found then
+    select i.key, r.item_key as other, i.entity_id into v_twice
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+    cross join lateral (
+      select o.item_key
+      from millrace.runs o
+      where o.entity_id = i.entity_id
+        and o.pipeline_id = p_fan_out.child_pipeline_id
+        and o.fan_out_id = p_fan_out.id
+        and o.item_key <> i.key
+      offset 0) r
+    limit 1;
+  end if;
+  if found then
+    raise exception 'the items % and % have the same row, %',
+        v_twice.key, v_twice.other, v_twice.entity_id
+      using errcode = 'MR004',
+        hint = 'Each item needs a row of its own: let the insert function key them apart.';
+  end if;
+end
+$$;
+
+-- Raises MR004 unless the insert function answered one row with an entity id for each item.
+create or replace function millrace.check_inserted(
+  p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_malformed record;
+begin
+  select key,
+    case
+      when a.asked is null then 'was not asked for'
+      when r.place is null then 'is missing'
+      else 'has no entity_id'
+    end as fault
+  into v_malformed
+  from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
+  full join (
+    select u.key, u.entity_id, u.place
+    from unnest(p_item_keys, p_entity_ids) with ordinality u(key, entity_id, place)
+  ) r using (key)
+  where a.asked is null
+    or r.entity_id is null
+  limit 1;
+  if found then
+    raise exception 'the insert function % answered % rows for % items: item % %',
+        p_insert::regproc, cardinality(p_item_keys),
+        (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i),
+        coalesce(v_malformed.key, 'null'), v_malformed.fault
+      using errcode = 'MR004',
+        hint = 'Return one (item_key, entity_id) for each item, '
+          'also for those whose row exists already.';
+  end if;
 end
 $$;
 
@@ -6439,623 +8712,401 @@ begin
 end
 $$;
 
--- Chapter 13: children
---
--- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own row. Its attempt waits
--- meanwhile. A child never touches its parent's rows, or a thousand children that end at once would queue for one lock:
--- it adds a tally, one row a batch (chapters transitions and advancing), which the next chapter adds up.
---
--- Whoever holds a child never takes its parent, and children are taken from a parent's side only with skip locked, in
--- batches. A parent that is cancelled, fails or starts over only gives its fan-out up; the sweep cancels the children.
+-- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
 
-create or replace function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- Returns them, each with its group.
+create or replace function millrace.take_from_groups(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_share int,
+  p_token uuid,
+  p_now timestamptz,
+  out attempt_ids bigint[],
+  out groups text[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
-  update millrace.fan_outs f set state = 'abandoned'
-  where f.run_id = any (p_run_ids) and (p_stage_ids is null or f.stage_id = any (p_stage_ids)) and f.state = 'open';
+  with visited as materialized (
+    select u.concurrency_group,
+      case when v_limit is null then p_share else least(p_share, v_limit - (
+        select count(*)
+        from (
+          select from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f))
+      end as share
+    from unnest(p_groups) u(concurrency_group)
+  ), picked as materialized (
+    select a.id, v.concurrency_group
+    from visited v
+    cross join lateral (
+      select q.id
+      from millrace.attempts q
+      where q.stage_id = p_stage.id
+        and q.concurrency_group = v.concurrency_group
+        and q.queue_at <= p_now
+        and q.state = 'queued'
+        and not q.isolated
+      order by q.queue_at, q.id
+      limit v.share
+      for update skip locked) a
+  ), taken as (
+    update millrace.attempts a
+    set state = 'started', token = p_token, started_at = p_now
+    from picked p
+    where a.id = p.id
+    returning a.id, p.concurrency_group
+  )
+  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
+  into attempt_ids, groups
+  from taken t;
 end
 $$;
 
--- The roots of new child runs, whose entities the caller holds.
-create or replace function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- queued → started for the oldest isolated attempt, if its host has nothing else in work. is_due
+-- tells whether there is one.
+create or replace function millrace.take_isolated(
+  p_stage millrace.stages,
+  p_busy boolean,
+  p_token uuid,
+  p_now timestamptz,
+  out is_due boolean,
+  out attempt_id bigint,
+  out concurrency_group text)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.id, a.concurrency_group
+  into attempt_id, concurrency_group
+  from millrace.attempts a
+  where a.stage_id = p_stage.id
+    and a.isolated
+    and a.queue_at <= p_now
+    and a.state = 'queued'
+    and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+  order by a.queue_at, a.id
+  limit 1
+  for update skip locked;
+  is_due := attempt_id is not null;
+  if p_busy then
+    attempt_id := null;
+  end if;
+  update millrace.attempts a
+  set state = 'started', token = p_token, started_at = p_now
+  where a.id = attempt_id;
+end
+$$;
+
+-- queued → started for up to p_room attempts, round by round: each round takes a share from every
+-- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
+create or replace function millrace.take_by_turns(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_room int,
+  p_token uuid,
+  p_now timestamptz,
+  inout last_turn bigint,
+  out attempt_ids bigint[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_shown boolean := (select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
-  v_root record;
-  v_runs bigint[];
-  v_wake int[] := '{}';
+  v_groups text[];
+  v_got record;
 begin
-  if exists (
-      select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
-    perform millrace.inherit_quotas(p_run_ids);
-  end if;
-  for v_root in
-    -- By the runs' own version: a definition may have been committed since they were made.
-    select vs.stage_id, vs.dependents, vs.unconditional, r.run_ids
-    from (select r.version_id, array_agg(r.id order by r.id) as run_ids from millrace.runs r where r.id = any (p_run_ids) group by r.version_id) r
-    join millrace.version_stages vs on vs.version_id = r.version_id
-    where vs.needs = '{}' and vs.after = '[]' order by vs.version_id, vs.position
-  loop
-    -- A stage that failed as it began, since its own child could not, has ended its run.
-    v_runs := millrace.running_of(v_root.run_ids);
-    perform millrace.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents, array(select r.entity_id from millrace.runs r where r.id = any (v_runs)));
-    if v_shown then
-      v_runs := millrace.runs_to_begin(v_root.stage_id, v_runs);
-    end if;
-    if v_root.unconditional then
-      perform millrace.queue_attempts(v_root.stage_id, v_runs);
-      v_wake := v_wake || v_root.stage_id;
-    else
-      v_wake := v_wake || millrace.begin_stage(v_root.stage_id, v_runs);
-    end if;
+  attempt_ids := '{}';
+  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks
+  -- again.
+  for v_round in 1 .. 50 loop
+    v_groups := array(
+      select g.concurrency_group
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id
+        and g.turn is not null
+        and g.priority = (
+          select t.priority
+          from millrace.concurrency_groups t
+          where t.stage_id = p_stage.id and t.turn is not null
+          order by t.priority desc, t.turn
+          limit 1)
+      order by g.turn
+      limit p_room - cardinality(attempt_ids));
+    exit when cardinality(v_groups) = 0;
+    v_got := millrace.take_from_groups(p_stage, v_groups,
+      greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
+    perform millrace.note_in_flight(
+      p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
+    last_turn := last_turn + cardinality(v_groups);
+    attempt_ids := attempt_ids || v_got.attempt_ids;
+    exit when cardinality(attempt_ids) >= p_room;
   end loop;
-  return v_wake;
-end
-$$;
-
--- What a fan-out that was given up left running on these rows, where the sweep has not come by yet.
-create or replace function millrace.end_given_up(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_runs bigint[] := array(
-    select r.id from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id for no key update of r);
-begin
-  if cardinality(v_runs) > 0 then
-    perform millrace.end_runs(v_runs, 'cancelled');
-    perform millrace.cancel_attempts(v_runs, null);
-  end if;
-end
-$$;
-
--- A row that has a live run of the child's pipeline keeps it; one with too much metadata gets none.
-create or replace function millrace.parents_without_child(
-  p_child millrace.pipelines, p_stage_id int, p_run_ids bigint[], p_free text[], p_faults text[]
-) returns millrace.work[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select row(row_number() over (order by a.id), a.id, null, null, 'failed', null, null,
-      case when e.fault is null then
-        jsonb_build_object('code', 'child_running', 'permanent', true, 'message', format(
-          'the row has a live run of pipeline %s that %s; '
-          'let it finish or cancel it, then retry this run',
-          p_child.name,
-          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
-      else
-        jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
-          'message', e.fault || '; shorten it, then retry this run')
-      end,
-      null, null, a.run_id, a.stage_id, r.entity_id, a.state,
-      null, null, null, null)::millrace.work
-    from millrace.fan_outs f
-    join millrace.attempts a on a.id = f.attempt_id
-    join millrace.runs r on r.id = a.run_id
-    left join millrace.runs l
-      on l.pipeline_id = p_child.id and l.entity_id = r.entity_id and l.status = 'running'
-    left join millrace.fan_outs o on o.id = l.fan_out_id
-    left join unnest(p_free, p_faults) e(id, fault) on e.id = r.entity_id
-    where f.run_id = any (p_run_ids)
-      and f.stage_id = p_stage_id
-      and f.state = 'open'
-      and not exists (select from millrace.runs c where c.fan_out_id = f.id));
-end
-$$;
-
--- A stage of kind pipeline: one child run over the same row, which the caller holds.
-create or replace function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_child millrace.pipelines;
-  v_free text[];
-  v_copied record;
-  v_children bigint[];
-  v_busy millrace.work[];
-  v_wake int[];
-begin
-  select p.* into v_child from millrace.stages s join millrace.pipelines p on p.name = s.child ->> 'pipeline' where s.id = p_stage_id;
-  perform millrace.end_given_up(v_child.id, array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids)));
-  v_free := array(
-    select r.entity_id from millrace.runs r
-    where r.id = any (p_run_ids) and not exists (
-      select from millrace.runs l
-      where l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running'));
-  v_copied := millrace.copy_metadata(v_child.id, v_free);
-  with waiting as (
-    insert into millrace.attempts (run_id, stage_id, number, state, created_at, started_at, deadline_at, late_at, service, job_id)
-    select r.id, p_stage_id, coalesce((select max(a.number) from millrace.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla,
-      'children', v_child.name
-    from unnest(p_run_ids) r(id), millrace.stages s where s.id = p_stage_id order by r.id
-    returning id, run_id
-  ), fan_out as (
-    insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
-    select w.run_id, p_stage_id, w.id, v_child.id, 1, 1, v_now from waiting w returning id, run_id
-  ), added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, created_at)
-    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
-      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end, v_now
-    from fan_out f
-    join millrace.runs r on r.id = f.run_id
-    join unnest(v_free, v_copied.ids, v_copied.faults) e(id, metadata_id, fault)
-      on e.id = r.entity_id and e.fault is null
-    returning id
-  )
-  select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
-  perform millrace.project(p_stage_id, array(
-    select row(r.entity_id, 'started', v_child.name, null, null, 0, v_now, null, null)::millrace.change from millrace.runs r where r.id = any (p_run_ids)));
-  v_wake := millrace.begin_roots(v_child.id, v_children);
-  v_busy := millrace.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
-  if cardinality(v_busy) > 0 then
-    v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
-  end if;
-  return v_wake;
-end
-$$;
-
--- What the stage's apply function refused is not completed: then the fan-out stays open for the next attempt.
-create or replace function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update millrace.fan_outs f set state = case when p_stage.fan_in ->> 'late_children' = 'cancel' then 'abandoned' else 'finished' end
-  from millrace.attempts a where a.id = any (p_attempt_ids) and a.state = 'completed' and f.attempt_id = a.id and f.state = 'open';
-end
-$$;
-
--- A person's retry of a parent: its fan-out opens again, and the children that failed go on.
-create or replace function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  -- Rows that were deleted meanwhile are no children any more.
-  update millrace.fan_outs f set state = 'open', total = null, retry_children = true, spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
-  where f.id in (select max(o.id) from millrace.fan_outs o where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id group by o.run_id)
-    and f.state in ('abandoned', 'closed', 'finished');
-  insert into millrace.child_tallies (fan_out_id, recount) select f.id, true from millrace.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
-end
-$$;
-
--- A row that was queued by itself since has a later run than the one that is filed as the child.
-create or replace function millrace.follow_later_runs(p_fan_out_id bigint, p_item_keys text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.inherit_place(array(
-    select max(l.id) from millrace.runs c join millrace.runs l on l.entity_id = c.entity_id and l.pipeline_id = c.pipeline_id and l.id > c.id and l.fan_out_id is null
-    where c.fan_out_id = p_fan_out_id and c.item_key = any (p_item_keys) group by c.id));
-end
-$$;
-
--- A row that another parent has run since: the former run cannot go on behind the later one, so its item gets a new one.
-create or replace function millrace.drop_overtaken(p_fan_out_id bigint, p_item_keys text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_dropped bigint[] := array(
-    select r.id from millrace.runs r
-    where r.fan_out_id = p_fan_out_id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') and not millrace.is_latest_run(r.id));
-begin
-  if cardinality(v_dropped) > 0 then
-    perform millrace.keep_costs(v_dropped);
-    update millrace.runs r set fan_out_id = null, item_key = null where r.id = any (v_dropped);
-    update millrace.fan_outs f set spawned = f.spawned - cardinality(v_dropped) where f.id = p_fan_out_id;
-    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
-  end if;
-end
-$$;
-
-create or replace function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_children bigint[];
-  v_without bigint[];
-  v_retried int;
-  v_wake int[];
-begin
-  perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
-  perform millrace.follow_later_runs(f.id, array['1']), millrace.drop_overtaken(f.id, array['1'])
-  from millrace.fan_outs f where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
-  v_children := array(
-    select r.id from millrace.fan_outs f join millrace.runs r on r.fan_out_id = f.id
-    where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open' order by r.id for no key update of r);
-  v_without := array(select p from unnest(p_run_ids) p where not exists (
-    select from millrace.runs c join millrace.fan_outs f on f.id = c.fan_out_id where c.id = any (v_children) and f.run_id = p));
-  with waiting as (
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, late_at, service, job_id)
-    select a.run_id, a.stage_id, a.number + 1, a.id, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'children', s.child ->> 'pipeline'
-    from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    -- Superseded or not: reset_children() has put the stage back to pending.
-    where a.run_id = any (p_run_ids) and a.run_id <> all (v_without) and a.stage_id = p_stage_id
-      and not exists (select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number) order by a.run_id
-    returning id, run_id
-  )
-  update millrace.fan_outs f set attempt_id = w.id, total = 1, retry_children = false from waiting w where f.run_id = w.run_id and f.stage_id = p_stage_id and f.state = 'open';
-  v_retried := millrace.retry_runs(v_children);
-  perform millrace.project(p_stage_id, array(
-    select row(r.entity_id, 'started', null, null, null, 0, v_now, null, null)::millrace.change from millrace.runs r where r.id = any (p_run_ids)));
-  -- Where no child had begun, one begins now.
-  update millrace.fan_outs f set state = 'closed' where f.run_id = any (v_without) and f.stage_id = p_stage_id and f.state = 'open';
-  if cardinality(v_without) = 0 then
-    return '{}';
-  end if;
-  v_wake := millrace.start_child_runs(p_stage_id, v_without);
-  perform millrace.name_parents(p_stage_id, v_without);
-  return v_wake;
-end
-$$;
-
--- One row whose own trigger refuses to show it must not keep the others from being cancelled. It is cancelled unseen, or left to
--- the next call where the database says to try again.
-create or replace function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  -- A user's trigger on what was cancelled before may have ended some.
-  v_runs bigint[] := millrace.running_of(p_run_ids);
-  v_half int := cardinality(v_runs) / 2;
-  v_context text;
-  v_transient boolean;
-  v_why text;
-  v_count int;
-begin
-  begin
-    perform millrace.end_runs(v_runs, 'cancelled');
-    perform millrace.project_cancelled(millrace.cancel_attempts(v_runs, null));
-    return cardinality(v_runs);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
-    v_why := sqlerrm;
-  end;
-  if v_half > 0 then
-    v_count := millrace.cancel_held(v_runs[:v_half], p_until);
-    return v_count + case
-      when v_transient and millrace.now() >= p_until then 0
-      else millrace.cancel_held(v_runs[v_half + 1:], p_until)
+  if cardinality(attempt_ids) = 0 then
+    wait_ms := case
+      when cardinality(v_groups) > 0
+        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (
+        select from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
     end;
-  elsif v_transient then
-    perform millrace.report_passed_over(p.name, null, r.entity_id, v_why)
-    from millrace.runs r
-    join millrace.pipelines p on p.id = r.pipeline_id
-    where r.id = v_runs[1];
-    return 0;
   end if;
-  perform millrace.report('error', 'projection_failed',
-    'A cancelled child could not be shown on its row: ' || v_why,
-    jsonb_build_object('run', v_runs[1]));
-  perform millrace.end_runs(v_runs, 'cancelled');
-  perform millrace.cancel_attempts(v_runs, null);
-  return 1;
 end
 $$;
 
--- Children of fan-outs that were given up. Those whose row somebody holds are left to the next call.
-create or replace function millrace.cancel_children(p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Claims at a stage with groups, by turns; an isolated attempt that is due goes first, and by
+-- itself. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+create or replace function millrace.claim_groups(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_host uuid,
+  p_room int,
+  inout limiter millrace.limiters,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_group record;
-  v_fan_outs bigint[];
-  v_runs bigint[];
-  v_until timestamptz := millrace.now() + interval '2 seconds';
-  v_count int := 0;
+  v_now timestamptz := millrace.now();
+  v_token uuid := gen_random_uuid();
+  v_host record;
+  v_isolated record;
+  v_turns record;
+  v_taken bigint[] := '{}';
 begin
-  -- A person's retry, which opens them again, waits for this batch.
-  v_fan_outs := array(select f.id from millrace.fan_outs f where f.state = 'abandoned' order by f.id for update skip locked);
-  for v_group in
-    select p.id, p.projection <> 'none' as projected, array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
-    from (select r.id, r.pipeline_id, r.entity_id from millrace.runs r where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
-          -- In no order, or the same rows, held or refused, would come first for ever.
-          order by random() limit p_limit) c
-    join millrace.pipelines p on p.id = c.pipeline_id group by p.id order by p.id
-  loop
-    if v_group.projected then
-      v_group.entity_ids := millrace.lock_entities(v_group.id, v_group.entity_ids, false);
-    end if;
-    v_runs := array(select r.id from millrace.runs r where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids) and r.status = 'running' order by r.id for no key update skip locked);
-    v_count := v_count + millrace.cancel_held(v_runs, v_until);
-  end loop;
-  update millrace.fan_outs f set state = 'closed' where f.id = any (v_fan_outs) and not exists (select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
-  return v_count;
+  select count(*) > 0 as busy, bool_or(c.isolated) as isolated
+  into v_host
+  from millrace.claims c
+  where c.host = p_host and c.expires_at > v_now;
+  if v_host.isolated then
+    return;
+  end if;
+  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
+  v_isolated := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
+  if v_isolated.attempt_id is not null then
+    v_taken := array[v_isolated.attempt_id];
+    perform millrace.note_in_flight(
+      p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
+  elsif not v_isolated.is_due then
+    v_turns := millrace.take_by_turns(
+      p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
+    limiter.last_turn := v_turns.last_turn;
+    v_taken := v_turns.attempt_ids;
+    wait_ms := v_turns.wait_ms;
+  end if;
+  if cardinality(v_taken) > 0 then
+    token := v_token;
+    attempt_ids := v_taken;
+    entity_ids := array(
+      select r.entity_id
+      from unnest(v_taken) with ordinality i(id, place)
+      join millrace.attempts a on a.id = i.id
+      join millrace.runs r on r.id = a.run_id
+      order by i.place);
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
+  end if;
 end
 $$;
 
--- Chapter 14: collecting children: what children came to, thresholds and joins
---
--- collect_children(), in a transaction of its own or at the end of a decision's, takes the parent alone, adds the tallies of its children
--- up and looks at thresholds and at the fan-in rule. The worker whose call left tallies asks for it after its commit; the
--- sweep collects whatever is left.
---
--- Lock order: a collection of children takes its fan-out's advisory lock (it waits for other collects only), then the parent's entity and run
--- and the fan-out's row with skip locked: who holds one of them is answered busy, and it is tried again.
-
--- Whether thresholds on fan-outs of a run hold. A map that is done (finished, skipped, gone on without) satisfies them all.
-create or replace function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace function millrace.limit_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_after record;
-  v_fan_out millrace.fan_outs;
-  v_progress millrace.fan_progress;
-begin
-  for v_after in select a.* from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int) loop
-    continue when millrace.is_done(p_run_id, v_after.map);
-    select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run_id and f.stage_id = v_after.map and f.state = 'open';
-    if not found then
-      return false;
-    end if;
-    select p.* into v_progress from millrace.fan_progress p where p.fan_out_id = v_fan_out.id and p.stage_id = v_after.stage;
-    continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
-    -- Which number is the smallest is known once all items are.
-    continue when v_after.kind = 'consecutive' and v_fan_out.total is not null and v_progress.next_number - v_fan_out.first_number >= v_after.n;
-    -- The sums rule most cases out before anything is read; a child that failed after this stage is in both of them.
-    if v_fan_out.total is null or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total or exists (
-      select from millrace.runs r where r.fan_out_id = v_fan_out.id and r.status = 'running' and not millrace.is_done(r.id, v_after.stage)) then
-      return false;
-    end if;
-  end loop;
-  return true;
-end
+  select 'a queued attempt''s concurrency group is known to its stage',
+    a.run_id, a.id, a.concurrency_group
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.has_groups
+  where a.queue_at is not null
+    and a.state = 'queued'
+    and a.concurrency_group is not null
+    and not exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+    and not exists (
+      select from millrace.arrivals n
+      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+  union all
+  select 'a parked concurrency group''s key has something in flight, or was freed',
+    null, null, g.concurrency_group
+  from millrace.concurrency_groups g
+  join millrace.stages s on s.id = g.stage_id and s.has_groups
+  where g.due_at = 'infinity'
+    and not exists (
+      select from millrace.in_flight f
+      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+    and not exists (
+      select from millrace.arrivals n
+      where n.stage_id = g.stage_id
+        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
 $$;
 
--- Adds up what the children have reported. Deleting tallies and counting rows is one statement, hence one snapshot: a
+-- Collecting children: sums, thresholds and joins
+--
+-- collect_children() takes the parent alone, adds up the tallies of its children, and looks at
+-- thresholds and at the fan-in rule. It runs in a transaction of its own or at the end of a
+-- decision's. The worker whose call left tallies asks for it after its commit; the sweep collects
+-- whatever is left.
+--
+-- Lock order: it takes the fan-out's advisory lock (and waits for other collectors only), then with
+-- skip locked the parent's entity, the parent's run and the fan-out's row. Where somebody holds one
+-- of them it answers busy, and its caller tries again.
+
+-- Moves the tallies of a fan-out into its sums; where one of them asks for a recount, counts the
+-- children anew. It deletes tallies and counts rows in one statement, hence in one snapshot: a
 -- child whose tally is not in it is not counted either.
 create or replace function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
-    with taken as (
-      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
-    ), progress as (
-      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
-      select p_fan_out_id, s.id, (
-        select count(*) from millrace.runs r where r.fan_out_id = p_fan_out_id
-          and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded))
-      from millrace.fan_outs f join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent where f.id = p_fan_out_id
-      on conflict on constraint fan_progress_pkey do update set done = excluded.done, next_number = null
-    )
-    update millrace.fan_outs f set completed = c.completed, failed = c.failed,
-      -- A child whose row was deleted is counted as cancelled.
-      cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
-    from (select count(*) filter (where r.status = 'completed') as completed, count(*) filter (where r.status = 'failed') as failed, count(*) filter (where r.status = 'running') as running
-          from millrace.runs r where r.fan_out_id = p_fan_out_id) c
-    where f.id = p_fan_out_id;
-  else
-    with taken as (
-      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and not t.recount returning t.*
-    ), progress as (
-      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
-      select p_fan_out_id, t.stage_id, sum(t.done) from taken t where t.stage_id is not null group by t.stage_id
-      on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
-    )
-    update millrace.fan_outs f set completed = f.completed + c.completed, failed = f.failed + c.failed, cancelled = f.cancelled + c.cancelled
-    from (select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed, coalesce(sum(t.cancelled), 0) as cancelled from taken t) c
-    where f.id = p_fan_out_id;
+  if exists (
+      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
+    perform millrace.recount_children(p_fan_out_id);
+    return;
   end if;
+  with taken as (
+    delete from millrace.child_tallies t
+    where t.fan_out_id = p_fan_out_id
+      and not t.recount
+    returning t.*
+  ), progress as (
+    insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+    select p_fan_out_id, t.stage_id, sum(t.done)
+    from taken t
+    where t.stage_id is not null
+    group by t.stage_id
+    on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
+  )
+  update millrace.fan_outs f
+  set completed = f.completed + c.completed,
+    failed = f.failed + c.failed,
+    cancelled = f.cancelled + c.cancelled
+  from (
+    select coalesce(sum(t.completed), 0) as completed,
+      coalesce(sum(t.failed), 0) as failed,
+      coalesce(sum(t.cancelled), 0) as cancelled
+    from taken t
+  ) c
+  where f.id = p_fan_out_id;
 end
 $$;
 
--- From where the last look ended, number by number: each child is passed once.
-create or replace function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id int, p_wanted int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_next int := coalesce((select p.next_number from millrace.fan_progress p where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id), p_fan_out.first_number);
-begin
-  while v_next - p_fan_out.first_number < p_wanted
-    and exists (select from millrace.runs r where r.fan_out_id = p_fan_out.id and r.item_key = v_next::text and millrace.is_done(r.id, p_stage_id))
-  loop
-    v_next := v_next + 1;
-  end loop;
-  update millrace.fan_progress p set next_number = v_next where p.fan_out_id = p_fan_out.id and p.stage_id = p_stage_id and p.next_number is distinct from v_next;
-end
-$$;
-
--- Stages of the parent that wait for its children and may begin now.
-create or replace function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_after record;
-  v_wake int[] := '{}';
-begin
-  for v_after in
-    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
-    from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
-    where p_fan_out.total is not null and r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id
-      and not exists (select from millrace.attempts t where t.run_id = r.id and t.stage_id = vs.stage_id and not t.superseded)
-    group by 1
-  loop
-    perform millrace.count_consecutive(p_fan_out, v_after.stage_id, v_after.wanted);
-  end loop;
-  for v_after in
-    select vs.stage_id from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = p_fan_out.run_id and exists (select from jsonb_array_elements(vs.after) a where (a ->> 'map')::int = p_fan_out.stage_id)
-    order by vs.position
-  loop
-    v_wake := v_wake || millrace.begin_stage(v_after.stage_id, millrace.open_runs(v_after.stage_id, array[p_fan_out.run_id]));
-  end loop;
-  return v_wake;
-end
-$$;
-
-create or replace function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first record;
-begin
-  select r.item_key, r.status, millrace.owner_message(a.error, a.id) as message, s.name as stage into v_first
-  from millrace.runs r left join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded left join millrace.stages s on s.id = a.stage_id
-  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled') order by r.status, r.id, a.id desc limit 1;
-  return jsonb_build_object('permanent', true, 'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
-    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s', p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
-      coalesce(v_first.item_key, 'one that was deleted'), coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
-end
-$$;
-
--- What the fan-in rule says now: null (go on waiting), completed or failed, with the reason.
-create or replace function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamptz, out outcome text, out error jsonb)
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_over boolean := p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
-  v_wanted int := case p_fan_in ->> 'rule' when 'at_least' then (p_fan_in ->> 'count')::int
-    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total) end;
-begin
-  -- A rule that is met counts, whichever of its last children was added up first.
-  if p_fan_out.completed >= v_wanted then
-    outcome := 'completed';
-  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail' and p_fan_out.failed + p_fan_out.cancelled > 0 then
-    outcome := 'failed';
-    error := millrace.child_failure(p_fan_out);
-  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
-    outcome := 'completed';
-  elsif v_over then
-    outcome := 'failed';
-    error := millrace.child_failure(p_fan_out) || jsonb_build_object('code', 'too_few_children',
-      'message', format('%s of %s children were completed, but the fan-in rule asks for %s; %s', p_fan_out.completed, p_fan_out.total, v_wanted, millrace.child_failure(p_fan_out) ->> 'message'));
-  elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
-    outcome := 'completed';
-  end if;
-end
-$$;
-
-create or replace function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Counts the children of a fan-out anew and drops its tallies, in one snapshot.
+create or replace function millrace.recount_children(p_fan_out_id bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_kind = 'map' then
-    return jsonb_build_object('total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed, 'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
-  end if;
-  return (
-    select coalesce(jsonb_object_agg(s.name, a.output), '{}')
+  with taken as (
+    delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
+  ), progress as (
+    insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+    select p_fan_out_id, s.id, (
+      select count(*)
+      from millrace.runs r
+      where r.fan_out_id = p_fan_out_id
+        and exists (
+          select
+          from millrace.done_attempts a
+          where a.run_id = r.id
+            and a.stage_id = s.id))
+    from millrace.fan_outs f
+    join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
+    where f.id = p_fan_out_id
+    on conflict on constraint fan_progress_pkey
+      do update set done = excluded.done, next_number = null
+  )
+  update millrace.fan_outs f
+  set completed = c.completed,
+    failed = c.failed,
+    -- A child whose row was deleted is counted as cancelled.
+    cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
+  from (
+    select count(*) filter (where r.status = 'completed') as completed,
+      count(*) filter (where r.status = 'failed') as failed,
+      count(*) filter (where r.status = 'running') as running
     from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
-    join millrace.stages s on s.id = vs.stage_id
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = s.id and a.state in ('completed', 'skipped') and not a.superseded
-    where r.fan_out_id = p_fan_out.id);
+    where r.fan_out_id = p_fan_out_id
+  ) c
+  where f.id = p_fan_out_id;
 end
 $$;
 
-create or replace function millrace.join_children(
-  p_fan_out millrace.fan_outs, out ready int[], out busy boolean
-)
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_attempt millrace.attempts;
-  v_stage millrace.stages;
-  v_verdict record;
-  v_done record;
-begin
-  ready := '{}';
-  busy := false;
-  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
-  if v_attempt.state is distinct from 'waiting' then
-    return;
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
-  v_verdict := millrace.fan_in_verdict(p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
-  if v_verdict.outcome is null then
-    return;
-  end if;
-  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, v_verdict.outcome,
-    case when v_verdict.outcome = 'completed' then millrace.fan_in_output(p_fan_out, v_stage.kind) end, null, v_verdict.error,
-    v_attempt.service, v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
-    v_attempt.state, null, null, null, null)::millrace.work]);
-  ready := v_done.ready;
-  busy := (v_done.items)[1].verdict is not distinct from 'busy';
-  perform millrace.leave_children(v_stage, array[v_attempt.id]);
-end
-$$;
-
--- A user's trigger that refuses to show a stage must not keep the parent waiting: as apply_outcomes_unprojected() does, and what
--- cannot begin even so is left to the end of the map, which then fails with the reason.
-create or replace function millrace.pass_thresholds_guarded(
-  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
-)
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_context text;
-begin
-  busy := false;
-  for v_try in 1 .. 2 loop
-    begin
-      perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-      wake := millrace.pass_thresholds(p_fan_out);
-      perform set_config('millrace.projection_off', '', true);
-      return;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-        raise;
-      end if;
-      busy := millrace.error_kind(sqlstate, v_context) = 'transient';
-      perform millrace.report('error', 'threshold_failed',
-        'A stage that has_conditional_followers a threshold could not begin: ' || sqlerrm,
-        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
-    end;
-    exit when busy;
-  end loop;
-  wake := '{}';
-end
-$$;
-
-create or replace function millrace.collect_children(p_fan_out_id bigint, out wake int[], out busy boolean)
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Locks what collecting the children of a fan-out writes: the parent's entity and run while the
+-- fan-out is open, and the fan-out. False when somebody holds one of them.
+create or replace function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out millrace.fan_outs;
   v_run millrace.runs;
+begin
+  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
+  select r.* into v_run from millrace.runs r where r.id = v_fan_out.run_id;
+  if v_fan_out.state = 'open' and v_run.id is not null then
+    if millrace.writes_entities(v_run.pipeline_id)
+       and cardinality(
+         millrace.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
+      return false;
+    end if;
+    perform from millrace.runs r where r.id = v_run.id for no key update skip locked;
+    if not found then
+      return false;
+    end if;
+  end if;
+  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or
+  -- have opened it again since.
+  perform
+  from millrace.fan_outs f
+  where f.id = p_fan_out_id
+    and (f.state <> 'open' or v_fan_out.state = 'open')
+  for no key update skip locked;
+  return found or v_fan_out.id is null;
+end
+$$;
+
+-- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
+-- ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database
+-- said to try again.
+create or replace function millrace.collect_children(
+  p_fan_out_id bigint, out wake int[], out busy boolean
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out millrace.fan_outs;
   v_passed record;
   v_joined record;
 begin
   wake := '{}';
   busy := false;
   perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
-  -- The collect children that this one waited for has mostly added up what this one was asked for.
+  -- The collector that this one waited for has mostly added up what this one was asked for.
   if not exists (select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
-  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  select r.* into v_run from millrace.runs r where r.id = v_fan_out.run_id;
-  if v_fan_out.state = 'open' and v_run.id is not null then
-    if millrace.writes_entities(v_run.pipeline_id)
-       and cardinality(millrace.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
-      busy := true;
-      return;
-    end if;
-    perform from millrace.runs r where r.id = v_run.id for no key update skip locked;
-    if not found then
-      busy := true;
-      return;
-    end if;
-  end if;
-  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or have opened it again since.
-  perform from millrace.fan_outs f where f.id = p_fan_out_id and (f.state <> 'open' or v_fan_out.state = 'open') for no key update skip locked;
-  if not found and v_fan_out.id is not null then
+  if not millrace.hold_fan_out(p_fan_out_id) then
     busy := true;
     return;
   end if;
   perform millrace.consume_child_tallies(p_fan_out_id);
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  if v_fan_out.state = 'open' and (select r.status = 'running' from millrace.runs r where r.id = v_run.id) then
+  if v_fan_out.state = 'open'
+     and (select r.status = 'running' from millrace.runs r where r.id = v_fan_out.run_id) then
     v_passed := millrace.pass_thresholds_guarded(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
     wake := v_passed.wake || v_joined.ready;
@@ -7068,8 +9119,14 @@ begin
 end
 $$;
 
+-- A worker calls it after a commit that left tallies, so that the parents need not wait for the
+-- sweep.
 create or replace function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_fan_out bigint;
@@ -7081,7 +9138,10 @@ begin
     return millrace.refuse_contract();
   end if;
   if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
-    raise exception 'p_fan_outs has % entries, but must be a list of at most 100', coalesce(cardinality(p_fan_outs)::text, 'no') using errcode = 'MR002', hint = 'Send the numbers that millrace_complete answered in "collect".';
+    raise exception 'p_fan_outs has % entries, but must be a list of at most 100',
+        coalesce(cardinality(p_fan_outs)::text, 'no')
+      using errcode = 'MR002',
+        hint = 'Send the numbers that millrace_complete answered in "collect".';
   end if;
   for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
     v_done := millrace.collect_children(v_fan_out);
@@ -7090,490 +9150,160 @@ begin
       v_busy := v_busy || v_fan_out;
     end if;
   end loop;
-  return jsonb_build_object('wake', millrace.wake_list(millrace.stages_to_wake(v_wake)), 'busy', v_busy, 'collect', millrace.parents_to_collect(v_busy));
+  return jsonb_build_object(
+    'wake', millrace.wake_list(millrace.stages_to_wake(v_wake)),
+    'busy', v_busy,
+    'collect', millrace.parents_to_collect(v_busy));
 end
 $$;
 
--- A collect children that ends a run of a child pipeline leaves a tally with the grandparent.
+-- Names fan-outs with tallies that nobody has added up, but for these. Collecting the children of a
+-- fan-out may end a run that is a child itself, which leaves a tally with the grandparent.
 create or replace function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(select distinct t.fan_out_id from (select t.fan_out_id from millrace.child_tallies t where t.fan_out_id <> all (p_except) limit 1000) t limit 20);
-end
-$$;
-
--- Chapter 20: groups
---
--- A stage with the limits concurrency or priority has its queue sorted into groups, one for each key and class of priority. A
--- claim takes from the groups by turns: the higher class first, in a class one round after the other. A group with nothing due
--- sleeps, one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a time (they have
--- passed the stage's gate); who enqueues inserts arrivals, which the next claim reads, and waits for nobody.
-
-create or replace function millrace.group_key(p_value text, p_part text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it from others.
-  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
-  from (select coalesce(case when p_part = 'host' then
-    rtrim(lower((regexp_match(btrim(p_value), '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)', 'i'))[1]), '.') end, p_value, '') as k) v
-$$;
-
--- A column that was renamed since must not make a user's own write fail.
-create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ? 'concurrency' then
-    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
-  end if;
-  return array_fill(''::text, array[cardinality(p_entity_ids)]);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'lane_key_failed', format('The keys of stage %s cannot be read, so that its rows wait under one key: %s', p_stage.name, sqlerrm),
-      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
-    return array_fill(''::text, array[cardinality(p_entity_ids)]);
-end
-$$;
-
-create or replace function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_found record;
-begin
-  select array_agg(a.id) as ids, array_agg(r.entity_id) as entity_ids, array_agg(case when coalesce((p_stage.limits -> 'priority')::boolean, false) then r.priority else 0 end) as priorities
-  into v_found from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i join millrace.runs r on r.id = a.run_id;
-  if v_found.ids is null then
-    return;
-  end if;
-  with placed as (
-    update millrace.attempts a set concurrency_group = u.priority || u.key
-    from unnest(v_found.ids, v_found.priorities, millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
-    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
-    returning a.concurrency_group, a.queue_at, a.state
-  )
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select p_stage.id, p.concurrency_group, min(p.queue_at) from placed p where p.state = 'queued' group by p.concurrency_group;
-end
-$$;
-
-create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.has_groups then
-    perform millrace.place_attempts(v_stage, array(
-      select a.id from unnest(p_run_ids) r join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
-  end if;
-end
-$$;
-
--- Attempts that were queued before the stage had groups, or by a transaction that did not know yet.
-create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select a.id from (
-      (select a.id from millrace.runs r join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('queued', 'started', 'waiting')
-       where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union all
-      (select q.id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit)) q
-    join millrace.attempts a on a.id = q.id
-    where a.concurrency_group is null for update of a skip locked);
-  if cardinality(v_ids) > 0 then
-    perform millrace.place_attempts(p_stage, v_ids);
-  end if;
-end
-$$;
-
-create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_array(p_limits #> '{concurrency,column}', case when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value') end, coalesce((p_limits ->> 'priority')::boolean, false))
-$$;
-
--- Called by define() before it saves the stages. What is left out here, since somebody holds it, is about to end.
-create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-begin
-  for v_stage in
-    select t.id, millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits') as sorted_anew,
-      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
-    from millrace.stages t join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    where t.pipeline_id = p_pipeline_id and t.limits is not null order by t.id
-  loop
-    if v_stage.sorted_anew or not v_stage.counted then
-      delete from millrace.in_flight f using (select o.attempt_id, o.token from millrace.in_flight o where o.stage_id = v_stage.id for update skip locked) o
-      where f.attempt_id = o.attempt_id and f.token = o.token;
-    end if;
-    if v_stage.sorted_anew then
-      delete from millrace.concurrency_groups l where l.stage_id = v_stage.id;
-      delete from millrace.arrivals a where a.stage_id = v_stage.id;
-      update millrace.attempts a set concurrency_group = null from (
-        select t.id from millrace.runs r join millrace.attempts t on t.run_id = r.id and t.stage_id = v_stage.id and t.state in ('queued', 'started', 'waiting') and t.concurrency_group is not null
-        where r.pipeline_id = p_pipeline_id and r.status = 'running' for update of t skip locked) t
-      where a.id = t.id;
-    end if;
-  end loop;
-end
-$$;
-
--- Called by attach(): the static way from entities to their keys, and what is queued already.
-create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_branches text;
-  v_stage millrace.stages;
-begin
-  select string_agg(format($b$
-  when %L then
-    return array(
-      select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L)
-      from unnest(p_ids) with ordinality i(id, place) order by i.place);$b$,
-    s.name, s.limits #>> '{concurrency,column}', p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, coalesce(s.limits #>> '{concurrency,part}', 'value')), '' order by s.id)
-  into v_branches from millrace.stages s where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  if v_branches is null then
-    execute format('drop function if exists millrace.%I(text, text[])', p_pipeline.name || '__keys');
-  else
-    execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_stage%2$s
-  end case;
-end $$$f$, p_pipeline.name || '__keys', v_branches);
-  end if;
-  execute format($f$
-create or replace function millrace.keys_of_entities(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  case p_pipeline_id
-  when 0 then null;%s
-  end case;
-end $$;
-comment on function millrace.keys_of_entities(int, text, text[]) is 'Written by attach(): the keys of entities at a stage with concurrency, in their order.'$f$,
-    (select string_agg(distinct format(E'\n  when %s then return millrace.%I(p_stage, p_ids);', p.id, p.name || '__keys'), '')
-     from millrace.pipelines p join millrace.stages s on s.pipeline_id = p.id where s.limits ? 'concurrency'));
-  revoke all on function millrace.keys_of_entities(int, text, text[]) from public;
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline.id order by s.id loop
-    if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, null);
-      -- Every group is looked at anew, since a limit may have been raised.
-      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-      select v_stage.id, a.concurrency_group, min(a.queue_at) from millrace.attempts a
-      where a.stage_id = v_stage.id and a.concurrency_group is not null and a.queue_at is not null and a.state = 'queued' group by a.concurrency_group;
-    end if;
-    perform millrace.count_attempts(millrace.uncounted_attempts(v_stage, null));
-  end loop;
-end
-$write$;
-
--- The groups that have news, each once however many there are, by a loose scan from one group to the next.
-create or replace function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int) returns text[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    with recursive seen(concurrency_group) as (
-      (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > p_after order by a.concurrency_group limit 1)
-      union all
-      select (select a.concurrency_group from millrace.arrivals a where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group order by a.concurrency_group limit 1) from seen s where s.concurrency_group is not null
-    )
-    select s.concurrency_group from seen s where s.concurrency_group is not null limit p_limit);
+    select distinct t.fan_out_id
+    from (
+      select t.fan_out_id
+      from millrace.child_tallies t
+      where t.fan_out_id <> all (p_except)
+      limit 1000
+    ) t
+    limit 20);
 end
 $$;
 
--- A claim reads at least as many groups and arrivals as it can take attempts, so that none waits here for longer than a round.
-create or replace function millrace.admit_arrivals(p_stage_id int, p_limiter millrace.limiters, p_room int) returns millrace.limiters
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_many int := 100 + 2 * p_room;
-  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
-  v_freed text[];
-begin
-  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
-    v_groups := array(select distinct l from unnest(v_groups || millrace.groups_with_arrivals(p_stage_id, '', v_many - cardinality(v_groups))) l);
-    p_limiter.arrivals_to := '';
-  else
-    p_limiter.arrivals_to := case when cardinality(v_groups) < v_many then '' else v_groups[v_many] end;
-  end if;
-  if cardinality(v_groups) > 0 then
-    with gone as (
-      delete from millrace.arrivals a using (
-        select b.concurrency_group, b.id from unnest(v_groups) u(concurrency_group) cross join lateral (
-          select n.concurrency_group, n.id from millrace.arrivals n where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group order by n.id limit 1 + 10 * v_many / cardinality(v_groups)) b) d
-      where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
-      returning a.concurrency_group, a.due_at
-    ), news as (
-      select g.concurrency_group, min(g.due_at) as due_at, row_number() over (order by g.concurrency_group) as place from gone g where g.concurrency_group not like '*%' group by g.concurrency_group
-    ), admitted as (
-      insert into millrace.concurrency_groups as t (stage_id, concurrency_group, priority, turn, due_at)
-      select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint, case when n.due_at <= v_now then p_limiter.last_turn + n.place end, case when n.due_at > v_now then n.due_at end from news n
-      on conflict on constraint concurrency_groups_pkey do update set turn = coalesce(t.turn, excluded.turn),
-        due_at = case when coalesce(t.turn, excluded.turn) is null and t.due_at < 'infinity' then least(t.due_at, excluded.due_at) when coalesce(t.turn, excluded.turn) is null then t.due_at end
-    )
-    select array_agg(distinct substr(g.concurrency_group, 2)) into v_freed from gone g where g.concurrency_group like '*%';
-  end if;
-  p_limiter.last_turn := p_limiter.last_turn + v_many;
-  -- Those that are due, and the parked ones of freed keys, queue up behind the others.
-  with woken as (
-    select w.concurrency_group, row_number() over () as place from (
-      (select l.concurrency_group from millrace.concurrency_groups l where l.stage_id = p_stage_id and l.due_at <= v_now order by l.due_at limit v_many)
-      union all
-      select l.concurrency_group from unnest(v_freed) k cross join generate_series(0, 9) c join millrace.concurrency_groups l on l.stage_id = p_stage_id and l.concurrency_group = c || k and l.due_at = 'infinity') w
-  )
-  update millrace.concurrency_groups l set turn = p_limiter.last_turn + w.place, due_at = null from woken w where l.stage_id = p_stage_id and l.concurrency_group = w.concurrency_group;
-  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
-  return p_limiter;
-end
-$$;
-
-create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  return v_limit - (select count(*) from (
-    select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(p_group, 2) limit v_limit) f);
-end
-$$;
-
-create or replace function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share int, p_token uuid, p_now timestamptz, out attempt_ids bigint[], out groups text[])
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with visited as materialized (
-    select u.concurrency_group, case when v_limit is null then p_share else least(p_share, v_limit - (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f)) end as share
-    from unnest(p_groups) u(concurrency_group)
-  ), picked as materialized (
-    select a.id, v.concurrency_group from visited v cross join lateral (
-      select q.id from millrace.attempts q
-      where q.stage_id = p_stage.id and q.concurrency_group = v.concurrency_group and q.queue_at <= p_now and q.state = 'queued' and not q.isolated
-      order by q.queue_at, q.id limit v.share for update skip locked) a
-  ), taken as (
-    update millrace.attempts a set state = 'started', token = p_token, started_at = p_now from picked p where a.id = p.id returning a.id, p.concurrency_group
-  )
-  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}') into attempt_ids, groups from taken t;
-end
-$$;
-
--- Each group goes to the end, to sleep until something of it is due, or into its parking place; one with nothing queued is gone.
-create or replace function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamptz) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  with looked as materialized (
-    select u.concurrency_group, u.place, n.queue_at, u.concurrency_group = any (p_served) as served, v_limit is not null and v_limit <= (
-      select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2) limit v_limit) f) as full
-    from unnest(p_groups) with ordinality u(concurrency_group, place)
-    left join lateral (
-      select a.queue_at from millrace.attempts a
-      where a.stage_id = p_stage.id and a.concurrency_group = u.concurrency_group and a.queue_at is not null and a.state = 'queued' order by a.queue_at, a.id limit 1) n on true
-  ), gone as (
-    delete from millrace.concurrency_groups l using looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is null
-  )
-  update millrace.concurrency_groups l set
-    turn = case when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place end,
-    -- What is due and could not be got is locked by somebody, or must be alone: it is left for a moment.
-    due_at = case when k.full then 'infinity' when k.queue_at > p_now then k.queue_at when not k.served then p_now + interval '1 second' end
-  from looked k where l.stage_id = p_stage.id and l.concurrency_group = k.concurrency_group and k.queue_at is not null;
-end
-$$;
-
--- What follows a lost lease is claimed alone, by a host that has nothing else in work (chapter claims).
-create or replace function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamptz, out is_due boolean, out attempt_id bigint, out concurrency_group text)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select a.id, a.concurrency_group into attempt_id, concurrency_group from millrace.attempts a
-  where a.stage_id = p_stage.id and a.isolated and a.queue_at <= p_now and a.state = 'queued' and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
-  order by a.queue_at, a.id limit 1 for update skip locked;
-  is_due := attempt_id is not null;
-  if p_busy then
-    attempt_id := null;
-  end if;
-  update millrace.attempts a set state = 'started', token = p_token, started_at = p_now where a.id = attempt_id;
-end
-$$;
-
-create or replace function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room int, inout limiter millrace.limiters, out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_token uuid := gen_random_uuid();
-  v_host record;
-  v_loner record;
-  v_got record;
-  v_groups text[];
-  v_taken bigint[] := '{}';
-begin
-  select count(*) > 0 as busy, bool_or(c.isolated) as isolated into v_host
-  from millrace.claims c where c.host = p_host and c.expires_at > v_now;
-  if v_host.isolated then
-    return;
-  end if;
-  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
-  v_loner := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
-  if v_loner.attempt_id is not null then
-    v_taken := array[v_loner.attempt_id];
-    perform millrace.note_in_flight(p_stage, v_taken, array[v_loner.concurrency_group], v_token, p_worker_id);
-  end if;
-  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks again.
-  for v_round in 1 .. case when v_loner.is_due then 0 else 50 end loop
-    v_groups := array(
-      select l.concurrency_group from millrace.concurrency_groups l
-      where l.stage_id = p_stage.id and l.turn is not null and l.priority = (
-        select t.priority from millrace.concurrency_groups t where t.stage_id = p_stage.id and t.turn is not null order by t.priority desc, t.turn limit 1)
-      order by l.turn limit p_room - cardinality(v_taken));
-    exit when cardinality(v_groups) = 0;
-    v_got := millrace.take_from_groups(p_stage, v_groups, greatest((p_room - cardinality(v_taken)) / cardinality(v_groups), 1), v_token, v_now);
-    perform millrace.note_in_flight(p_stage, v_got.attempt_ids, v_got.groups, v_token, p_worker_id);
-    perform millrace.end_turns(p_stage, v_groups, v_got.groups, limiter.last_turn, v_now);
-    limiter.last_turn := limiter.last_turn + cardinality(v_groups);
-    v_taken := v_taken || v_got.attempt_ids;
-    exit when cardinality(v_taken) >= p_room;
-  end loop;
-  if cardinality(v_taken) = 0 then
-    wait_ms := case
-      when v_loner.is_due then null
-      when cardinality(v_groups) > 0 or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at = 'infinity') then 1000 end;
-    return;
-  end if;
-  token := v_token;
-  select array_agg(a.id order by i.place), array_agg(r.entity_id order by i.place) into attempt_ids, entity_ids
-  from unnest(v_taken) with ordinality i(id, place)
-  join millrace.attempts a on a.id = i.id
-  join millrace.runs r on r.id = a.run_id;
-  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-  values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_loner.is_due, attempt_ids);
-end
-$$;
-
--- A group that got nothing after all goes to the front, so that one with large rows cannot be served before it for ever. One
--- that got less than it might have has had its turn, and is announced like any group in which something arrives.
-create or replace function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_first bigint := coalesce((
-    select min(l.turn) from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null), 0);
-begin
-  with back as materialized (
-    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
-      a.concurrency_group in (select k.concurrency_group from millrace.attempts k where k.id = any (p_kept)) as served
-    from unnest(p_back) with ordinality u(id, place)
-    join millrace.attempts a on a.id = u.id
-    where a.concurrency_group is not null
-    group by a.concurrency_group
-  ), announced as (
-    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-    select p_stage.id, b.concurrency_group, b.due_at
-    from back b
-    where b.served
-  )
-  insert into millrace.concurrency_groups as l (stage_id, concurrency_group, priority, turn)
-  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint, v_first - row_number() over (order by b.place desc)
-  from back b
-  where not b.served
-  on conflict on constraint concurrency_groups_pkey do update
-  set turn = excluded.turn, due_at = null;
-end
-$$;
-
-create or replace function millrace.limit_faults() returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency_group is known to its stage', a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null and a.state = 'queued' and a.concurrency_group is not null
-    and not exists (select from millrace.concurrency_groups l where l.stage_id = a.stage_id and l.concurrency_group = a.concurrency_group)
-    and not exists (select from millrace.arrivals n where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency_group''s key has something in flight, or was freed', null, null, l.concurrency_group
-  from millrace.concurrency_groups l join millrace.stages s on s.id = l.stage_id and s.has_groups
-  where l.due_at = 'infinity'
-    and not exists (select from millrace.in_flight f where f.stage_id = l.stage_id and f.key = substr(l.concurrency_group, 2))
-    and not exists (select from millrace.arrivals n where n.stage_id = l.stage_id and n.concurrency_group = '*' || substr(l.concurrency_group, 2))
-$$;
-
--- Chapter 12: stages that begin under conditions
+-- Conditions: in which runs a stage may begin
 --
--- A plain stage is queued by advance() as soon as its needs are done. The others come through begin_stage(): a condition
--- may skip it, a threshold may hold it back, and its kind may make it wait for a person or for children instead of a worker.
--- A stage is done in a run when it has an attempt in state completed or skipped that is not superseded.
---
--- The callers hold the entities and the runs. begin_stage() shows on the entities what it does, and returns the stages
--- that have work for a worker now.
+-- advance() queues an unconditional stage as soon as its needs are done. The others come through
+-- begin_stage(): a condition may skip one, a threshold may hold it back.
 
+-- Says whether a stage of a run is done.
 create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return exists (select from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.state in ('completed', 'skipped') and not a.superseded);
+  return exists (
+    select
+    from millrace.done_attempts a
+    where a.run_id = p_run_id
+      and a.stage_id = p_stage_id);
 end
 $$;
 
--- Runs in which a stage could begin now: it has no attempt that counts, its needs are done and its thresholds hold.
-create or replace function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Picks the runs that are running.
+create or replace function millrace.running_of(p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    select r.id from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) and (r.status = 'running') is true
-      and not exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded)
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+    order by r.id);
+end
+$$;
+
+-- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
+-- asks for, all of them will do. A map that is done (finished, skipped, gone on without) satisfies
+-- all.
+create or replace function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record;
+  v_fan_out millrace.fan_outs;
+  v_progress millrace.fan_progress;
+begin
+  for v_after in
+    select a.*
+    from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
+  loop
+    continue when millrace.is_done(p_run_id, v_after.map);
+    select f.* into v_fan_out
+    from millrace.fan_outs f
+    where f.run_id = p_run_id
+      and f.stage_id = v_after.map
+      and f.state = 'open';
+    if not found then
+      return false;
+    end if;
+    select p.* into v_progress
+    from millrace.fan_progress p
+    where p.fan_out_id = v_fan_out.id
+      and p.stage_id = v_after.stage;
+    continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
+    -- Which number is the smallest is known once all items are.
+    continue when v_after.kind = 'consecutive'
+      and v_fan_out.total is not null
+      and v_progress.next_number - v_fan_out.first_number >= v_after.n;
+    -- The sums rule most cases out before it reads a child; one that failed after this stage is in
+    -- both.
+    if v_fan_out.total is null
+       or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total
+       or exists (
+         select
+         from millrace.runs r
+         where r.fan_out_id = v_fan_out.id
+           and r.status = 'running'
+           and not millrace.is_done(r.id, v_after.stage)) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+
+-- Picks the runs in which a stage may begin and has not: it has no attempt that counts, its needs
+-- are done and its thresholds hold.
+create or replace function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id
+          and not a.superseded)
       and cardinality(vs.needs) = (
-        select count(*) from millrace.attempts n where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded)
+        select count(*)
+        from millrace.done_attempts n
+        where n.run_id = r.id
+          and n.stage_id = any (vs.needs))
       and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
     order by r.id);
 end
 $$;
 
-create or replace function millrace.running_of(p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(select r.id from millrace.runs r where r.id = any (p_run_ids) and (r.status = 'running') is true order by r.id);
-end
-$$;
-
--- A user's trigger on what was shown last may have ended a run, deleted it, or begun the stage by itself. A run that ended before the
--- stage had an attempt left nothing to show as cancelled but this.
-create or replace function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Picks the runs that are running and have no attempt of the stage that counts. A user's trigger on
+-- what was shown last may have ended a run, deleted it, or begun the stage by itself. Where the run
+-- has ended, nothing but this shows its stage as cancelled, since the stage has no attempt.
+create or replace function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_unbegun record;
 begin
   select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
-    array_agg(row(r.entity_id, 'failed', null, null, 'cancelled', 0, null, null, null)::millrace.change)
+    array_agg(millrace.change_of(r.entity_id, 'failed', p_error => 'cancelled'))
       filter (where r.status <> 'running' and millrace.is_latest_run(r.id)) as over
   into v_unbegun
   from millrace.runs r
@@ -7581,62 +9311,21 @@ begin
     and not exists (
       select
       from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded);
+      where a.run_id = r.id
+        and a.stage_id = p_stage_id
+        and not a.superseded);
   perform millrace.project(p_stage_id, v_unbegun.over);
   return coalesce(v_unbegun.runs, '{}');
 end
 $$;
 
--- For runs that go on after they were over: their end may have come before some stage began.
-create or replace function millrace.begin_open(p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-  v_wake int[] := '{}';
-begin
-  for v_stage in
-    select vs.stage_id, array_agg(r.id) as run_ids from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = any (p_run_ids) group by vs.stage_id, vs.position order by vs.position
-  loop
-    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id, millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
-  end loop;
-  return v_wake;
-end
-$$;
-
-create or replace function millrace.advance_others(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_follower record;
-  v_awaited jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
-  v_wake int[] := '{}';
-begin
-  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
-    insert into millrace.child_tallies (fan_out_id, stage_id, done)
-    select r.fan_out_id, p_stage_id, count(*) from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null group by r.fan_out_id;
-  end if;
-  for v_follower in
-    with run as materialized (
-      select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
-    ), follower as materialized (
-      select f.version_id, f.stage_id, f.position from millrace.version_stages f
-      where f.version_id in (select distinct r.version_id from run r) and not f.unconditional and (p_stage_id = any (f.needs) or f.after @> v_awaited)
-    )
-    select f.stage_id, array_agg(r.id) as run_ids from follower f join run r on r.version_id = f.version_id
-    group by f.stage_id, f.position order by f.position
-  loop
-    v_wake := v_wake || millrace.begin_stage(v_follower.stage_id, millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
-  end loop;
-  return v_wake;
-end
-$$;
-
--- The document that a condition is asked about. The engine's own columns are not part of the row. One that is larger than a worker
--- takes is not built, or a few of them would keep their neighbours from being recorded: its stage begins, and its claim refuses it.
+-- Picks the runs in which the condition of a stage does not hold. A condition is asked about the
+-- row, without the engine's own columns, and the results of its needs. No document is built of a
+-- row that is larger than a worker takes, or a few such rows would keep their neighbours from being
+-- recorded: the stage begins there, and its claim refuses the row.
 create or replace function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline_id int := (select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
@@ -7668,217 +9357,136 @@ begin
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     cross join lateral (
       select jsonb_object_agg(s.name, n.output) as needs
-      from millrace.attempts n join millrace.stages s on s.id = n.stage_id
-      where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded
+      from millrace.done_attempts n
+      join millrace.stages s on s.id = n.stage_id
+      where n.run_id = r.id
+        and n.stage_id = any (vs.needs)
     ) n
     where u.entity is not null
       -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
-      and not coalesce(jsonb_path_match_tz(jsonb_build_object('entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.when_path, '{}', true), false));
+      and not coalesce(jsonb_path_match_tz(
+        jsonb_build_object('entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')),
+        vs.when_path, '{}', true), false));
 end
 $$;
 
-create or replace function millrace.begin_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-  v_cascaded bigint[];
-  v_unmet bigint[];
-  v_wake int[] := '{}';
-begin
-  if cardinality(p_run_ids) = 0 then
-    return '{}';
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  v_cascaded := array(
-    select distinct n.run_id from millrace.attempts n join millrace.runs r on r.id = n.run_id
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids) and n.state = 'skipped' and not n.superseded and n.error -> 'dependents' = 'true'
-      and (n.stage_id = any (vs.needs) or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
-  if cardinality(v_cascaded) > 0 then
-    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, '{"code": "skipped", "message": "a stage it depends on was skipped", "dependents": true}');
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
-  end if;
-  v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
-  if cardinality(v_unmet) > 0 then
-    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_unmet, '{"code": "skipped", "message": "its condition does not hold"}');
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
-  end if;
-  if cardinality(p_run_ids) = 0 then
-    return v_wake;
-  end if;
-  case v_stage.kind
-    when 'manual' then
-      perform millrace.open_decisions(p_stage_id, p_run_ids);
-      return v_wake;
-    when 'pipeline' then
-      return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
-    else
-      perform millrace.queue_attempts(p_stage_id, p_run_ids);
-      perform millrace.show_queued(p_stage_id, p_run_ids);
-      return v_wake || p_stage_id;
-  end case;
-end
-$$;
-
-create or replace function millrace.queue_attempts(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_again boolean := exists (select from millrace.attempts a where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id);
-begin
-  insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-  select r.id, p_stage_id, coalesce((select max(a.number) from millrace.attempts a where v_again and a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, v_now, v_now, v_now + s.sla
-  from unnest(p_run_ids) r(id), millrace.stages s where s.id = p_stage_id order by r.id;
-  if (select s.has_groups from millrace.stages s where s.id = p_stage_id) then
-    perform millrace.assign_groups(p_stage_id, p_run_ids);
-  end if;
-end
-$$;
-
-create or replace function millrace.show_queued(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.project(p_stage_id, array(
-    select row(r.entity_id, 'queued', null, null, null, 0, null, null, null)::millrace.change from millrace.runs r where r.id = any (p_run_ids)));
-end
-$$;
-
-create or replace function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, p_stage_id, coalesce((select max(a.number) from millrace.attempts a where a.run_id = r.id and a.stage_id = p_stage_id), 0) + 1, 'skipped', v_now, v_now,
-    p_why || case when vs.otherwise = 'skip_dependents' then '{"dependents": true}' else '{}'::jsonb end
-  from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  where r.id = any (p_run_ids) order by r.id;
-  perform millrace.project(p_stage_id, array(
-    select row(r.entity_id, 'skipped', null, null, null, 0, null, v_now, null)::millrace.change
-    from millrace.runs r
-    where r.id = any (p_run_ids)));
-  return millrace.continue_after_skip(p_stage_id, p_run_ids);
-end
-$$;
-
--- As complete() does for the stage it completes. A user's trigger may have deleted or ended a run, or started the stage over, while
--- the skip was shown: then there is nothing to go on from.
-create or replace function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_runs bigint[] := array(
-    select r.id from millrace.runs r
-    where r.id = any (p_run_ids) and (r.status = 'running') is true
-      and exists (select from millrace.attempts a where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped' and not a.superseded)
-    order by r.id);
-  v_ready record;
-  v_wake int[] := '{}';
-begin
-  for v_ready in
-    select r.stage_id, array_agg(r.run_id) as run_ids from unnest((millrace.advance(p_stage_id, v_runs)).ready) r group by r.stage_id order by r.stage_id
-  loop
-    perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
-    perform millrace.show_queued(v_ready.stage_id, v_ready.run_ids);
-    v_wake := v_wake || v_ready.stage_id;
-  end loop;
-  v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
-  perform millrace.finish_runs(p_stage_id, v_runs);
-  return v_wake;
-end
-$$;
-
--- A user's trigger may have started the stage over while its failure was shown: then there is nothing to go on from.
-create or replace function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_runs bigint[];
-begin
-  with skipped as (
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, created_at, finished_at, error)
-    select a.run_id, a.stage_id, a.number + 1, a.id, 'skipped', v_now, v_now, '{"code": "failed", "message": "the stage failed, and the run goes on without it"}'
-    from millrace.attempts a join millrace.runs r on r.id = a.run_id
-    where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'failed' and not a.superseded and r.status = 'running'
-      and not exists (select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
-    order by a.run_id
-    returning run_id
-  )
-  select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
-  return millrace.continue_after_skip(p_stage_id, v_runs);
-end
-$$;
-
--- Chapter 33: what it costs
+-- Costs: what a run has cost
 --
--- An attempt keeps what it used, one that failed too; usage.cost_usd is its price in US dollars. What a run
--- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A
--- result taken over from an earlier run brings no usage along, so that it is paid for once.
+-- An attempt keeps what it used, one that failed too; usage.cost_usd is its price in US dollars.
+-- What a run costs is what its attempts and those of all its descendants cost. Where nobody named a
+-- price the cost is null, not 0. A result taken over from an earlier run brings no usage along, so
+-- that it is paid for once.
 
--- Index look-ups alone: it is asked for one run as for ten thousand. Views ask for each run by itself, hence one plan for all:
--- a list of a thousand documents takes 0.2 s, and with a plan for each run took 0.9 s.
-create or replace function millrace.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
-language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+-- Lists every attempt of these runs and of their descendants (paid_by), with its cost, under the
+-- run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had
+-- cost.
+--
+-- It plans with index look-ups alone, since it is asked for one run as for ten thousand. Views ask
+-- for each run by itself, hence one plan for all: a list of a thousand documents takes 0.2 s, and
+-- with a plan for each run took 0.9 s.
+create or replace function millrace.attempt_costs(p_runs bigint[])
+returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
   with recursive family as (
-    select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id from unnest(p_runs) r(id)
+    select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id
+    from unnest(p_runs) r(id)
     union all
     select m.root_id, coalesce(m.stage_id, n.stage_id), coalesce(m.attempt_id, n.attempt_id), n.id
-    from family m cross join lateral (
-      select f.stage_id, f.attempt_id, c.id from millrace.fan_outs f join millrace.runs c on c.fan_out_id = f.id where f.run_id = m.id
+    from family m
+    cross join lateral (
+      select f.stage_id, f.attempt_id, c.id
+      from millrace.fan_outs f
+      join millrace.runs c on c.fan_out_id = f.id
+      where f.run_id = m.id
       union all
       -- A child's former runs, whose place it has taken, were paid for as well.
-      select null, null, r.took_place_of from millrace.runs r where r.id = m.id and m.stage_id is not null and r.took_place_of is not null) n
+      select null, null, r.took_place_of
+      from millrace.runs r
+      where r.id = m.id
+        and m.stage_id is not null
+        and r.took_place_of is not null
+    ) n
   )
-  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
-  from family m join millrace.attempts a on a.run_id = m.id
+  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id,
+    case when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then
+      (a.usage ->> 'cost_usd')::numeric
+    end
+  from family m
+  join millrace.attempts a on a.run_id = m.id
   union all
-  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null, g.cost_usd
-  from family m join millrace.fan_outs f on f.run_id = m.id join millrace.former_costs g on g.fan_out_id = f.id;
+  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null,
+    g.cost_usd
+  from family m
+  join millrace.fan_outs f on f.run_id = m.id
+  join millrace.former_costs g on g.fan_out_id = f.id;
 end
 $$;
 
--- Its caller plans with look-ups alone, by which each child would be compared with all.
+-- Keeps with their parents what children have cost, before their runs are deleted or leave a
+-- fan-out. It may hash: its caller plans with look-ups alone, by which each child would be compared
+-- with all.
 create or replace function millrace.keep_costs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = on set jit = off set plan_cache_mode = force_custom_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = on
+set jit = off set plan_cache_mode = force_custom_plan
 as $$
 declare
   v_children bigint[];
 begin
-  if not exists (select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
+  if not exists (
+      select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
     return;
   end if;
   -- Of parents that stay.
   v_children := array(
-    select r.id from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id join millrace.runs p on p.id = f.run_id
-    where r.id = any (p_run_ids) and p.id <> all (p_run_ids));
+    select r.id
+    from millrace.runs r
+    join millrace.fan_outs f on f.id = r.fan_out_id
+    join millrace.runs p on p.id = f.run_id
+    where r.id = any (p_run_ids)
+      and p.id <> all (p_run_ids));
   if cardinality(v_children) = 0 then
     return;
   end if;
   with recursive place as (
-    select r.id as child_id, r.fan_out_id, r.id, r.took_place_of from millrace.runs r where r.id = any (v_children)
+    select r.id as child_id, r.fan_out_id, r.id, r.took_place_of
+    from millrace.runs r
+    where r.id = any (v_children)
     union all
-    select c.child_id, c.fan_out_id, o.id, o.took_place_of from place c join millrace.runs o on o.id = c.took_place_of
+    select c.child_id, c.fan_out_id, o.id, o.took_place_of
+    from place c
+    join millrace.runs o on o.id = c.took_place_of
   )
   insert into millrace.former_costs (fan_out_id, cost_usd)
-  select c.fan_out_id, sum(t.cost_usd) from place c join millrace.attempt_costs(array(select o.id from place o)) t on t.run_id = c.id
-  where t.cost_usd is not null group by c.fan_out_id;
+  select c.fan_out_id, sum(t.cost_usd)
+  from place c
+  join millrace.attempt_costs(array(select o.id from place o)) t on t.run_id = c.id
+  where t.cost_usd is not null
+  group by c.fan_out_id;
 end
 $$;
 
+-- Sums the cost of one run up.
 create or replace function millrace.cost_of(p_run bigint) returns numeric
-language sql stable set search_path = pg_catalog, pg_temp
-as $$ select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c $$;
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c
+$$;
 
-create or replace function millrace.stage_costs(p_run bigint) returns table (stage text, attempts int, cost_usd numeric)
-language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
+-- Sums the cost of one run up, stage by stage.
+create or replace function millrace.stage_costs(p_run bigint)
+returns table (stage text, attempts int, cost_usd numeric)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
@@ -7887,14 +9495,18 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id
   join millrace.stages s on s.id = vs.stage_id
   left join millrace.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
-  where r.id = p_run group by s.id, s.name, vs.position order by vs.position;
+  where r.id = p_run
+  group by s.id, s.name, vs.position
+  order by vs.position;
 end
 $$;
 
--- With its owner's rights, since the engine's schema stays closed: a view calls it for those rows alone that row-level security
--- shows to the caller.
-create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric
-language sql stable security definer set search_path = pg_catalog, pg_temp
+-- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
+-- rows alone that row-level security shows to the caller.
+create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
+returns numeric
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd)
   from millrace.attempt_costs(array(
@@ -7905,19 +9517,13 @@ as $$
       and r.entity_id = any (p_entity_ids))) c
 $$;
 
--- Chapter 22: from an old pipeline to a new one
---
--- A pipeline may replace another over the same table. Both go on, and a flag says which way an entity goes when it is
--- queued at the new one's first stage: always the same column, whatever the flag. It acts in one place, queue_stage(), which
--- intake and start() call with the entities held. So nobody starts an entity one way while somebody starts it the other, and
--- what is under way stays where it is: an entity with a live run starts over in that, wherever the flag points by now.
---
--- The flag is a row of millrace.cut_overs, set by millrace.set_cut_over(). Until somebody sets it, the setting
--- use_new_pipeline counts.
+-- Cut-over: the flag, and which way it sends a row.
 
--- The engine's own configuration never makes a user's write fail.
+-- Reads the setting use_new_pipeline. One that is neither true nor false counts as false and is
+-- reported, since the engine's own configuration never makes a user's write fail.
 create or replace function millrace.use_new_pipeline() returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text;
@@ -7932,153 +9538,237 @@ begin
       v_value := sqlerrm;
   end;
   if v_value not in ('true', 'false') then
-    perform millrace.report('error', 'use_new_pipeline_malformed', format('use_new_pipeline is %L, but must be true or false: it counts as false', v_value),
-      jsonb_build_object('hint', 'select vault.update_secret(id, ''true'') from vault.secrets where name = ''millrace_use_new_pipeline'';'));
+    perform millrace.report('error', 'use_new_pipeline_malformed',
+      format('use_new_pipeline is %L, but must be true or false: it counts as false', v_value),
+      jsonb_build_object('hint', 'select vault.update_secret(id, ''true'') from vault.secrets '
+        'where name = ''millrace_use_new_pipeline'';'));
   end if;
   return v_value = 'true';
 end
 $$;
 
-create or replace function millrace.check_replaces(p_definition jsonb) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_replaces jsonb := p_definition -> 'replaces';
-  v_old millrace.pipelines;
-  v_new millrace.pipelines;
-begin
-  if coalesce(jsonb_typeof(v_replaces), 'null') = 'null' then
-    return;
-  elsif jsonb_typeof(v_replaces) <> 'object' or coalesce(jsonb_typeof(v_replaces -> 'pipeline'), '') <> 'string' or v_replaces - array['pipeline', 'group_by'] <> '{}' then
-    raise exception 'replaces is %, but must be an object of pipeline and group_by', v_replaces using errcode = 'MR001', hint = 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.';
-  end if;
-  select p.* into v_old from millrace.pipelines p where p.name = v_replaces ->> 'pipeline';
-  select p.* into v_new from millrace.pipelines p where p.name = p_definition ->> 'pipeline';
-  if v_old.id is null or v_old.name = p_definition ->> 'pipeline' then
-    raise exception 'replaces.pipeline is %, which is no other pipeline', v_replaces -> 'pipeline' using errcode = 'MR001', hint = 'Define the old pipeline before the one that replaces it.';
-  elsif v_old.entity_table <> to_regclass(p_definition #>> '{entity,table}') or v_old.entity_key <> coalesce(p_definition #>> '{entity,key}', 'id') then
-    raise exception 'replaces.pipeline is %, which is over %.%', v_replaces -> 'pipeline', v_old.entity_table, v_old.entity_key using errcode = 'MR001', hint = 'Both must be over the same table and key.';
-  elsif v_old.replaces_id is not null or exists (select from millrace.pipelines p where p.replaces_id = v_new.id or (p.replaces_id = v_old.id and p.id is distinct from v_new.id)) then
-    raise exception 'pipeline % cannot replace %: one of them is part of another cut-over', p_definition ->> 'pipeline', v_old.name
-      using errcode = 'MR001', hint = 'End that first: define the pipeline of it that replaces the other without "replaces".';
-  elsif v_old.is_child or v_new.is_child then
-    raise exception 'pipeline % cannot replace %: a stage of another pipeline starts runs of %', p_definition ->> 'pipeline', v_old.name, case when v_old.is_child then v_old.name else v_new.name end
-      using errcode = 'MR001', hint = 'Replace the pipeline that has this stage; only what is started by itself can go either way.';
-  elsif v_replaces ? 'group_by' and (coalesce(jsonb_typeof(v_replaces -> 'group_by'), '') <> 'string' or p_definition #>> '{entity,metadata}' is null) then
-    raise exception 'replaces.group_by is %, but must be a key of the metadata, whose column entity.metadata names', v_replaces -> 'group_by'
-      using errcode = 'MR001', hint = 'Name the column in entity.metadata and the key in replaces.group_by, or leave group_by out.';
-  end if;
-end
-$$;
-
-create or replace function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_new text := (
-    select n.name from millrace.pipelines p join millrace.pipelines n on n.replaces_id = p.id
-    where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key));
-begin
-  if v_new is not null then
-    raise exception 'pipeline % cannot move to %.%: pipeline % replaces it, over the same rows', p_pipeline, p_table, p_key, v_new
-      using errcode = 'MR001', hint = format('Define %s without "replaces" first.', v_new);
-  end if;
-end
-$$;
-
-create or replace function millrace.save_cut_over(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_old_id int := (select p.id from millrace.pipelines p where p.name = p_definition #>> '{replaces,pipeline}');
-  v_key text := p_definition #>> '{replaces,group_by}';
-  v_both int;
-begin
-  update millrace.pipelines p set replaces_id = v_old_id, group_key = v_key
-  where p.id = p_pipeline_id and (p.replaces_id is distinct from v_old_id or p.group_key is distinct from v_key);
-  if v_old_id is null then
-    delete from millrace.cut_overs c where c.pipeline_id = p_pipeline_id;
-    return;
-  end if;
-  v_both := (
-    select count(*) from millrace.runs n join millrace.runs o on o.pipeline_id = v_old_id and o.entity_id = n.entity_id and o.status = 'running'
-    where n.pipeline_id = p_pipeline_id and n.status = 'running');
-  if v_both > 0 then
-    raise exception 'pipeline % cannot replace % yet: % entities have live runs of both', p_definition ->> 'pipeline', p_definition #>> '{replaces,pipeline}', v_both
-      using errcode = 'MR001', hint = 'Let them finish, or cancel those of one: select millrace.cancel(id) from millrace.runs where status = ''running'' and pipeline_id = ….';
-  elsif v_key is null and exists (select from millrace.cut_overs c where c.pipeline_id = p_pipeline_id and c.mode = 'groups') then
-    raise exception 'replaces.group_by is missing, but the flag of pipeline % names groups', p_definition ->> 'pipeline'
-      using errcode = 'MR001', hint = format('Set the flag first: select millrace.set_cut_over(%L, ''off'').', p_definition ->> 'pipeline');
-  end if;
-  insert into millrace.cut_overs (pipeline_id, changed_at) values (p_pipeline_id, millrace.now()) on conflict on constraint cut_overs_pkey do nothing;
-end
-$$;
-
+-- Says where an entity lies between 0 and 1, for ever: a share that grows only adds entities.
 create or replace function millrace.share_of(p_entity_id text) returns numeric
-language sql immutable set search_path = pg_catalog, pg_temp
-as $$ select ('x' || left(md5(p_entity_id), 8))::bit(32)::bigint / 4294967296.0 $$;
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select ('x' || left(md5(p_entity_id), 8))::bit(32)::bigint / 4294967296.0
+$$;
 
--- The flag alone, for entities with nothing under way.
-create or replace function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Picks those of the entities, none of which has anything under way, that the flag of a pipeline
+-- sends its way.
+create or replace function millrace.new_way_ids(
+  p_new millrace.pipelines,
+  p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_flag millrace.cut_overs;
 begin
   select c.* into v_flag from millrace.cut_overs c where c.pipeline_id = p_new.id;
   case v_flag.mode
-    when 'on' then return p_entity_ids;
-    when 'off' then return '{}';
-    when 'share' then return array(select e from unnest(p_entity_ids) e where millrace.share_of(e) < v_flag.share);
-    when 'groups' then return array(
-      select e.id from unnest(p_entity_ids, millrace.metadata_of_entities(p_new.id, p_entity_ids)) e(id, metadata) where e.metadata ->> p_new.group_key = any (v_flag.groups));
-    else return case when millrace.use_new_pipeline() then p_entity_ids else '{}' end;
+    when 'on' then
+      return p_entity_ids;
+    when 'off' then
+      return '{}';
+    when 'share' then
+      return array(
+        select e from unnest(p_entity_ids) e where millrace.share_of(e) < v_flag.share);
+    when 'groups' then
+      return array(
+        select e.id
+        from unnest(p_entity_ids, millrace.metadata_of_entities(p_new.id, p_entity_ids))
+          e(id, metadata)
+        where e.metadata ->> p_new.group_key = any (v_flag.groups));
+    else
+      return case when millrace.use_new_pipeline() then p_entity_ids else '{}' end;
   end case;
 end
 $$;
 
-create or replace function millrace.clear_entities(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Finds the pipeline of this name; raises MR003 unless it replaces another.
+create or replace function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_new millrace.pipelines;
 begin
-  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids, array(select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
+  select p.*
+  into v_new
+  from millrace.pipelines p
+  where p.name = p_pipeline and p.replaces_id is not null;
+  if not found then
+    raise exception 'there is no pipeline % that replaces another', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003',
+        hint = coalesce(
+          'These do: ' || (
+            select string_agg(p.name, ', ' order by p.name)
+            from millrace.pipelines p
+            where p.replaces_id is not null) || '.',
+          'Say "replaces" in the definition of the new one.');
+  end if;
+  return v_new;
 end
 $$;
 
-create or replace function millrace.refuse_other_way(p_pipeline_id int, p_stage_id int, p_other_id int, p_entity_ids text[]) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR002 unless these are a mode of the flag and what belongs to it.
+create or replace function millrace.check_flag(
+  p_new millrace.pipelines,
+  p_mode text,
+  p_share numeric,
+  p_groups text[])
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_other text := (select p.name from millrace.pipelines p where p.id = p_other_id);
 begin
-  raise exception 'stage % of pipeline % cannot start for % entities (%, …): a run of pipeline % is under way', (select s.name from millrace.stages s where s.id = p_stage_id),
-    (select p.name from millrace.pipelines p where p.id = p_pipeline_id), cardinality(p_entity_ids), p_entity_ids[1], v_other
-    using errcode = 'MR005', hint = format('Let it finish, or cancel it first: select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id '
-      'where p.name = %L and r.entity_id = %L and r.status = ''running'';', v_other, p_entity_ids[1]);
-end
-$$;
-
--- Without a projection the entities are only locked, not written, so that an older snapshot says nothing of a run that began since.
-create or replace function millrace.must_see_both_ways(p_ways int[]) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_name text;
-begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    select p.name into v_name from millrace.pipelines p where p.id = any (p_ways) and p.projection = 'none' order by p.id limit 1;
-    if found then
-      raise exception 'no run of pipeline % can be started or taken up in a transaction that is %', v_name, current_setting('transaction_isolation')
-        using errcode = 'MR005', hint = 'It is part of a cut-over and has the projection none: do so in a transaction that is read committed.';
-    end if;
+  if p_mode is null or p_mode not in ('default', 'off', 'share', 'groups', 'on') then
+    raise exception 'p_mode is %, but must be default, off, share, groups or on',
+      coalesce(p_mode, 'null')
+      using errcode = 'MR002', hint = 'default follows the setting use_new_pipeline.';
+  elsif (p_mode = 'share') <> (p_share is not null) or p_share not between 0 and 1 then
+    raise exception 'p_share is % in the mode %, but must be a number from 0 to 1 '
+      'in the mode share, and null in the others', coalesce(p_share::text, 'null'), p_mode
+      using errcode = 'MR002',
+        hint = format(
+          'select millrace.set_cut_over(%L, ''share'', p_share => 0.1);', p_new.name);
+  elsif (p_mode = 'groups') <> (p_groups is not null)
+    or cardinality(p_groups) = 0
+    or array_ndims(p_groups) > 1
+    or array_position(p_groups, null) is not null then
+    raise exception 'p_groups is % in the mode %, but must be a list of groups '
+      'in the mode groups, and null in the others', coalesce(p_groups::text, 'null'), p_mode
+      using errcode = 'MR002',
+        hint = format(
+          'select millrace.set_cut_over(%L, ''groups'', p_groups => array[''…'']);', p_new.name);
+  elsif p_mode = 'groups' and p_new.group_key is null then
+    raise exception 'p_mode is groups, but pipeline % does not say what its groups are',
+      p_new.name
+      using errcode = 'MR002',
+        hint = 'Name a key of the metadata in replaces.groupBy of its definition.';
   end if;
 end
 $$;
 
--- Entities without a live run are parted by the flag at the new pipeline's first stage alone. Who names a later stage of it,
--- or the old one, has said which way it is.
-create or replace function millrace.queue_one_way(p_pipeline_id int, p_other_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+create or replace function millrace.set_cut_over(
+  p_pipeline text,
+  p_mode text,
+  p_share numeric default null,
+  p_groups text[] default null)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new millrace.pipelines;
+begin
+  -- define() must not end the cut-over, or its groups, between the check and the commit.
+  perform from millrace.pipelines p where p.name = p_pipeline for share;
+  v_new := millrace.replacing_pipeline(p_pipeline);
+  perform millrace.check_flag(v_new, p_mode, p_share, p_groups);
+  update millrace.cut_overs c
+  set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now()
+  where c.pipeline_id = v_new.id;
+end
+$$;
+
+-- Finds the row's own spelling of its key, as start() does, without a lock. Raises MR002 or MR003
+-- where there is no such row.
+create or replace function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass := p_pipeline.entity_table;
+  v_key text := p_pipeline.entity_key;
+  v_type text := (
+    select format_type(a.atttypid, a.atttypmod)
+    from pg_attribute a
+    where a.attrelid = v_table and a.attname = v_key);
+  v_id text;
+begin
+  execute format(
+    'select e.%1$I::text from %2$s e where e.%1$I = $1::%3$s', v_key, v_table, v_type)
+  into v_id
+  using p_entity_id;
+  if v_id is null then
+    raise exception 'table % has no row with % %', v_table, v_key, coalesce(p_entity_id, 'null')
+      using errcode = 'MR003', hint = 'Insert the row first.';
+  end if;
+  return v_id;
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', v_table, sqlerrm
+      using errcode = 'MR002', hint = format('Give values of the column %s.', v_key);
+end
+$$;
+
+create or replace function millrace.cut_over_way(
+  p_pipeline text,
+  p_entity_id text,
+  out way text,
+  out why text)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new millrace.pipelines := millrace.replacing_pipeline(p_pipeline);
+  v_id text := millrace.key_of_row(v_new, p_entity_id);
+  v_flag millrace.cut_overs;
+begin
+  select case when r.pipeline_id = v_new.id then 'new' else 'old' end,
+    format('run %s is under way', r.id)
+  into way, why
+  from millrace.runs r
+  where r.pipeline_id in (v_new.id, v_new.replaces_id)
+    and r.entity_id = v_id
+    and r.status = 'running';
+  if found then
+    return;
+  end if;
+  select c.* into v_flag from millrace.cut_overs c where c.pipeline_id = v_new.id;
+  way := case when millrace.new_way_ids(v_new, array[v_id]) = '{}' then 'old' else 'new' end;
+  why := case v_flag.mode
+    when 'share' then format('the share is %s, and the row lies at %s',
+      v_flag.share, round(millrace.share_of(v_id), 4))
+    when 'groups' then format('its %s is %s', v_new.group_key, coalesce(
+      (millrace.metadata_of_entities(v_new.id, array[v_id]))[1] ->> v_new.group_key, 'null'))
+    when 'default' then
+      'the flag is default, and use_new_pipeline is ' || millrace.use_new_pipeline()
+    else 'the flag is ' || v_flag.mode
+  end;
+end
+$$;
+
+-- Cut-over: from an old pipeline to a new one.
+--
+-- A pipeline may replace another over the same table. Both go on, and a flag says which way an
+-- entity goes when it is queued at the new one's first stage: always the same column, whatever the
+-- flag. It acts in one place, queue_stage(), which intake and start() call with the entities held.
+-- So nobody starts an entity one way while somebody starts it the other, and what is under way
+-- stays where it is: an entity with a live run starts over in that, wherever the flag points by
+-- now.
+--
+-- The flag is a row of millrace.cut_overs, set by millrace.set_cut_over() (cut-over-flag.sql).
+-- Until somebody sets it, the setting use_new_pipeline counts.
+
+-- Queues entities at a stage of a pipeline that replaces another or is replaced: each goes one way,
+-- and shows nothing of the other. Raises MR005 where one cannot. The flag parts entities without a
+-- live run, and only at the new pipeline's first stage: whoever names a later stage of it, or the
+-- old one, has said which way it is. Returns the stages with work.
+create or replace function millrace.queue_one_way(
+  p_pipeline_id int,
+  p_other_id int,
+  p_stage_id int,
+  p_entity_ids text[],
+  p_dirty_ids text[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -8089,307 +9779,216 @@ declare
 begin
   perform millrace.must_see_both_ways(array[p_pipeline_id, p_other_id]);
   v_there := array(
-    select r.entity_id from millrace.runs r where r.pipeline_id = p_other_id and r.entity_id = any (p_entity_ids) and r.status = 'running' order by r.id);
+    select r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_other_id and r.entity_id = any (p_entity_ids) and r.status = 'running'
+    order by r.id);
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
   if v_pipeline.replaces_id is not null and exists (
-      select from millrace.version_stages vs where vs.version_id = v_pipeline.current_version_id and vs.stage_id = p_stage_id and vs.needs = '{}' and vs.after = '[]') then
+      select from millrace.version_stages vs
+      where vs.version_id = v_pipeline.current_version_id
+        and vs.stage_id = p_stage_id
+        and vs.needs = '{}' and vs.after = '[]') then
     v_free := array(
-      select e from unnest(p_entity_ids) e
-      where e not in (select r.entity_id from millrace.runs r where r.pipeline_id in (p_pipeline_id, p_other_id) and r.entity_id = any (p_entity_ids) and r.status = 'running'));
-    v_there := v_there || array(select e from unnest(v_free) e where e not in (select n from unnest(millrace.new_way_ids(v_pipeline, v_free)) n));
+      select e
+      from unnest(p_entity_ids) e
+      where e not in (
+        select r.entity_id
+        from millrace.runs r
+        where r.pipeline_id in (p_pipeline_id, p_other_id)
+          and r.entity_id = any (p_entity_ids)
+          and r.status = 'running'));
+    v_there := v_there || array(
+      select e
+      from unnest(v_free) e
+      where e not in (select unnest(millrace.new_way_ids(v_pipeline, v_free))));
   elsif cardinality(v_there) > 0 then
     perform millrace.refuse_other_way(p_pipeline_id, p_stage_id, p_other_id, v_there);
   end if;
-  v_here := array(select e from unnest(p_entity_ids) e where e not in (select t from unnest(v_there) t));
+  v_here := array(
+    select e from unnest(p_entity_ids) e where e not in (select unnest(v_there)));
   if cardinality(v_here) > 0 then
     perform millrace.clear_entities(p_other_id, v_here);
-    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(select d from unnest(p_dirty_ids) d where d not in (select t from unnest(v_there) t)));
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_there))));
   end if;
   if cardinality(v_there) > 0 then
     perform millrace.clear_entities(p_pipeline_id, v_there);
-    v_wake := v_wake || millrace.queue_here(p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
+    v_wake := v_wake || millrace.queue_here(
+      p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
   end if;
   return v_wake;
 end
 $$;
 
-create or replace function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Raises MR005 where the transaction might not see a run that has begun the other way of a
+-- cut-over. Without a projection the entities are only locked, not written, so that an older
+-- snapshot says nothing of a run that began since.
+create or replace function millrace.must_see_both_ways(p_ways int[]) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_isolation text := current_setting('transaction_isolation');
+  v_name text;
 begin
-  if p_mode is null or p_mode not in ('default', 'off', 'share', 'groups', 'on') then
-    raise exception 'p_mode is %, but must be default, off, share, groups or on', coalesce(p_mode, 'null') using errcode = 'MR002', hint = 'default follows the setting use_new_pipeline.';
-  elsif (p_mode = 'share') <> (p_share is not null) or p_share not between 0 and 1 then
-    raise exception 'p_share is % in the mode %, but must be a number from 0 to 1 in the mode share, and null in the others', coalesce(p_share::text, 'null'), p_mode
-      using errcode = 'MR002', hint = format('select millrace.set_cut_over(%L, ''share'', p_share => 0.1);', p_new.name);
-  elsif (p_mode = 'groups') <> (p_groups is not null) or cardinality(p_groups) = 0 or array_ndims(p_groups) > 1 or array_position(p_groups, null) is not null then
-    raise exception 'p_groups is % in the mode %, but must be a list of groups in the mode groups, and null in the others', coalesce(p_groups::text, 'null'), p_mode
-      using errcode = 'MR002', hint = format('select millrace.set_cut_over(%L, ''groups'', p_groups => array[''…'']);', p_new.name);
-  elsif p_mode = 'groups' and p_new.group_key is null then
-    raise exception 'p_mode is groups, but pipeline % does not say what its groups are', p_new.name using errcode = 'MR002', hint = 'Name a key of the metadata in replaces.groupBy of its definition.';
+  if v_isolation <> 'read committed' then
+    select p.name
+    into v_name
+    from millrace.pipelines p
+    where p.id = any (p_ways) and p.projection = 'none'
+    order by p.id
+    limit 1;
+    if found then
+      raise exception
+        'no run of pipeline % can be started or taken up in a transaction that is %',
+        v_name, v_isolation
+        using errcode = 'MR005',
+          hint = 'It is part of a cut-over and has the projection none: '
+            'do so in a transaction that is read committed.';
+    end if;
   end if;
 end
 $$;
 
-create or replace function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- Raises MR005 about entities that are under way in the other pipeline of a cut-over.
+create or replace function millrace.refuse_other_way(
+  p_pipeline_id int,
+  p_stage_id int,
+  p_other_id int,
+  p_entity_ids text[])
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_new millrace.pipelines;
+  v_stage text;
+  v_pipeline text;
+  v_other text;
 begin
-  select p.* into v_new from millrace.pipelines p where p.name = p_pipeline and p.replaces_id is not null;
-  if not found then
-    raise exception 'there is no pipeline % that replaces another', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = coalesce(
-      'These do: ' || (select string_agg(p.name, ', ' order by p.name) from millrace.pipelines p where p.replaces_id is not null) || '.', 'Say "replaces" in the definition of the new one.');
-  end if;
-  return v_new;
+  select s.name, p.name, o.name
+  into v_stage, v_pipeline, v_other
+  from millrace.stages s, millrace.pipelines p, millrace.pipelines o
+  where s.id = p_stage_id and p.id = p_pipeline_id and o.id = p_other_id;
+  raise exception 'stage % of pipeline % cannot start for % entities (%, …): '
+    'a run of pipeline % is under way',
+    v_stage, v_pipeline, cardinality(p_entity_ids), p_entity_ids[1], v_other
+    using errcode = 'MR005',
+      hint = format('Let it finish, or cancel it first: select millrace.cancel(r.id) '
+        'from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id '
+        'where p.name = %L and r.entity_id = %L and r.status = ''running'';',
+        v_other, p_entity_ids[1]);
 end
 $$;
 
-create or replace function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric default null, p_groups text[] default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Shows all stages of a pipeline as pending on these entities. Rows that show nothing else are not
+-- touched.
+create or replace function millrace.clear_entities(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_new millrace.pipelines;
 begin
-  -- define() must not end the cut-over, or its groups, between the check and the commit.
-  perform from millrace.pipelines p where p.name = p_pipeline for share;
-  v_new := millrace.replacing_pipeline(p_pipeline);
-  perform millrace.check_flag(v_new, p_mode, p_share, p_groups);
-  update millrace.cut_overs c set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now() where c.pipeline_id = v_new.id;
+  perform millrace.write_entities(p_pipeline_id, 'queued', null, null, p_entity_ids, array(
+    select s.name from millrace.stages s where s.pipeline_id = p_pipeline_id));
 end
 $$;
 
--- As start() finds a row: whatever its key is written like.
-create or replace function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_id text;
-begin
-  execute format('select e.%1$I::text from %2$s e where e.%1$I = $1::%3$s', p_pipeline.entity_key, p_pipeline.entity_table, (
-    select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key)) into v_id using p_entity_id;
-  if v_id is null then
-    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, coalesce(p_entity_id, 'null') using errcode = 'MR003', hint = 'Insert the row first.';
-  end if;
-  return v_id;
-exception
-  when data_exception then
-    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-      using errcode = 'MR002', hint = format('Give values of the column %s.', p_pipeline.entity_key);
-end
-$$;
-
-create or replace function millrace.cut_over_way(p_pipeline text, p_entity_id text, out way text, out why text)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_new millrace.pipelines := millrace.replacing_pipeline(p_pipeline);
-  v_id text := millrace.key_of_row(v_new, p_entity_id);
-  v_flag millrace.cut_overs;
-begin
-  select case when r.pipeline_id = v_new.id then 'new' else 'old' end, format('run %s is under way', r.id) into way, why
-  from millrace.runs r where r.pipeline_id in (v_new.id, v_new.replaces_id) and r.entity_id = v_id and r.status = 'running';
-  if found then
-    return;
-  end if;
-  select c.* into v_flag from millrace.cut_overs c where c.pipeline_id = v_new.id;
-  way := case when millrace.new_way_ids(v_new, array[v_id]) = '{}' then 'old' else 'new' end;
-  why := case v_flag.mode
-    when 'share' then format('the share is %s, and the row lies at %s', v_flag.share, round(millrace.share_of(v_id), 4))
-    when 'groups' then format('its %s is %s', v_new.group_key, coalesce((millrace.metadata_of_entities(v_new.id, array[v_id]))[1] ->> v_new.group_key, 'null'))
-    when 'default' then 'the flag is default, and use_new_pipeline is ' || millrace.use_new_pipeline()
-    else 'the flag is ' || v_flag.mode end;
-end
-$$;
-
--- Chapter 27: decisions: what a person is asked, and answers
+-- Decisions: what a person is asked
 --
--- A manual stage waits for a person. Its attempt waits with the service `decision`, and a row of public.millrace_decisions
--- asks the question. Who may read and answer it is said by row-level security on that table. It has no policy to begin
--- with, so nobody but service_role decides until the project writes some, in which the entities' own policies count:
---   create policy decisions_of_own_books on public.millrace_decisions for select to authenticated
---     using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
---   create policy decide_on_own_books on public.millrace_decisions for update to authenticated
---     using (pipeline = 'books' and exists (select from public.books b where b.id::text = entity_id));
--- A policy's own functions must name their tables with the schema: millrace_decide() sets its search_path.
+-- A manual stage waits for a person. Its attempt waits with the service `decision`, and a row of
+-- public.millrace_decisions asks the question. Row-level security on that table says who may read
+-- and answer it. It has no policy to begin with, so nobody but service_role decides until the
+-- project writes some, in which the entities' own policies count:
+--   create policy decisions_of_own_books on public.millrace_decisions
+--     for select to authenticated
+--     using (pipeline = 'books'
+--       and exists (select from public.books b where b.id::text = entity_id));
+--   create policy decide_on_own_books on public.millrace_decisions
+--     for update to authenticated
+--     using (pipeline = 'books'
+--       and exists (select from public.books b where b.id::text = entity_id));
+-- A policy's own functions must name their tables with the schema: millrace_decide() sets its
+-- search_path.
 --
--- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers do the rest: one checks
--- the payload, one completes the waiting attempt in the same transaction, and at the commit one collects the parent of a child.
---
--- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that holds a run ever waits for
--- a decision's row: what ended otherwise (cancelled, started over, too late, deleted) is refused by the attempt's state, and
--- its row is closed later, by the sweep, skipping what is locked. Two people who each change an entity and then decide on it
--- in one transaction may deadlock, which Postgres ends by refusing one of them.
+-- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that
+-- holds a run ever waits for a decision's row. The attempt's state refuses an answer to what ended
+-- otherwise (cancelled, started over, too late, deleted), and the sweep closes its row later,
+-- skipping what is locked. Two people who each change an entity and then decide on it in one
+-- transaction may deadlock, which Postgres ends by refusing one of them.
 
+-- Asks for the decision of a manual stage in held runs: adds attempts that wait for a person until
+-- the stage's deadline, and their rows in public.millrace_decisions.
 create or replace function millrace.open_decisions(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_changes millrace.change[];
 begin
   with asked as (
-    insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, late_at, service, job_id)
+    insert into millrace.attempts
+      (id, run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, late_at,
+        service, job_id)
     overriding system value
-    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'decision', i.id::text
+    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
+      case when not l.superseded then l.id end,
+      'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'decision', i.id::text
     -- The id is drawn by hand, since it is the job's id too.
-    from (select u.id as run_id, nextval('millrace.attempts_id_seq') as id from (select r.id from unnest(p_run_ids) r(id) order by r.id) u) i
+    from (
+      select u.id as run_id, nextval('millrace.attempts_id_seq') as id
+      from (select r.id from unnest(p_run_ids) r(id) order by r.id) u
+    ) i
     join millrace.stages s on s.id = p_stage_id
-    left join lateral (select a.* from millrace.attempts a where a.run_id = i.run_id and a.stage_id = p_stage_id order by a.number desc limit 1) l on true
+    left join lateral (
+      select a.*
+      from millrace.attempts a
+      where a.run_id = i.run_id
+        and a.stage_id = p_stage_id
+      order by a.number desc
+      limit 1
+    ) l on true
     returning *
   ), question as (
-    insert into public.millrace_decisions (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
-    select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'), v_now, a.deadline_at
-    from asked a join millrace.runs r on r.id = a.run_id join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id
+    insert into public.millrace_decisions
+      (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
+    select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'),
+      v_now, a.deadline_at
+    from asked a
+    join millrace.runs r on r.id = a.run_id
+    join millrace.stages s on s.id = a.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
     returning *
   )
-  select array_agg(row(q.entity_id, 'started', q.attempt_id::text, null, null, 0, v_now, null, null)::millrace.change) into v_changes from question q;
+  select array_agg(millrace.change_of(q.entity_id, 'started', q.attempt_id::text,
+    p_started_at => v_now)) into v_changes
+  from question q;
   perform millrace.project(p_stage_id, v_changes);
 end
 $$;
 
--- Before: what may be seen from the row alone.
-create or replace function millrace.check_answer() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+-- Says what became of a manual stage's attempt that ended without a decision.
+create or replace function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_fault text;
 begin
-  new.decision := coalesce(new.decision, 'null');
-  if old.decided_at is not null and new.decision = old.decision then
-    return old;
-  elsif old.decided_at is not null then
-    raise exception 'attempt % is already decided: %', old.attempt_id, millrace.short_json(old.decision)
-      using errcode = 'MR004', hint = 'A decision stands. To decide anew, start the stage over: it asks again.';
-  elsif old.closed_at is not null then
-    raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
-      using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
-  end if;
-  v_fault := millrace.schema_fault(old.schema, new.decision, 'decision');
-  if v_fault is not null then
-    raise exception '%', v_fault using errcode = 'MR002', hint = 'Correct it and decide again; nothing was written. The column schema of public.millrace_decisions says what is allowed.';
-  end if;
-  -- Some identity providers' ids are no uuids, and then auth.uid() raises.
-  new.decided_by := case when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid() end;
-  new.decided_at := millrace.now();
-  new.closed_at := new.decided_at;
-  new.closed_why := 'decided';
-  return new;
+  return case p_state
+    when 'failed' then coalesce(p_error ->> 'message', 'it failed')
+    else millrace.stale_reason(p_state, p_error)
+  end;
 end
 $$;
 
--- After, for all rows of the statement at once: the attempts complete as if a job had ended.
-create or replace function millrace.take_answers() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_decided bigint[] := array(
-    select n.attempt_id from new_rows n where n.decided_at is not null except select o.attempt_id from old_rows o where o.decided_at is not null);
-  v_found record;
-  v_items millrace.work[];
-  v_done record;
-begin
-  if cardinality(v_decided) = 0 then
-    return null;
-  end if;
-  perform millrace.hold_runs(array(select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
-  select d.attempt_id, millrace.why_undecided(a.state, a.error) as why into v_found
-  from public.millrace_decisions d left join millrace.attempts a on a.id = d.attempt_id
-  where d.attempt_id = any (v_decided) and a.state is distinct from 'waiting' order by d.attempt_id limit 1;
-  if found then
-    raise exception 'attempt % can no longer be decided: %', v_found.attempt_id, v_found.why
-      using errcode = 'MR004', hint = 'Its row will be closed by the sweep. Look for another open decision of the same entity.';
-  end if;
-  v_items := array(
-    select row(row_number() over (order by a.id), a.id, null, null, 'completed', jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by), null, null,
-      a.service, a.job_id, a.run_id, a.stage_id, r.entity_id, a.state, null, null, null, null)::millrace.work
-    from public.millrace_decisions d join millrace.attempts a on a.id = d.attempt_id join millrace.runs r on r.id = a.run_id
-    where d.attempt_id = any (v_decided));
-  select i.attempt_id, octet_length(i.result::text) as size, s.name, s.result_limit_bytes into v_found
-  from unnest(v_items) i join millrace.stages s on s.id = i.stage_id where octet_length(i.result::text) > s.result_limit_bytes limit 1;
-  if found then
-    raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %', v_found.attempt_id, v_found.size, v_found.name, v_found.result_limit_bytes
-      using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
-  end if;
-  -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and nothing is written.
-  v_done := millrace.apply_outcomes(v_items);
-  select i.attempt_id, i.reason into v_found from unnest(v_done.items) i where i.verdict is not null limit 1;
-  if found then
-    raise exception 'the decision on attempt % was not taken: %', v_found.attempt_id, v_found.reason
-      using errcode = 'MR004', hint = 'The stage''s apply function, or another decision of the same statement, ended the attempt.';
-  end if;
-  perform millrace.wake(v_done.ready);
-  return null;
-end
-$$;
-
--- At the commit, so that nobody holds a parent for as long as a person's transaction lasts, and without waiting for anybody:
--- what is left out here the sweep does.
-create or replace function millrace.apply_decisions() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_run_id bigint := new.run_id;
-  v_fan_out millrace.fan_outs;
-  v_done record;
-  v_context text;
-begin
-  -- Above read committed it would not see what other children have reported.
-  while current_setting('transaction_isolation') = 'read committed' loop
-    select f.* into v_fan_out from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id where r.id = v_run_id;
-    exit when not found or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
-      or not pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', v_fan_out.id));
-    v_done := millrace.collect_children(v_fan_out.id);
-    perform millrace.wake(v_done.wake);
-    exit when v_done.busy;
-    -- The parent may be a child itself, whose run has ended with it.
-    v_run_id := v_fan_out.run_id;
-  end loop;
-  return null;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    case millrace.error_kind(sqlstate, v_context)
-      when 'fatal' then
-        raise;
-      when 'lasting' then
-        perform millrace.report('error', 'collect_failed', format('The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
-      else
-        null;
-    end case;
-    return null;
-end
-$$;
-
-create or replace function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return case when p_state = 'failed' then coalesce(p_error ->> 'message', 'it failed') else millrace.stale_reason(p_state, p_error) end;
-end
-$$;
-
--- With the rights of the caller, so that the policies of public.millrace_decisions say who may.
-create or replace function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_decided_at timestamptz;
-begin
-  select d.decided_at into v_decided_at from public.millrace_decisions d where d.attempt_id = p_attempt for update;
-  if not found then
-    raise exception 'there is no decision on attempt % that you may make', coalesce(p_attempt::text, 'null')
-      using errcode = 'MR003', hint = 'Open ones: select * from public.millrace_decisions where closed_at is null. Who may read and decide is said by the policies of that table.';
-  end if;
-  update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
-  return jsonb_build_object('attempt', p_attempt, 'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
-end
-$$;
-
--- The table is public, so a trigger of a user's may refuse one row.
+-- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone;
+-- returns how many it closed. The table is public, so a trigger of a user's may refuse one row:
+-- that row alone stays as it is.
 create or replace function millrace.close_held(p_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 declare
   v_half int := cardinality(p_ids) / 2;
@@ -8401,7 +10000,8 @@ begin
     set closed_at = coalesce(a.finished_at, millrace.now()),
         closed_why = millrace.why_undecided(a.state, a.error)
     from millrace.attempts a
-    where d.attempt_id = any (p_ids) and a.id = d.attempt_id;
+    where d.attempt_id = any (p_ids)
+      and a.id = d.attempt_id;
     get diagnostics v_closed = row_count;
     delete from public.millrace_decisions d
     where d.attempt_id = any (p_ids)
@@ -8422,42 +10022,1172 @@ begin
 end
 $$;
 
+-- Looks at the next open decisions: closes those whose attempt ended otherwise, and removes those
+-- whose attempt is gone; returns how many it closed.
 create or replace function millrace.close_decisions(p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seen text;
   v_ids bigint[];
 begin
-  select s.value into v_seen from millrace.settings s where s.name = 'decisions_seen' for update skip locked;
-  v_ids := array(select d.attempt_id from public.millrace_decisions d where d.closed_at is null and d.attempt_id > v_seen::bigint order by d.attempt_id limit p_limit);
-  update millrace.settings s set value = v.value
-  from (select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value) v
-  where s.name = 'decisions_seen' and v_seen <> v.value;
+  select s.value into v_seen
+  from millrace.settings s
+  where s.name = 'decisions_seen'
+  for update skip locked;
   v_ids := array(
-    select d.attempt_id from public.millrace_decisions d left join millrace.attempts a on a.id = d.attempt_id
-    where d.attempt_id = any (v_ids) and d.closed_at is null and a.state is distinct from 'waiting' order by d.attempt_id for update of d skip locked);
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.closed_at is null
+      and d.attempt_id > v_seen::bigint
+    order by d.attempt_id
+    limit p_limit);
+  update millrace.settings s
+  set value = v.value
+  from (
+    select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value
+  ) v
+  where s.name = 'decisions_seen'
+    and v_seen <> v.value;
+  v_ids := array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    left join millrace.attempts a on a.id = d.attempt_id
+    where d.attempt_id = any (v_ids)
+      and d.closed_at is null
+      and a.state is distinct from 'waiting'
+    order by d.attempt_id
+    for update of d skip locked);
   return case when cardinality(v_ids) > 0 then millrace.close_held(v_ids) else 0 end;
 end
 $$;
 
+-- Removes the decisions of runs that are being deleted, without waiting for anybody. It leaves one
+-- that somebody is answering this very moment to close_decisions(), or to prune_decisions() if it
+-- was closed.
 create or replace function millrace.forget_decisions(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- One that somebody is answering this very moment is left to close_decisions(), or to prune_decisions() if it was closed.
-  delete from public.millrace_decisions d where d.attempt_id in (
-    select o.attempt_id from public.millrace_decisions o where o.run_id = any (p_run_ids) for update skip locked);
+  delete from public.millrace_decisions d
+  where d.attempt_id in (
+    select o.attempt_id
+    from public.millrace_decisions o
+    where o.run_id = any (p_run_ids)
+    for update skip locked);
 end
 $$;
 
+-- Removes decisions whose attempt is gone: somebody was answering them when their run was deleted.
 create or replace function millrace.prune_decisions() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  delete from public.millrace_decisions d where d.attempt_id in (
-    select o.attempt_id from public.millrace_decisions o
-    where not exists (select from millrace.attempts a where a.id = o.attempt_id) for update skip locked);
+  delete from public.millrace_decisions d
+  where d.attempt_id in (
+    select o.attempt_id
+    from public.millrace_decisions o
+    where not exists (select from millrace.attempts a where a.id = o.attempt_id)
+    for update skip locked);
+end
+$$;
+
+-- Cut-over: what a definition says of the pipeline that it replaces.
+
+-- Raises MR001 unless a definition replaces no pipeline, or one over the same rows that nothing
+-- else is tied to.
+create or replace function millrace.check_replaces(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_replaces jsonb := p_definition -> 'replaces';
+  v_name text := p_definition ->> 'pipeline';
+  v_old millrace.pipelines;
+begin
+  if coalesce(jsonb_typeof(v_replaces), 'null') = 'null' then
+    return;
+  elsif jsonb_typeof(v_replaces) <> 'object'
+    or coalesce(jsonb_typeof(v_replaces -> 'pipeline'), '') <> 'string'
+    or v_replaces - array['pipeline', 'group_by'] <> '{}' then
+    raise exception 'replaces is %, but must be an object of pipeline and group_by', v_replaces
+      using errcode = 'MR001',
+        hint = 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.';
+  end if;
+  select p.*
+  into v_old
+  from millrace.pipelines p
+  where p.name = v_replaces ->> 'pipeline';
+  if v_old.id is null or v_old.name = v_name then
+    raise exception 'replaces.pipeline is %, which is no other pipeline', v_replaces -> 'pipeline'
+      using errcode = 'MR001',
+        hint = 'Define the old pipeline before the one that replaces it.';
+  elsif v_old.entity_table <> to_regclass(p_definition #>> '{entity,table}')
+    or v_old.entity_key <> coalesce(p_definition #>> '{entity,key}', 'id') then
+    raise exception 'replaces.pipeline is %, which is over %.%',
+      v_replaces -> 'pipeline', v_old.entity_table, v_old.entity_key
+      using errcode = 'MR001', hint = 'Both must be over the same table and key.';
+  end if;
+  perform millrace.check_untied(v_old, v_name);
+  if v_replaces ? 'group_by' and (
+      coalesce(jsonb_typeof(v_replaces -> 'group_by'), '') <> 'string'
+      or p_definition #>> '{entity,metadata}' is null) then
+    raise exception 'replaces.group_by is %, but must be a key of the metadata, '
+      'whose column entity.metadata names', v_replaces -> 'group_by'
+      using errcode = 'MR001',
+        hint = 'Name the column in entity.metadata and the key in replaces.group_by, '
+          'or leave group_by out.';
+  end if;
+end
+$$;
+
+-- Raises MR001 where one of two pipelines is part of another cut-over, or is started by a stage.
+create or replace function millrace.check_untied(p_old millrace.pipelines, p_new text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new millrace.pipelines;
+begin
+  select p.* into v_new from millrace.pipelines p where p.name = p_new;
+  if p_old.replaces_id is not null or exists (
+      select from millrace.pipelines p
+      where p.replaces_id = v_new.id
+        or (p.replaces_id = p_old.id and p.id is distinct from v_new.id)) then
+    raise exception 'pipeline % cannot replace %: one of them is part of another cut-over',
+      p_new, p_old.name
+      using errcode = 'MR001',
+        hint = 'End that first: define the pipeline of it that replaces the other '
+          'without "replaces".';
+  elsif p_old.is_child or v_new.is_child then
+    raise exception 'pipeline % cannot replace %: a stage of another pipeline starts runs of %',
+      p_new, p_old.name, case when p_old.is_child then p_old.name else p_new end
+      using errcode = 'MR001',
+        hint = 'Replace the pipeline that has this stage; only what is started by itself '
+          'can go either way.';
+  end if;
+end
+$$;
+
+-- Raises MR001 when a pipeline that another replaces is to change its table or key.
+create or replace function millrace.check_replaced(
+  p_pipeline text,
+  p_table regclass,
+  p_key text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new text := (
+    select n.name
+    from millrace.pipelines p
+    join millrace.pipelines n on n.replaces_id = p.id
+    where p.name = p_pipeline and (p.entity_table <> p_table or p.entity_key <> p_key));
+begin
+  if v_new is not null then
+    raise exception 'pipeline % cannot move to %.%: pipeline % replaces it, over the same rows',
+      p_pipeline, p_table, p_key, v_new
+      using errcode = 'MR001', hint = format('Define %s without "replaces" first.', v_new);
+  end if;
+end
+$$;
+
+-- Writes which pipeline a definition replaces, with its flag at the default. A flag that is there
+-- stays as somebody set it.
+create or replace function millrace.save_cut_over(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_new text := p_definition ->> 'pipeline';
+  v_old text := p_definition #>> '{replaces,pipeline}';
+  v_old_id int := (select p.id from millrace.pipelines p where p.name = v_old);
+  v_key text := p_definition #>> '{replaces,group_by}';
+  v_both int;
+begin
+  update millrace.pipelines p
+  set replaces_id = v_old_id, group_key = v_key
+  where p.id = p_pipeline_id
+    and (p.replaces_id is distinct from v_old_id or p.group_key is distinct from v_key);
+  if v_old_id is null then
+    delete from millrace.cut_overs c where c.pipeline_id = p_pipeline_id;
+    return;
+  end if;
+  v_both := (
+    select count(*)
+    from millrace.runs n
+    join millrace.runs o on o.pipeline_id = v_old_id
+      and o.entity_id = n.entity_id
+      and o.status = 'running'
+    where n.pipeline_id = p_pipeline_id and n.status = 'running');
+  if v_both > 0 then
+    raise exception 'pipeline % cannot replace % yet: % entities have live runs of both',
+      v_new, v_old, v_both
+      using errcode = 'MR001',
+        hint = 'Let them finish, or cancel those of one: select millrace.cancel(id) '
+          'from millrace.runs where status = ''running'' and pipeline_id = ….';
+  elsif v_key is null and exists (
+      select from millrace.cut_overs c
+      where c.pipeline_id = p_pipeline_id and c.mode = 'groups') then
+    raise exception 'replaces.group_by is missing, but the flag of pipeline % names groups', v_new
+      using errcode = 'MR001',
+        hint = format('Set the flag first: select millrace.set_cut_over(%L, ''off'').', v_new);
+  end if;
+  insert into millrace.cut_overs (pipeline_id, changed_at)
+  values (p_pipeline_id, millrace.now())
+  on conflict on constraint cut_overs_pkey do nothing;
+end
+$$;
+
+-- Fan-in: what the children's ends come to for the stage that waits for them
+
+-- Builds the error of a stage whose children failed, with the first of them.
+create or replace function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first record;
+begin
+  select r.item_key, r.status, s.name as stage, millrace.owner_message(a.error, a.id) as message
+  into v_first
+  from millrace.runs r
+  left join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
+  left join millrace.stages s on s.id = a.stage_id
+  where r.fan_out_id = p_fan_out.id
+    and r.status in ('failed', 'cancelled')
+  order by r.status, r.id, a.id desc
+  limit 1;
+  return jsonb_build_object(
+    'permanent', true,
+    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
+    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s',
+      p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
+      coalesce(v_first.item_key, 'one that was deleted'),
+      coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
+end
+$$;
+
+-- Says what the fan-in rule makes of the sums: completed, failed with the reason, or null (go on
+-- waiting). A rule that asks for more children than there are is satisfied by all of them.
+create or replace function millrace.fan_in_verdict(
+  p_fan_out millrace.fan_outs,
+  p_fan_in jsonb,
+  p_deadline_at timestamptz,
+  out outcome text,
+  out error jsonb
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over boolean :=
+    p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
+  v_wanted int := case p_fan_in ->> 'rule'
+    when 'at_least' then (p_fan_in ->> 'count')::int
+    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total)
+  end;
+begin
+  -- A rule that is met counts, whichever of its last children was added up first.
+  if p_fan_out.completed >= v_wanted then
+    outcome := 'completed';
+  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail'
+        and p_fan_out.failed + p_fan_out.cancelled > 0 then
+    outcome := 'failed';
+    error := millrace.child_failure(p_fan_out);
+  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
+    outcome := 'completed';
+  elsif v_over then
+    outcome := 'failed';
+    error := millrace.child_failure(p_fan_out);
+    error := error || jsonb_build_object('code', 'too_few_children', 'message', format(
+      '%s of %s children were completed, but the fan-in rule asks for %s; %s',
+      p_fan_out.completed, p_fan_out.total, v_wanted, error ->> 'message'));
+  elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
+    outcome := 'completed';
+  end if;
+end
+$$;
+
+-- Builds the result of a map stage (how many children came to what) or of a pipeline stage (the
+-- results of the child's last stages).
+create or replace function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_kind = 'map' then
+    return jsonb_build_object(
+      'total', coalesce(p_fan_out.total, p_fan_out.spawned),
+      'completed', p_fan_out.completed,
+      'failed', p_fan_out.failed,
+      'cancelled', p_fan_out.cancelled);
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(s.name, a.output), '{}')
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+    join millrace.stages s on s.id = vs.stage_id
+    join millrace.done_attempts a on a.run_id = r.id and a.stage_id = s.id
+    where r.fan_out_id = p_fan_out.id);
+end
+$$;
+
+-- Closes the fan-outs of attempts that were completed. Children that still run go on, or the sweep
+-- cancels them, as the stage says. An attempt that the stage's apply function refused is not
+-- completed: its fan-out stays open for the next attempt.
+create or replace function millrace.leave_children(
+  p_stage millrace.stages, p_attempt_ids bigint[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.fan_outs f
+  set state = case p_stage.fan_in ->> 'late_children'
+    when 'cancel' then 'abandoned'
+    else 'finished'
+  end
+  from millrace.attempts a
+  where a.id = any (p_attempt_ids)
+    and a.state = 'completed'
+    and f.attempt_id = a.id
+    and f.state = 'open';
+end
+$$;
+
+-- Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with
+-- work. busy: the database said to try again.
+create or replace function millrace.join_children(
+  p_fan_out millrace.fan_outs, out ready int[], out busy boolean
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_attempt millrace.attempts;
+  v_stage millrace.stages;
+  v_verdict record;
+  v_done record;
+begin
+  ready := '{}';
+  busy := false;
+  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
+  if v_attempt.state is distinct from 'waiting' then
+    return;
+  end if;
+  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
+  v_verdict := millrace.fan_in_verdict(
+    p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
+  if v_verdict.outcome is null then
+    return;
+  end if;
+  v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_attempt,
+    (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
+    v_verdict.outcome,
+    case v_verdict.outcome
+      when 'completed' then millrace.fan_in_output(p_fan_out, v_stage.kind)
+    end,
+    v_verdict.error)]);
+  ready := v_done.ready;
+  busy := (v_done.items)[1].verdict is not distinct from 'busy';
+  perform millrace.leave_children(v_stage, array[v_attempt.id]);
+end
+$$;
+
+-- What fan-outs, their attempts and their children say of each other
+
+-- Finds fan-outs that nobody will finish, and sums that are not what the children came to, for
+-- check_invariants(). Where the worker that spawns was lost, its successor takes the fan-out over.
+create or replace function millrace.fan_out_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select
+    'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+    coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id),
+    coalesce('fan-out ' || f.id, 'none')
+  from (
+    select a.*
+    from millrace.attempts a
+    where a.state = 'waiting'
+      and a.service = 'children') a
+  full join (
+    select f.* from millrace.fan_outs f where f.state = 'open'
+  ) f on f.attempt_id = a.id
+  where f.id is null
+    or (a.id is not null and f.total is null)
+    or (a.id is null and not exists (
+      select
+      from millrace.attempts s
+      where s.run_id = f.run_id
+        and s.stage_id = f.stage_id
+        and s.state in ('queued', 'started')
+        and not s.superseded))
+  union all
+  select 'the sums of a fan-out and its tallies are what its children came to',
+    f.run_id, f.attempt_id,
+    format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
+      f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
+  from millrace.fan_outs f
+  cross join lateral (
+    select count(*) filter (where r.status = 'completed') as completed,
+      count(*) filter (where r.status = 'failed') as failed
+    from millrace.runs r
+    where r.fan_out_id = f.id) c
+  cross join lateral (
+    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
+      coalesce(bool_or(t.recount), false) as recount
+    from millrace.child_tallies t
+    where t.fan_out_id = f.id) t
+  where f.state = 'open'
+    and not t.recount
+    and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
+$$;
+
+-- Concurrency groups: whose turn it is.
+--
+-- The groups of a stage come by turns: the higher class of priority first, in a class one round
+-- after the other. A group with nothing due sleeps; one whose key is at its limit is parked until a
+-- slot is freed. Only claims write groups, one at a time, since they have passed the stage's
+-- limiter.
+
+-- Lists the groups with arrivals behind the one named, up to so many: each once, however many
+-- arrivals it has, by a loose scan from one group to the next.
+create or replace function millrace.groups_with_arrivals(
+  p_stage_id int,
+  p_after text,
+  p_limit int)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive seen(concurrency_group) as (
+      (select a.concurrency_group
+       from millrace.arrivals a
+       where a.stage_id = p_stage_id and a.concurrency_group > p_after
+       order by a.concurrency_group
+       limit 1)
+      union all
+      select (
+        select a.concurrency_group
+        from millrace.arrivals a
+        where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group
+        order by a.concurrency_group
+        limit 1)
+      from seen s
+      where s.concurrency_group is not null
+    )
+    select s.concurrency_group
+    from seen s
+    where s.concurrency_group is not null
+    limit p_limit);
+end
+$$;
+
+-- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
+-- they are due. Returns the keys of which slots were freed.
+create or replace function millrace.read_arrivals(
+  p_stage_id int,
+  p_groups text[],
+  p_each int,
+  p_last_turn bigint,
+  p_now timestamptz)
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_freed text[];
+begin
+  with gone as (
+    delete from millrace.arrivals a
+    using (
+      select b.concurrency_group, b.id
+      from unnest(p_groups) u(concurrency_group)
+      cross join lateral (
+        select n.concurrency_group, n.id
+        from millrace.arrivals n
+        where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
+        order by n.id
+        limit p_each) b) d
+    where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+    returning a.concurrency_group, a.due_at
+  ), news as (
+    select g.concurrency_group, min(g.due_at) as due_at,
+      row_number() over (order by g.concurrency_group) as place
+    from gone g
+    where g.concurrency_group not like '*%'
+    group by g.concurrency_group
+  ), admitted as (
+    insert into millrace.concurrency_groups as t
+      (stage_id, concurrency_group, priority, turn, due_at)
+    select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
+      case when n.due_at <= p_now then p_last_turn + n.place end,
+      case when n.due_at > p_now then n.due_at end
+    from news n
+    on conflict on constraint concurrency_groups_pkey do update
+    set turn = coalesce(t.turn, excluded.turn),
+      due_at = case
+        when coalesce(t.turn, excluded.turn) is not null then null
+        when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
+        else t.due_at
+      end
+  )
+  select array_agg(distinct substr(g.concurrency_group, 2))
+  into v_freed
+  from gone g
+  where g.concurrency_group like '*%';
+  return v_freed;
+end
+$$;
+
+-- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
+-- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
+-- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
+-- Returns the limiter as it is then.
+create or replace function millrace.admit_arrivals(
+  p_stage_id int,
+  p_limiter millrace.limiters,
+  p_room int)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_many int := 100 + 2 * p_room;
+  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
+  v_freed text[];
+begin
+  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
+    v_groups := array(
+      select distinct g
+      from unnest(v_groups || millrace.groups_with_arrivals(
+        p_stage_id, '', v_many - cardinality(v_groups))) g);
+    p_limiter.arrivals_to := '';
+  else
+    p_limiter.arrivals_to := case
+      when cardinality(v_groups) < v_many then ''
+      else v_groups[v_many]
+    end;
+  end if;
+  if cardinality(v_groups) > 0 then
+    v_freed := millrace.read_arrivals(p_stage_id, v_groups,
+      1 + 10 * v_many / cardinality(v_groups), p_limiter.last_turn, v_now);
+  end if;
+  p_limiter.last_turn := p_limiter.last_turn + v_many;
+  with woken as (
+    select w.concurrency_group, row_number() over () as place
+    from (
+      (select g.concurrency_group
+       from millrace.concurrency_groups g
+       where g.stage_id = p_stage_id and g.due_at <= v_now
+       order by g.due_at
+       limit v_many)
+      union all
+      select g.concurrency_group
+      from unnest(v_freed) k
+      cross join generate_series(0, 9) c
+      join millrace.concurrency_groups g on g.stage_id = p_stage_id
+        and g.concurrency_group = c || k
+        and g.due_at = 'infinity') w
+  )
+  update millrace.concurrency_groups g
+  set turn = p_limiter.last_turn + w.place, due_at = null
+  from woken w
+  where g.stage_id = p_stage_id and g.concurrency_group = w.concurrency_group;
+  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
+  return p_limiter;
+end
+$$;
+
+-- Sends groups that had their turn to the end, to sleep until something of them is due, or to be
+-- parked while their key is at its limit. A group with nothing queued is deleted.
+create or replace function millrace.end_turns(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_served text[],
+  p_last_turn bigint,
+  p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with looked as materialized (
+    select u.concurrency_group, u.place, n.queue_at,
+      u.concurrency_group = any (p_served) as served,
+      v_limit is not null and v_limit <= (
+        select count(*)
+        from (
+          select from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f) as full
+    from unnest(p_groups) with ordinality u(concurrency_group, place)
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.concurrency_group = u.concurrency_group
+        and a.queue_at is not null
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) n on true
+  ), gone as (
+    delete from millrace.concurrency_groups g
+    using looked k
+    where g.stage_id = p_stage.id
+      and g.concurrency_group = k.concurrency_group
+      and k.queue_at is null
+  )
+  update millrace.concurrency_groups g
+  set turn = case
+      when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place
+    end,
+    due_at = case
+      when k.full then 'infinity'
+      when k.queue_at > p_now then k.queue_at
+      -- What is due and was not taken is locked, or isolated: it is left for a moment.
+      when not k.served then p_now + interval '1 second'
+    end
+  from looked k
+  where g.stage_id = p_stage.id
+    and g.concurrency_group = k.concurrency_group
+    and k.queue_at is not null;
+end
+$$;
+
+-- Puts the groups of attempts that a claim does not keep back in turn. A group that got nothing
+-- after all goes to the front, so that one with large rows cannot be served before it for ever. One
+-- that got less than it might have has had its turn, and is announced like any group in which
+-- something arrives.
+create or replace function millrace.give_back_turns(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first bigint := coalesce((
+    select min(g.turn)
+    from millrace.concurrency_groups g
+    where g.stage_id = p_stage.id and g.turn is not null), 0);
+begin
+  with back as materialized (
+    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
+      a.concurrency_group in (
+        select k.concurrency_group
+        from millrace.attempts k
+        where k.id = any (p_kept)) as served
+    from unnest(p_back) with ordinality u(id, place)
+    join millrace.attempts a on a.id = u.id
+    where a.concurrency_group is not null
+    group by a.concurrency_group
+  ), announced as (
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select p_stage.id, b.concurrency_group, b.due_at
+    from back b
+    where b.served
+  )
+  insert into millrace.concurrency_groups as g (stage_id, concurrency_group, priority, turn)
+  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint,
+    v_first - row_number() over (order by b.place desc)
+  from back b
+  where not b.served
+  on conflict on constraint concurrency_groups_pkey do update
+  set turn = excluded.turn, due_at = null;
+end
+$$;
+
+-- Quotas: holding back what a tenant has no room for, until there is room again.
+
+-- Puts attempts back into the queue until their tenant has room, and says so on their rows. With
+-- them goes what the next claims would come upon, so that a few claims put back a tenant's
+-- thousands. Starts are spread over the windows to come, so that each is put back about once,
+-- however many there are.
+create or replace function millrace.hold_back(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_kind text,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_closes_at timestamptz := millrace.window_end(p_payer.quota, p_kind);
+  v_window interval := make_interval(
+    secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
+  v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
+  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
+  v_turn record;
+begin
+  if p_kind = 'spending' then
+    v_count := cardinality(v_ids);
+  end if;
+  for v_turn in
+    select v_closes_at + (u.place - 1) / v_count * v_window as due_at,
+      array_agg(u.id order by u.place) as attempt_ids
+    from unnest(v_ids) with ordinality u(id, place)
+    group by 1
+    order by 1
+  loop
+    perform millrace.put_back(p_stage, v_turn.attempt_ids, v_turn.due_at,
+      jsonb_build_object(
+        'code', 'quota_' || p_kind,
+        'message', millrace.hold_message(p_payer.quota, p_kind, v_turn.due_at),
+        'quota', p_payer.quota));
+  end loop;
+  perform millrace.show_held(p_stage, v_ids);
+end
+$$;
+
+-- Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only
+-- starts.
+create or replace function millrace.due_of_payer(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_uncounted boolean)
+returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select q.id
+    from (
+      select a.id, a.run_id, a.uncounted
+      from millrace.attempts a
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 500) q
+    join millrace.runs r on r.id = q.run_id
+    where r.quota_of = p_payer.pipeline_id
+      and r.quota_key = p_payer.key
+      and (q.uncounted or not p_uncounted));
+  return array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
+    order by a.queue_at, a.id
+    for update skip locked);
+end
+$$;
+
+-- started | queued → queued for attempts that the caller holds, due at a later time. What is held
+-- back is not late: its bound moves with it.
+create or replace function millrace.put_back(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_due_at timestamptz,
+  p_why jsonb default null)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set state = 'queued',
+    token = null,
+    started_at = null,
+    queue_at = p_due_at,
+    late_at = a.late_at + (p_due_at - millrace.now()),
+    held = p_why is not null or a.held,
+    error = coalesce(p_why, a.error)
+  where a.id = any (p_attempt_ids);
+  if p_stage.limits is not null then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  if p_stage.has_groups then
+    perform millrace.assign_groups(p_stage.id, array(
+      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
+  end if;
+end
+$$;
+
+-- Says what a tenant reads on a row that is held back.
+create or replace function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
+  v_unit text := case
+    when v_seconds % 3600 = 0 then 'hour'
+    when v_seconds % 60 = 0 then 'minute'
+    else 'second'
+  end;
+  v_units int := v_seconds / case v_unit when 'hour' then 3600 when 'minute' then 60 else 1 end;
+begin
+  return format('held back until %s UTC: the quota of %s in %s %s%s is used up',
+    to_char(p_due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
+    case p_kind
+      when 'starts' then (p_quota #>> '{starts,count}') || ' starts'
+      else (p_quota #>> '{spending,usd}') || ' US dollars'
+    end,
+    v_units, v_unit, case when v_units = 1 then '' else 's' end);
+end
+$$;
+
+-- Shows attempts as queued, with their error, on those of their entities that nobody holds. Whoever
+-- holds a row does not wait for this, nor this for him.
+create or replace function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_free text[];
+  v_context text;
+begin
+  if exists (
+      select from millrace.pipelines p
+      where p.id = p_stage.pipeline_id and p.projection = 'none') then
+    return;
+  end if;
+  v_free := millrace.lock_entities(p_stage.pipeline_id, array(
+    select r.entity_id
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids)), false);
+  perform millrace.project(p_stage.id, array(
+    select jsonb_populate_record(null::millrace.change, jsonb_build_object(
+      'entity_id', r.entity_id,
+      'status', 'queued',
+      'error', a.error ->> 'message',
+      'retry_count', a.retry_count))
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    perform millrace.report('error', 'projection_failed',
+      'What is held back could not be shown on its entities: ' || sqlerrm,
+      jsonb_build_object('stage', p_stage.name));
+end
+$$;
+
+-- Takes the word that they are held back from attempts that go on, and from their entities.
+create or replace function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_attempt_ids) > 0 then
+    update millrace.attempts a
+    set held = false, error = null
+    where a.id = any (p_attempt_ids);
+    perform millrace.show_held(p_stage, p_attempt_ids);
+  end if;
+end
+$$;
+
+-- Makes due what is held back by a quota that was changed or dropped, so many at a time; the next
+-- claims ask the new numbers. Returns how many it found.
+create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_found bigint[];
+  v_group record;
+begin
+  v_found := array(
+    select a.id
+    from millrace.stages s
+    cross join lateral (
+      select o.id, o.run_id, o.error
+      from millrace.attempts o
+      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
+      order by o.queue_at, o.id) a
+    join millrace.runs r on r.id = a.run_id
+    where s.counted
+      and r.quota_of = p_pipeline.id
+      and a.error -> 'quota' is distinct from p_pipeline.quota
+    limit p_limit);
+  for v_group in
+    select s as stage, array_agg(a.id) as attempt_ids
+    from unnest(millrace.lock_attempts(v_found)) i
+    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
+    join millrace.stages s on s.id = a.stage_id
+    group by s
+  loop
+    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
+    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+  end loop;
+  return cardinality(v_found);
+end
+$$;
+
+-- The sweep adds up what tenants have used, and lets go what a changed definition no longer holds
+-- back.
+create or replace function millrace.sweep_quotas() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.sum_uses(10000);
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    where p.quota_changed_at is not null
+    order by p.id
+  loop
+    -- For a minute it looks again: a claim that was under way may hold back by the former
+    -- numbers.
+    if millrace.let_go(v_pipeline, 5000) = 0
+      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
+      update millrace.pipelines p
+      set quota_changed_at = null
+      where p.id in (
+        select o.id
+        from millrace.pipelines o
+        where o.id = v_pipeline.id and o.quota_changed_at = v_pipeline.quota_changed_at
+        for update skip locked);
+    end if;
+  end loop;
+exception
+  when others then
+    if millrace.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
+    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+end
+$$;
+
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
+-- concurrency.
+--
+-- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
+-- alone: the next claims and the sweep delete the rows of attempts that have ended.
+
+-- Deletes those of these attempts from in_flight that are no longer started or waiting, and
+-- announces each freed key, since only a claim can tell whether groups of that key are parked.
+create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.attempt_id = any (p_attempt_ids)
+        and not exists (
+          select from millrace.attempts a
+          where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
+      for update of o skip locked) e
+    where f.attempt_id = e.attempt_id and f.token = e.token
+    returning f.stage_id, f.key
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select distinct e.stage_id, '*' || e.key, millrace.now()
+  from ended e
+  join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
+end
+$$;
+
+-- Frees the slots of attempts that have just ended. It notes a wake for those of their stages that
+-- can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
+-- safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have found
+-- the stage full, the stage is woken in any case. Nobody waits while holding this lock.
+create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages int[] := array(
+    select distinct f.stage_id
+    from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    order by 1);
+  v_wakes int[] := '{}';
+  v_stage_id int;
+begin
+  if cardinality(v_stages) > 0 then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  foreach v_stage_id in array v_stages loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
+      or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
+      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      v_wakes := v_wakes || v_stage_id;
+    end if;
+  end loop;
+  return v_wakes;
+end
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+create or replace function millrace.note_in_flight(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_groups text[],
+  p_token uuid,
+  p_worker_id uuid)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
+    from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
+  end if;
+end
+$$;
+
+-- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
+-- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim is passing
+-- the stage's limiter at this moment, the next sweep counts instead.
+create or replace function millrace.count_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select a.id
+    from (
+      select r.id
+      from millrace.runs r
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union
+      select q.run_id
+      from (
+        select o.run_id
+        from millrace.attempts o
+        where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
+        order by o.queue_at, o.id
+        limit p_limit) q) r(id)
+    join millrace.attempts a on a.run_id = r.id
+      and a.stage_id = p_stage.id
+      and a.state in ('started', 'waiting')
+      and a.token is not null
+    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+      and not exists (
+        select from millrace.in_flight f
+        where f.attempt_id = a.id and f.token = a.token));
+  if cardinality(v_ids) > 0
+    and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
+    from unnest(v_ids) i
+    join millrace.attempts a on a.id = i
+    left join millrace.claims c on c.token = a.token
+    where a.state in ('started', 'waiting') and a.token is not null;
+  end if;
+end
+$$;
+
+-- Before a claim counts, it frees the slots of what its worker has ended, and of what has ended
+-- among the next 200 of the stage. Returns up to which attempt it has looked.
+create or replace function millrace.check_slots(
+  p_stage_id int,
+  p_worker_id uuid,
+  p_checked_to bigint)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_many constant int := 200;
+  v_next bigint[] := array(
+    select f.attempt_id
+    from millrace.in_flight f
+    where f.stage_id = p_stage_id and f.attempt_id > p_checked_to
+    order by f.attempt_id
+    limit c_many);
+begin
+  perform millrace.free_slots(v_next || array(
+    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
+  return case when cardinality(v_next) < c_many then 0 else v_next[c_many] end;
+end
+$$;
+
+-- Says how many more attempts of a group's key may be in work; null without a limit.
+create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  return v_limit - (
+    select count(*)
+    from (
+      select from millrace.in_flight f
+      where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
+      limit v_limit) f);
+end
+$$;
+
+-- A child that starts anew takes the place of its former run, while its parent still waits
+
+-- Gives new runs of children the places of their rows' former runs in fan-outs that are open.
+create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_former record;
+begin
+  for v_former in
+    select distinct on (r.id) r.id as run_id, o.id as former_id, o.fan_out_id, o.item_key,
+      case when p.metadata_column is null then o.metadata_id else r.metadata_id end as metadata_id
+    from millrace.runs r
+    join millrace.runs o
+      on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id < r.id
+    join millrace.fan_outs f on f.id = o.fan_out_id and f.state = 'open'
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.id = any (p_run_ids)
+    order by r.id, o.id desc
+  loop
+    update millrace.runs r
+    set fan_out_id = null, item_key = null
+    where r.id = v_former.former_id;
+    -- Pruned this moment.
+    continue when not found;
+    update millrace.runs r
+    set fan_out_id = v_former.fan_out_id, item_key = v_former.item_key,
+      took_place_of = v_former.former_id, metadata_id = v_former.metadata_id
+    where r.id = v_former.run_id;
+    insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
+  end loop;
 end
 $$;
 
@@ -8711,786 +11441,17 @@ begin
 end
 $$;
 
--- Chapter 19: limits
---
--- How much of a stage may be in work, how fast, for which keys at once, and in which order. All limits of a stage hold
--- across all workers, since each is decided here, in the claim. A stage that declares none never comes to this chapter.
---
--- A limited claim passes the stage's gate: one at a time, so that what it counts stays true until it commits. A worker that
--- records results in the same call holds entities, and therefore never waits at the gate; it is told to come again.
---
---   max_in_flight, concurrency   in_flight has a row for each attempt taken. Who ends an attempt leaves its row alone: the
---                                next claims and the sweep delete rows of attempts that are no longer started or waiting.
---   rate                         a token bucket in the gate's row
---   concurrency, priority        the queue is sorted into groups (the next chapter), from which a claim takes by turns
---   back_pressure                nothing is taken while a later stage has more queued than its threshold
---
--- No step looks at the whole queue: a claim reads the groups whose turn it is, the rows it takes, and counts up to a limit.
--- Who enqueues only inserts arrivals, which the next claim reads, and waits for nobody.
+-- Quotas: how claims keep to them.
 
-create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with ended as (
-    delete from millrace.in_flight f using (
-      select o.attempt_id, o.token from millrace.in_flight o
-      where o.attempt_id = any (p_attempt_ids)
-        and not exists (select from millrace.attempts a where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
-      for update of o skip locked) e
-    where f.attempt_id = e.attempt_id and f.token = e.token
-    returning f.stage_id, f.key
-  )
-  -- Whether its groups are parked nobody but a claim can tell, so each freed key is announced.
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select distinct e.stage_id, '*' || e.key, millrace.now() from ended e join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
-end
-$$;
-
--- The stage's lock makes the look at the queue a safe one, as for a leaving worker (chapter claims): if somebody enqueues at this
--- moment, who may have found the stage full, it is woken to be on the safe side. Nothing is waited for while it is held.
-create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stages int[] := array(select distinct f.stage_id from millrace.in_flight f where f.attempt_id = any (p_attempt_ids) order by 1);
-  v_wakes int[] := '{}';
-  v_stage_id int;
-begin
-  if cardinality(v_stages) > 0 then
-    perform millrace.free_slots(p_attempt_ids);
-  end if;
-  foreach v_stage_id in array v_stages loop
-    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
-       or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
-      v_wakes := v_wakes || v_stage_id;
-    end if;
-  end loop;
-  return v_wakes;
-end
-$$;
-
-create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean) returns millrace.limiters
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limiter millrace.limiters;
-  v_timeout text := current_setting('lock_timeout');
-begin
-  if not pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id) then
-    if not p_may_wait then
-      return null;
-    end if;
-    begin
-      perform set_config('lock_timeout', '2s', true);
-      perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
-      perform set_config('lock_timeout', v_timeout, true);
-    exception when lock_not_available then
-      return null;
-    end;
-  end if;
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage_id for update;
-  if not found then
-    insert into millrace.limiters (stage_id) values (p_stage_id) returning * into v_limiter;
-  end if;
-  return v_limiter;
-end
-$$;
-
-create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns float8
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return least(coalesce((p_rate ->> 'burst')::float8, (p_rate ->> 'count')::float8), coalesce(p_limiter.tokens, 'infinity')
-    + greatest(extract(epoch from millrace.now() - p_limiter.refilled_at)::float8, 0) * (p_rate ->> 'count')::float8 / (p_rate ->> 'per_seconds')::float8);
-end
-$$;
-
--- The stage that back pressure looks at: "stage" of the same pipeline or "millrace.stage".
-create or replace function millrace.pressing_stage(p_stage millrace.stages) returns int
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
-begin
-  if cardinality(v_path) = 1 then
-    return (select s.id from millrace.stages s where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1]);
-  end if;
-  return (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = v_path[1] and s.name = v_path[2]);
-end
-$$;
-
--- How many of p_wanted attempts the stage may take now; when none, after how many milliseconds to ask again (null: not by waiting).
-create or replace function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted int, out room int, out wait_ms int)
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limits jsonb := p_stage.limits;
-  v_max int := (v_limits ->> 'max_in_flight')::int;
-  v_backlog int := (v_limits #>> '{back_pressure,backlog}')::int;
-  v_pressing int;
-  v_tokens float8;
-begin
-  room := p_wanted;
-  if v_max is not null then
-    room := least(room, v_max - (select count(*) from (select from millrace.in_flight f where f.stage_id = p_stage.id limit v_max) f));
-  end if;
-  if room > 0 and v_limits ? 'rate' then
-    v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
-    -- What the clock's rounding took away must not cost another round.
-    room := least(room, floor(v_tokens + 1e-6));
-    if room = 0 then
-      wait_ms := ceil((1 - v_tokens) * 1000 * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
-    end if;
-  end if;
-  if room > 0 and v_backlog is not null then
-    v_pressing := millrace.pressing_stage(p_stage);
-    if (select count(*) from (
-          select from millrace.attempts a where a.stage_id = v_pressing and a.queue_at is not null and a.state = 'queued' limit v_backlog + 1) a) > v_backlog then
-      room := 0;
-      wait_ms := 1000;
-    end if;
-  end if;
-end
-$$;
-
-create or replace function millrace.may_claim(p_stage millrace.stages) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limiter millrace.limiters;
-  v_room int;
-begin
-  select g.* into v_limiter from millrace.limiters g where g.stage_id = p_stage.id;
-  v_room := (millrace.room_at(p_stage, v_limiter, 1)).room;
-  return v_room > 0 and (not p_stage.has_groups
-    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.turn is not null)
-    or exists (select from millrace.concurrency_groups l where l.stage_id = p_stage.id and l.due_at <= millrace.now())
-    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
-    or exists (select from millrace.attempts a where a.stage_id = p_stage.id and a.isolated and a.queue_at <= millrace.now() and a.state = 'queued'
-      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)));
-end
-$$;
-
-create or replace function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
-    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
-  end if;
-end
-$$;
-
--- What a worker took who did not know of the limit, mostly before it was defined.
-create or replace function millrace.uncounted_attempts(p_stage millrace.stages, p_limit int) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select a.id from (
-      (select r.id from millrace.runs r where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running')
-      union
-      select h.run_id from (
-        select q.run_id from millrace.attempts q where p_limit is not null and q.stage_id = p_stage.id and q.queue_at is not null order by q.queue_at, q.id limit p_limit) h) r(id)
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage.id and a.state in ('started', 'waiting') and a.token is not null
-    where p_stage.limits ?| array['max_in_flight', 'concurrency']
-      and not exists (select from millrace.in_flight f where f.attempt_id = a.id and f.token = a.token));
-end
-$$;
-
-create or replace function millrace.count_attempts(p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-  select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
-  from unnest(p_attempt_ids) i join millrace.attempts a on a.id = i left join millrace.claims c on c.token = a.token
-  where a.state in ('started', 'waiting') and a.token is not null;
-end
-$$;
-
--- Before the table's lock, which a claim that holds a gate may be waiting for.
-create or replace function millrace.lock_limiters(p_pipeline text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), s.id)
-  from (select s.id from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = p_pipeline and s.limits is not null order by s.id) s;
-end
-$$;
-
--- Deletes from in_flight what this worker has ended, and what has ended among the next few hundred of the stage.
-create or replace function millrace.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_next bigint[] := array(select f.attempt_id from millrace.in_flight f where f.stage_id = p_stage_id and f.attempt_id > p_checked_to order by f.attempt_id limit 200);
-begin
-  perform millrace.free_slots(v_next || array(select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
-  return case when cardinality(v_next) < 200 then 0 else v_next[200] end;
-end
-$$;
-
-create or replace function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int, p_may_wait boolean, out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[], out wait_ms int)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_limiter millrace.limiters;
-  v_room record;
-  v_claim record;
-begin
-  if p_limit < 1 then
-    perform millrace.check_slots(p_stage.id, p_worker_id, 0);
-    return;
-  end if;
-  -- First the host's lock, as claim() takes it: the order is the same for all.
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
-  if v_limiter.stage_id is null then
-    wait_ms := 50;
-    return;
-  end if;
-  -- A definition that this claim waited for may have changed the limits.
-  select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
-  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
-  v_room := millrace.room_at(p_stage, v_limiter, p_limit);
-  wait_ms := v_room.wait_ms;
-  if v_room.room > 0 and p_stage.has_groups then
-    v_claim := millrace.claim_groups(p_stage, p_worker_id, p_host, v_room.room, v_limiter);
-    v_limiter := v_claim.limiter;
-    wait_ms := v_claim.wait_ms;
-  elsif v_room.room > 0 then
-    v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
-    items := v_claim.items;
-    perform millrace.note_in_flight(p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
-  end if;
-  if v_room.room > 0 then
-    token := v_claim.token;
-    attempt_ids := v_claim.attempt_ids;
-    entity_ids := v_claim.entity_ids;
-  end if;
-  update millrace.limiters g set checked_to = v_limiter.checked_to, last_turn = v_limiter.last_turn, arrivals_to = v_limiter.arrivals_to,
-    tokens = case when p_stage.limits ? 'rate' then millrace.tokens_of(p_stage.limits -> 'rate', v_limiter) - coalesce(cardinality(attempt_ids), 0) else g.tokens end,
-    refilled_at = millrace.now()
-  where g.stage_id = p_stage.id;
-end
-$$;
-
--- The claim has passed the stage's gate, so that nobody else writes this row or the stage's groups.
-create or replace function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.free_slots(p_back);
-  update millrace.limiters g
-  set tokens = g.tokens + cardinality(p_back)
-  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
-  if p_stage.has_groups then
-    perform millrace.give_back_turns(p_stage, p_kept, p_back);
-  end if;
-end
-$$;
-
-create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-  v_uncounted bigint[];
-begin
-  for v_stage in select s.* from millrace.stages s where s.pipeline_id = p_pipeline_id and s.limits is not null order by s.id loop
-    perform millrace.free_slots(array(select f.attempt_id from millrace.in_flight f where f.stage_id = v_stage.id order by f.attempt_id limit 5000));
-    if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, 1000);
-    end if;
-    v_uncounted := millrace.uncounted_attempts(v_stage, 1000);
-    if cardinality(v_uncounted) > 0 and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), v_stage.id) then
-      perform millrace.count_attempts(v_uncounted);
-    end if;
-  end loop;
-end
-$$;
-
--- Chapter 24: a stage as an operation
---
--- What a person does to one stage of one run, a function a verb: start_stage, complete_stage, fail_stage, skip, reset; and
--- retry (chapter retrying), reset_children. The view millrace.operations tells of each stage whether it can start, is started, is
--- done. All of them wait for the row and the run, in the lock order, and raise MR003 or MR004 with the remedy.
-
--- The run, held with its entity, and the stage of its version.
-create or replace function millrace.hold_stage(p_run bigint, p_stage text, out run millrace.runs, out version_stage millrace.version_stages, p_whole boolean default false)
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_pipeline text;
-begin
-  if p_stage is null and not p_whole then
-    raise exception 'p_stage is null, but must be the name of a stage' using errcode = 'MR002', hint = 'Name one: select stage, state from millrace.operations where run_id = …';
-  end if;
-  perform millrace.hold_runs(array[p_run]);
-  select r.* into run from millrace.runs r where r.id = p_run;
-  if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null') using errcode = 'MR003', hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
-  end if;
-  if not millrace.is_latest_run(p_run) then
-    raise exception 'run % is not the latest of its entity %', p_run, run.entity_id using errcode = 'MR004', hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
-  end if;
-  perform millrace.refuse_orphan(run);
-  select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
-  if p_stage is not null then
-    select vs.* into version_stage from millrace.version_stages vs where vs.version_id = run.version_id and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
-    if not found then
-      raise exception 'stage % is not part of the version that run % began with', p_stage, p_run using errcode = 'MR004', hint = 'Name a stage of its version: select stage from millrace.operations where run_id = ' || p_run || '.';
-    end if;
-  end if;
-end
-$$;
-
-create or replace function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return coalesce((select a.state::text from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded order by a.number desc limit 1), 'pending');
-end
-$$;
-
-create or replace function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state using errcode = 'MR004', hint = p_hint;
-end
-$$;
-
-create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage millrace.version_stages := v_held.version_stage;
-  v_state text := millrace.state_of(p_run, v_stage.stage_id);
-begin
-  if (v_held.run).status <> 'running' or v_state <> 'pending' then
-    perform millrace.refuse_operation(p_run, p_stage, 'started', format('%s, and the run is %s', v_state, (v_held.run).status), 'Only a pending stage of a running run can be started; use millrace.retry(run) or millrace.reset(run, stage).');
-  end if;
-  -- enqueue_stage() refuses a stage whose needs are not done; its thresholds are what the person overrules.
-  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage.stage_id));
-end
-$$;
-
--- A live attempt's end as a person says it. Its token, job or children are void.
-create or replace function millrace.end_stage(p_run bigint, p_stage text, p_verb text, p_outcome text, p_result jsonb, p_error jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_attempt millrace.attempts;
-  v_done record;
-begin
-  select a.* into v_attempt from millrace.attempts a
-  where a.run_id = p_run and a.stage_id = (v_held.version_stage).stage_id and a.state in ('queued', 'started', 'waiting') for update;
-  if not found then
-    perform millrace.refuse_operation(p_run, p_stage, p_verb, millrace.state_of(p_run, (v_held.version_stage).stage_id), 'Only a stage that is queued, started or waiting can be ended by hand.');
-  end if;
-  perform millrace.abandon_fan_outs(array[p_run], array[v_attempt.stage_id]);
-  -- Whoever has it in work, a worker or a job, hears that it comes too late, also where it would have said the same.
-  update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
-  v_done := millrace.apply_outcomes_guarded(array[row(1, v_attempt.id, null, null, p_outcome, p_result, null, p_error,
-    'by_hand', v_attempt.job_id, v_attempt.run_id, v_attempt.stage_id, (v_held.run).entity_id, v_attempt.state, null, null, null, null)::millrace.work]);
-  if (v_done.items)[1].verdict = 'busy' then
-    raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, (v_done.items)[1].reason
-      using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
-  end if;
-  if p_outcome = 'completed' and (v_done.items)[1].outcome = 'failed' then
-    raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, (v_done.items)[1].reason using errcode = 'MR004', hint = 'Correct what its apply function or a trigger of yours refuses.';
-  end if;
-  perform millrace.wake(v_done.ready);
-end
-$$;
-
-create or replace function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  if p_result is null then
-    raise exception 'p_result is null, but must be the result of stage %', p_stage using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
-  end if;
-  perform millrace.end_stage(p_run, p_stage, 'completed', 'completed', p_result, null);
-end
-$$;
-
-create or replace function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean default false) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', 'failed', null, jsonb_build_object('code', 'failed_by_hand', 'message', coalesce(p_message, 'failed by hand'), 'permanent', coalesce(p_permanent, false)));
-end
-$$;
-
--- A run that is over goes on: whatever else had failed or was cancelled is retried with it, or it could never end.
-create or replace function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-  v_wake int[] := '{}';
-begin
-  insert into millrace.child_tallies (fan_out_id, recount) select p_run.fan_out_id, true where p_run.fan_out_id is not null;
-  if p_run.status = 'running' then
-    return '{}';
-  end if;
-  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
-  for v_stage in
-    select a.stage_id, s.kind from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    where a.run_id = p_run.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a) and a.stage_id <> all (p_except) order by a.stage_id
-  loop
-    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
-  end loop;
-  return v_wake;
-end
-$$;
-
--- Back to pending: live attempts are cancelled, finished ones kept as history, columns cleared.
-create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.cancel_attempts(array[p_run.id], p_stage_ids);
-  update millrace.attempts a set superseded = true where a.run_id = p_run.id and a.stage_id = any (p_stage_ids) and not a.superseded;
-  -- Children that were late for a stage which was over: those that start anew must not meet them.
-  update millrace.fan_outs f set state = 'abandoned' where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
-  perform millrace.write_entities(p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id], array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
-end
-$$;
-
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
-  v_run millrace.runs := v_held.run;
-  v_stages int[] := (v_held.version_stage).dependents || (v_held.version_stage).stage_id;
-  v_wake int[];
-begin
-  if p_stage is null then
-    v_stages := array(select vs.stage_id from millrace.version_stages vs where vs.version_id = v_run.version_id);
-  end if;
-  perform millrace.clear_stages(v_run, v_stages);
-  v_wake := millrace.reopen_run(v_run, v_stages);
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
-end
-$$;
-
--- The stages that need a stage, however far down. One that only awaits a threshold has had it.
-create or replace function millrace.needing(p_version_id int, p_stage_id int) returns int[]
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-  with recursive needing as (
-    select vs.stage_id from millrace.version_stages vs where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
-    union
-    select vs.stage_id from needing n join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
-  )
-  select array(select n.stage_id from needing n)
-$$;
-
--- Children of a stage that still waits, as far as their rows are free.
-create or replace function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_runs bigint[];
-  v_entities text[];
-begin
-  select coalesce(array_agg(r.id), '{}'), coalesce(array_agg(r.entity_id), '{}') into v_runs, v_entities from millrace.runs r where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
-  if (select p.projection <> 'none' from millrace.pipelines p where p.id = p_fan_out.child_pipeline_id) then
-    v_entities := millrace.lock_entities(p_fan_out.child_pipeline_id, v_entities, false);
-  end if;
-  v_runs := array(select r.id from millrace.runs r where r.id = any (v_runs) and r.entity_id = any (v_entities) and r.status in ('failed', 'cancelled') order by r.id for no key update skip locked);
-  return millrace.retry_runs(v_runs);
-end
-$$;
-
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage_id int := (v_held.version_stage).stage_id;
-  v_kind text := (select s.kind from millrace.stages s where s.id = v_stage_id);
-  v_fan_out millrace.fan_outs;
-  v_stages int[];
-  v_failed int;
-  v_wake int[];
-begin
-  select f.* into v_fan_out from millrace.fan_outs f where f.run_id = p_run and f.stage_id = v_stage_id order by f.id desc limit 1;
-  if not found then
-    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'without any', 'Only a map or pipeline stage that has spawned has children; use millrace.reset(run, stage).');
-  elsif v_fan_out.state = 'open' then
-    return millrace.retry_failed_children(v_fan_out);
-  elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
-    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending', 'Its needs run again; it spawns anew when they are done.');
-  end if;
-  v_failed := (select count(*) from millrace.runs r where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
-  if v_failed = 0 then
-    return 0;
-  end if;
-  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
-  perform millrace.clear_stages(v_held.run, v_stages);
-  v_wake := millrace.reopen_run(v_held.run, v_stages);
-  v_wake := v_wake || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
-  return v_failed;
-end
-$$;
-
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage millrace.version_stages := v_held.version_stage;
-  v_state text := millrace.state_of(p_run, v_stage.stage_id);
-  v_wake int[];
-begin
-  if v_state in ('completed', 'skipped') then
-    perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state, 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
-  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
-    perform millrace.refuse_operation(p_run, p_stage, 'skipped', 'pending, and its needs are not done', 'Skip or finish its needs first.');
-  end if;
-  perform millrace.cancel_attempts(array[p_run], array[v_stage.stage_id]);
-  update millrace.attempts a set superseded = true where a.run_id = p_run and a.stage_id = v_stage.stage_id and not a.superseded;
-  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
-  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]), '{"code": "skipped", "message": "skipped by hand"}');
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
-end
-$$;
-
--- Chapter 34: quotas: what one tenant may start and spend in a while
---
--- A definition may name a column that tells tenants apart, and how many starts and how many US
--- dollars each of them has in a window of time. What exceeds that is not refused, since a
--- user's write must not fail for it: it stays queued until the next window, and its error says
--- so. A pipeline without a quota pays nothing but the look at a flag.
---
---   who      a run keeps whose quota it counts against: read when a person starts it, and a child
---            has its parent's
---   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So
---            two numbers a tenant are all that is kept, and it can be said when there is room
---            again. At worst a tenant has twice the amount around the turn of a window.
---   where    in the claim, after it has taken attempts by whatever limits: it puts back those
---            whose tenant has no room. So what is queued and never begins is charged to nobody,
---            and what may be overspent is what is in work.
---   starts   charged when the first attempt of a start is claimed. A start is what a person
---            queues, by a status or by start(). Claims charge one tenant's starts by turns: one
---            that finds another doing so puts them back for a second, and waits for nobody. What
---            operators do (retry, replay, reset) is no start.
---   spending noted when attempts end, failed ones too, by what they say they cost. Once it is
---            used up, nothing of the tenant is claimed, whoever started it.
---
--- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and deletes those
--- of windows that are over.
-
--- Called by define(). A flag is never taken back: what is held back must still be let go.
-create or replace function millrace.save_quota(p_pipeline_id int, p_definition jsonb) returns void
-language sql set search_path = pg_catalog, pg_temp
-as $$
-  update millrace.pipelines p
-  set quota = nullif(p_definition -> 'quota', 'null'),
-    quota_changed_at = case when p.quota is not null then millrace.now() end
-  where p.id = p_pipeline_id
-    and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
-  with recursive family(id) as (
-    select p.id
-    from millrace.pipelines p
-    where p.quota is not null
-    union
-    select vs.child_pipeline_id
-    from family f
-    join millrace.versions v on v.pipeline_id = f.id
-    join millrace.version_stages vs on vs.version_id = v.id
-    where vs.child_pipeline_id is not null
-  )
-  update millrace.stages s
-  set counted = true
-  from family f
-  where s.pipeline_id = f.id and not s.counted;
-$$;
-
--- Called by attach(). A column that was renamed since must not make a user's own write fail.
-create or replace function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_function text := p_pipeline.name || '__quota_keys';
-  v_ids int[];
-  v_names text[];
-begin
-  execute case when p_pipeline.quota is null then
-    format('drop function if exists millrace.%I(text[])', v_function)
-  else format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
-begin
-  return array(
-    select millrace.group_key((select e.%5$I::text from %3$s e where e.%2$I = i.id::%4$s), 'value')
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'quota_key_failed', %6$L || sqlerrm);
-    return array_fill(''::text, array[cardinality(p_ids)]);
-end $$$f$,
-    v_function, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
-    p_pipeline.quota ->> 'column',
-    format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
-      p_pipeline.name)) end;
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
-  into v_ids, v_names
-  from millrace.pipelines p
-  where p.quota is not null;
-  perform millrace.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]',
-    v_ids,
-    array(select format('return millrace.%I(p_ids);', n || '__quota_keys') from unnest(v_names) n),
-    'the tenants that a pipeline''s entities belong to, in the order of their keys.');
-end
-$write$;
-
--- A row that was a child once counts against the quota of its former parent when a person
--- starts it by itself, unless its own pipeline has a quota.
-create or replace function millrace.name_payers(p_pipeline_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_runs bigint[];
-  v_entities text[];
-begin
-  if cardinality(p_run_ids) = 0 then
-    return;
-  elsif (select p.quota is null from millrace.pipelines p where p.id = p_pipeline_id) then
-    update millrace.runs r
-    set quota_of = f.quota_of, quota_key = f.quota_key
-    from unnest(p_run_ids) i
-    join millrace.runs n on n.id = i
-    cross join lateral (
-      select o.quota_of, o.quota_key
-      from millrace.runs o
-      where o.entity_id = n.entity_id and o.pipeline_id = n.pipeline_id and o.id < n.id
-      order by o.id desc
-      limit 1) f
-    where r.id = i and r.quota_of is null and f.quota_of is not null;
-    return;
-  end if;
-  select array_agg(r.id), array_agg(r.entity_id)
-  into v_runs, v_entities
-  from millrace.runs r
-  where r.id = any (p_run_ids);
-  update millrace.runs r
-  set quota_of = p_pipeline_id, quota_key = k.key
-  from unnest(v_runs, millrace.quota_keys(p_pipeline_id, v_entities)) k(id, key)
-  where r.id = k.id
-    and (r.quota_of is distinct from p_pipeline_id or r.quota_key is distinct from k.key);
-end
-$$;
-
-create or replace function millrace.inherit_quotas(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update millrace.runs c
-  set quota_of = p.quota_of, quota_key = p.quota_key
-  from millrace.fan_outs f, millrace.runs p
-  where c.id = any (p_run_ids)
-    and f.id = c.fan_out_id
-    and p.id = f.run_id
-    and p.quota_of is not null;
-end
-$$;
-
--- All that was queued since p_since, in the runs and in child runs that began with it:
--- whichever is claimed first pays.
-create or replace function millrace.note_starts(p_run_ids bigint[], p_since timestamptz) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids bigint[];
-begin
-  with recursive family as (
-    select r.id
-    from unnest(p_run_ids) r(id)
-    union all
-    select c.id
-    from family m
-    join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
-    join millrace.runs c on c.fan_out_id = f.id
-  )
-  select array_agg(q.id)
-  into v_ids
-  from family m
-  cross join lateral (
-    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
-    select a.id
-    from millrace.attempts a
-    where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since
-    offset 0) q;
-  update millrace.attempts a set uncounted = true where a.id = any (v_ids);
-end
-$$;
-
-create or replace function millrace.note_spending(p_items millrace.work[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
-  select p.id, r.quota_key, 'spending', millrace.window_end(p.quota, 'spending'), sum(c.usd)
-  from unnest(p_items) i
-  cross join lateral (
-    select (i.usage ->> 'cost_usd')::numeric as usd
-    where jsonb_typeof(i.usage -> 'cost_usd') = 'number') c
-  join millrace.runs r on r.id = i.run_id
-  join millrace.pipelines p on p.id = r.quota_of
-  where p.quota ? 'spending' and c.usd > 0
-  group by p.id, r.quota_key;
-end
-$$;
-
-create or replace function millrace.window_end(p_quota jsonb, p_kind text) returns timestamptz
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_seconds numeric := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
-begin
-  return to_timestamp((floor(extract(epoch from millrace.now()) / v_seconds) + 1) * v_seconds);
-end
-$$;
-
-create or replace function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select coalesce(sum(u.used), 0)
-    from millrace.quota_uses u
-    where u.pipeline_id = p_payer.pipeline_id
-      and u.key = p_payer.key
-      and u.kind = p_kind
-      and u.closes_at = millrace.window_end(p_payer.quota, p_kind));
-end
-$$;
-
--- Called by claim_next() for what a claim has just taken, where the stage is counted.
+-- claim_next() puts back those of the attempts just claimed whose tenants have no room, with the
+-- tokens that they took, where the stage is counted. Returns the others.
 create or replace function millrace.keep_to_quotas(
   p_stage millrace.stages,
   p_token uuid,
   p_attempt_ids bigint[])
 returns millrace.claimed[]
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -9520,12 +11481,14 @@ begin
 end
 $$;
 
+-- Charges a tenant with what was claimed of it, and puts back what it has no room for.
 create or replace function millrace.keep_to_quota(
   p_stage millrace.stages,
   p_payer millrace.payer,
   p_attempt_ids bigint[])
 returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_over bigint[] := '{}';
@@ -9544,14 +11507,16 @@ begin
 end
 $$;
 
--- Whoever finds another claim charging the same tenant does not wait for it, and cannot know
--- what it leaves.
+-- Charges a tenant with the starts among these attempts, as far as it has room, and puts back and
+-- returns the others. A claim that finds another charging the same tenant does not wait for it, and
+-- cannot know what it leaves.
 create or replace function millrace.charge_starts(
   p_stage millrace.stages,
   p_payer millrace.payer,
   p_attempt_ids bigint[])
 returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_marked bigint[] := array(
@@ -9561,7 +11526,6 @@ declare
     where a.uncounted
     order by i.place);
   v_runs bigint[];
-  v_room int;
   v_over bigint[];
 begin
   if cardinality(v_marked) = 0 then
@@ -9571,21 +11535,20 @@ begin
     perform millrace.put_back(p_stage, v_marked, millrace.now() + interval '1 second');
     return v_marked;
   end if;
-  v_room := greatest(
-    (p_payer.quota #>> '{starts,count}')::numeric - millrace.used_by(p_payer, 'starts'), 0);
   v_runs := array(
     select a.run_id
     from unnest(v_marked) with ordinality i(id, place)
     join millrace.attempts a on a.id = i.id
     group by a.run_id
     order by min(i.place)
-    limit v_room);
+    limit greatest(
+      (p_payer.quota #>> '{starts,count}')::numeric - millrace.used_by(p_payer, 'starts'), 0)::int);
   if cardinality(v_runs) > 0 then
     insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
     values (p_payer.pipeline_id, p_payer.key, 'starts',
       millrace.window_end(p_payer.quota, 'starts'), cardinality(v_runs));
-    -- One start, one charge, however many stages it begins with. What another claim is
-    -- just taking is its own to charge.
+    -- One start, one charge, however many stages it begins with. What another claim is just taking
+    -- is its own to charge.
     update millrace.attempts a
     set uncounted = false
     where a.id in (
@@ -9607,215 +11570,698 @@ begin
 end
 $$;
 
--- With them goes what the next claims would come upon, so that a tenant's thousands are put
--- back by a few claims. Starts are spread over the windows to come, so that each is put back
--- about once, however many there are.
-create or replace function millrace.hold_back(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_kind text,
-  p_attempt_ids bigint[])
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
+--
+-- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
+-- that declares none never comes here.
+--
+-- A limited claim passes the stage's limiter, one claim at a time, so that what it counts stays
+-- true until it commits. A worker that records results in the same call holds entities, and
+-- therefore never waits for the limiter; it is told to come again.
+--
+--   max_in_flight, concurrency   counted in in_flight (in-flight.sql)
+--   rate                         a token bucket in the limiter's row
+--   concurrency, priority        the queue is sorted into groups (sort-into-groups.sql), which have
+--                                turns (group-turns.sql), by which a claim takes from them
+--                                (claim-by-groups.sql)
+--   back_pressure                nothing is taken while a later stage has more queued than its
+--                                threshold
+--
+-- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
+-- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
+-- reads, and waits for nobody.
+
+-- Makes the caller the only one who claims at this stage until it commits; null when another does.
+create or replace function millrace.pass_limiter(p_stage_id int, p_may_wait boolean)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_closes_at timestamptz := millrace.window_end(p_payer.quota, p_kind);
-  v_window interval := make_interval(
-    secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
-  v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
-  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
-  v_turn record;
+  v_limiter millrace.limiters;
+  v_timeout text := current_setting('lock_timeout');
 begin
-  if p_kind = 'spending' then
-    v_count := cardinality(v_ids);
+  if not pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id) then
+    if not p_may_wait then
+      return null;
+    end if;
+    begin
+      perform set_config('lock_timeout', '2s', true);
+      perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+      perform set_config('lock_timeout', v_timeout, true);
+    exception
+      when lock_not_available then
+        return null;
+    end;
   end if;
-  for v_turn in
-    select v_closes_at + (u.place - 1) / v_count * v_window as due_at,
-      array_agg(u.id order by u.place) as attempt_ids
-    from unnest(v_ids) with ordinality u(id, place)
-    group by 1
-    order by 1
-  loop
-    perform millrace.put_back(p_stage, v_turn.attempt_ids, v_turn.due_at,
-      jsonb_build_object(
-        'code', 'quota_' || p_kind,
-        'message', millrace.hold_message(p_payer.quota, p_kind, v_turn.due_at),
-        'quota', p_payer.quota));
-  end loop;
-  perform millrace.show_held(p_stage, v_ids);
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage_id
+  for update;
+  if not found then
+    insert into millrace.limiters (stage_id) values (p_stage_id) returning * into v_limiter;
+  end if;
+  return v_limiter;
 end
 $$;
 
-create or replace function millrace.due_of_payer(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_uncounted boolean)
-returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+-- Says what the token bucket holds now.
+create or replace function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters)
+returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := millrace.now();
-  v_ids bigint[];
+  v_count float8 := (p_rate ->> 'count')::float8;
+  v_seconds float8 := extract(epoch from millrace.now() - p_limiter.refilled_at);
 begin
-  v_ids := array(
-    select q.id
+  return least(
+    coalesce((p_rate ->> 'burst')::float8, v_count),
+    coalesce(p_limiter.tokens, 'infinity')
+      + greatest(v_seconds, 0) * v_count / (p_rate ->> 'per_seconds')::float8);
+end
+$$;
+
+-- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
+-- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+create or replace function millrace.room_at(
+  p_stage millrace.stages,
+  p_limiter millrace.limiters,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limits jsonb := p_stage.limits;
+  v_max int := (v_limits ->> 'max_in_flight')::int;
+  v_tokens float8;
+begin
+  room := p_wanted;
+  if v_max is not null then
+    room := least(room, v_max - (
+      select count(*)
+      from (
+        select from millrace.in_flight f
+        where f.stage_id = p_stage.id
+        limit v_max) f));
+  end if;
+  if room > 0 and v_limits ? 'rate' then
+    v_tokens := millrace.tokens_of(v_limits -> 'rate', p_limiter);
+    -- What the clock's rounding took away must not cost another round.
+    room := least(room, floor(v_tokens + 1e-6));
+    if room = 0 then
+      wait_ms := ceil((1 - v_tokens) * 1000
+        * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
+    end if;
+  end if;
+  if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
+    room := 0;
+    wait_ms := 1000;
+  end if;
+end
+$$;
+
+-- Says whether a later stage's backlog holds this one back. The limit names that stage as "stage",
+-- of the same pipeline, or as "pipeline.stage"; one that is gone holds nothing back.
+create or replace function millrace.is_pressed_back(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_backlog int := (p_stage.limits #>> '{back_pressure,backlog}')::int;
+  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
+  v_later int;
+begin
+  if cardinality(v_path) = 1 then
+    select s.id
+    into v_later
+    from millrace.stages s
+    where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1];
+  else
+    select s.id
+    into v_later
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = v_path[1] and s.name = v_path[2];
+  end if;
+  return v_backlog < (
+    select count(*)
     from (
-      select a.id, a.run_id, a.uncounted
-      from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit 500) q
-    join millrace.runs r on r.id = q.run_id
-    where r.quota_of = p_payer.pipeline_id
-      and r.quota_key = p_payer.key
-      and (q.uncounted or not p_uncounted));
-  return array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
-    order by a.queue_at, a.id
-    for update skip locked);
+      select from millrace.attempts a
+      where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
+      limit v_backlog + 1) a);
 end
 $$;
 
--- What is held back is not late: its bound moves with it.
-create or replace function millrace.put_back(
+-- Says whether a stage's limits would let a claim take something now, if it is queued.
+create or replace function millrace.may_claim(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limiter millrace.limiters;
+begin
+  select g.*
+  into v_limiter
+  from millrace.limiters g
+  where g.stage_id = p_stage.id;
+  if (millrace.room_at(p_stage, v_limiter, 1)).room <= 0 then
+    return false;
+  end if;
+  return not p_stage.has_groups
+    or exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null)
+    or exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= millrace.now())
+    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
+    or exists (
+      select from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.isolated
+        and a.queue_at <= millrace.now()
+        and a.state = 'queued'
+        and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true));
+end
+$$;
+
+-- define() waits for the claims under way at a pipeline's stages with limits, and keeps others out
+-- until its transaction ends. It does so before it locks the table, which a claim that has passed a
+-- limiter may be waiting for.
+create or replace function millrace.lock_limiters(p_pipeline text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), s.id)
+  from (
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = p_pipeline and s.limits is not null
+    order by s.id) s;
+end
+$$;
+
+-- Claims as claim() does, for a stage with limits. When it takes nothing, wait_ms says after how
+-- long to ask again; null: not by waiting.
+create or replace function millrace.claim_limited(
   p_stage millrace.stages,
-  p_attempt_ids bigint[],
-  p_due_at timestamptz,
-  p_why jsonb default null)
-returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update millrace.attempts a
-  set state = 'queued',
-    token = null,
-    started_at = null,
-    queue_at = p_due_at,
-    late_at = a.late_at + (p_due_at - millrace.now()),
-    held = p_why is not null or a.held,
-    error = coalesce(p_why, a.error)
-  where a.id = any (p_attempt_ids);
-  if p_stage.limits is not null then
-    perform millrace.free_slots(p_attempt_ids);
-  end if;
-  if p_stage.has_groups then
-    perform millrace.assign_groups(p_stage.id, array(
-      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
-  end if;
-end
-$$;
-
-create or replace function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+  p_worker_id uuid,
+  p_host uuid,
+  p_limit int,
+  p_may_wait boolean,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out items millrace.claimed[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
-  v_unit text := case
-    when v_seconds % 3600 = 0 then 'hour'
-    when v_seconds % 60 = 0 then 'minute'
-    else 'second'
-  end;
-  v_units int := v_seconds / case v_unit when 'hour' then 3600 when 'minute' then 60 else 1 end;
+  v_limiter millrace.limiters;
+  v_room record;
+  v_claim record;
 begin
-  return format('held back until %s UTC: the quota of %s in %s %s%s is used up',
-    to_char(p_due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
-    case p_kind
-      when 'starts' then (p_quota #>> '{starts,count}') || ' starts'
-      else (p_quota #>> '{spending,usd}') || ' US dollars'
-    end,
-    v_units, v_unit, case when v_units = 1 then '' else 's' end);
-end
-$$;
-
-create or replace function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
-as $$
-declare
-  v_free text[];
-  v_context text;
-begin
-  if (select p.projection = 'none' from millrace.pipelines p where p.id = p_stage.pipeline_id) then
+  if p_limit < 1 then
+    perform millrace.check_slots(p_stage.id, p_worker_id, 0);
     return;
   end if;
-  -- Who holds a row does not wait for this, nor this for him.
-  v_free := millrace.lock_entities(p_stage.pipeline_id, array(
-    select r.entity_id
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids)), false);
-  perform millrace.project(p_stage.id, array(
-    select row(r.entity_id, 'queued', null, null, a.error ->> 'message', a.retry_count,
-      null, null, null)::millrace.change
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'projection_failed',
-      'What is held back could not be shown on its entities: ' || sqlerrm,
-      jsonb_build_object('stage', p_stage.name));
+  -- The host's lock comes first, as claim() takes it, so that all have the same order.
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
+  v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
+  if v_limiter.stage_id is null then
+    wait_ms := 50;
+    return;
+  end if;
+  -- A definition that this claim waited for may have changed the limits.
+  select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
+  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
+  v_room := millrace.room_at(p_stage, v_limiter, p_limit);
+  wait_ms := v_room.wait_ms;
+  if v_room.room > 0 and p_stage.has_groups then
+    v_claim := millrace.claim_groups(p_stage, p_worker_id, p_host, v_room.room, v_limiter);
+    v_limiter := v_claim.limiter;
+    wait_ms := v_claim.wait_ms;
+  elsif v_room.room > 0 then
+    v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
+    items := v_claim.items;
+    perform millrace.note_in_flight(
+      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
+  end if;
+  if v_room.room > 0 then
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+  end if;
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
 end
 $$;
 
-create or replace function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+create or replace function millrace.save_limiter(
+  p_stage millrace.stages,
+  p_limiter millrace.limiters,
+  p_taken int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if cardinality(p_attempt_ids) > 0 then
-    update millrace.attempts a
-    set held = false, error = null
-    where a.id = any (p_attempt_ids);
-    perform millrace.show_held(p_stage, p_attempt_ids);
+  update millrace.limiters g
+  set checked_to = p_limiter.checked_to,
+    last_turn = p_limiter.last_turn,
+    arrivals_to = p_limiter.arrivals_to,
+    tokens = case
+      when p_stage.limits ? 'rate'
+        then millrace.tokens_of(p_stage.limits -> 'rate', p_limiter) - p_taken
+      else g.tokens
+    end,
+    refilled_at = millrace.now()
+  where g.stage_id = p_stage.id;
+end
+$$;
+
+-- Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does
+-- not keep. The claim has passed the limiter, so nobody else writes its row or the stage's groups.
+create or replace function millrace.give_back_limits(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.free_slots(p_back);
+  update millrace.limiters g
+  set tokens = g.tokens + cardinality(p_back)
+  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.has_groups then
+    perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;
 end
 $$;
 
--- What was held back under numbers that are no longer those of the definition; the next claims
--- ask the new ones.
-create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+-- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
+-- and counts what was taken without a limit.
+create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := millrace.now();
-  v_found bigint[];
-  v_group record;
+  v_stage millrace.stages;
 begin
-  v_found := array(
-    select a.id
+  for v_stage in
+    select s.*
     from millrace.stages s
-    cross join lateral (
-      select o.id, o.run_id, o.error
-      from millrace.attempts o
-      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
-      order by o.queue_at, o.id) a
-    join millrace.runs r on r.id = a.run_id
-    where s.counted
-      and r.quota_of = p_pipeline.id
-      and a.error -> 'quota' is distinct from p_pipeline.quota
-    limit p_limit);
-  for v_group in
-    select s as stage, array_agg(a.id) as attempt_ids
-    from unnest(millrace.lock_attempts(v_found)) i
-    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
-    join millrace.stages s on s.id = a.stage_id
-    group by s
+    where s.pipeline_id = p_pipeline_id and s.limits is not null
+    order by s.id
   loop
-    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
-    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+    perform millrace.free_slots(array(
+      select f.attempt_id
+      from millrace.in_flight f
+      where f.stage_id = v_stage.id
+      order by f.attempt_id
+      limit 5000));
+    if v_stage.has_groups then
+      perform millrace.adopt_attempts(v_stage, 1000);
+    end if;
+    perform millrace.count_attempts(v_stage, 1000);
   end loop;
-  return cardinality(v_found);
 end
 $$;
 
--- Deleted and added in one statement, hence one snapshot: nothing is lost or counted twice.
+-- Operations: what a person does to one stage of one run.
+--
+-- Each verb is a function: start_stage, complete_stage, fail_stage and skip (stages-by-hand.sql),
+-- reset and reset_children (reset.sql), and retry (core/retry.sql). The view millrace.operations
+-- tells of each stage whether it can start, is started, is done. All of them wait for the row and
+-- the run, in the lock order, and raise MR003 or MR004 with the remedy.
+
+-- Locks a run and its entity, waiting for both, and looks up the stage in the run's version. Raises
+-- MR003 or MR004 when there is no such run or stage, or a later run. p_whole: the stage may be
+-- null.
+create or replace function millrace.hold_stage(
+  p_run bigint,
+  p_stage text,
+  out run millrace.runs,
+  out version_stage millrace.version_stages,
+  p_whole boolean default false)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text;
+begin
+  if p_stage is null and not p_whole then
+    raise exception 'p_stage is null, but must be the name of a stage'
+      using errcode = 'MR002',
+        hint = 'Name one: select stage, state from millrace.operations where run_id = …';
+  end if;
+  perform millrace.hold_runs(array[p_run]);
+  select r.* into run from millrace.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  elsif not millrace.is_latest_run(p_run) then
+    raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
+      using errcode = 'MR004',
+        hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
+  end if;
+  perform millrace.refuse_orphan(run);
+  if p_stage is not null then
+    select p.name
+    into v_pipeline
+    from millrace.pipelines p
+    where p.id = run.pipeline_id;
+    select vs.*
+    into version_stage
+    from millrace.version_stages vs
+    where vs.version_id = run.version_id
+      and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
+    if not found then
+      raise exception 'stage % is not part of the version that run % began with', p_stage, p_run
+        using errcode = 'MR004',
+          hint = 'Name a stage of its version: select stage from millrace.operations '
+            'where run_id = ' || p_run || '.';
+    end if;
+  end if;
+end
+$$;
+
+-- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
+create or replace function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select a.state::text
+    from millrace.attempts a
+    where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
+    order by a.number desc
+    limit 1), 'pending');
+end
+$$;
+
+-- Raises MR004 about a verb that the state of a stage does not allow.
+create or replace function millrace.refuse_operation(
+  p_run bigint,
+  p_stage text,
+  p_verb text,
+  p_state text,
+  p_hint text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state
+    using errcode = 'MR004', hint = p_hint;
+end
+$$;
+
+-- Cancels the live attempts of stages of a held run, and keeps what they had as history.
+create or replace function millrace.supersede(p_run_id bigint, p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.cancel_attempts(array[p_run_id], p_stage_ids);
+  update millrace.attempts a
+  set superseded = true
+  where a.run_id = p_run_id and a.stage_id = any (p_stage_ids) and not a.superseded;
+end
+$$;
+
+-- completed | failed | cancelled → running for a held run. Whatever else had failed or was
+-- cancelled is retried with it, except these stages, or the run could never end. Its parent counts
+-- it anew. Returns the stages with work.
+create or replace function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_wake int[] := '{}';
+begin
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select p_run.fan_out_id, true
+  where p_run.fan_out_id is not null;
+  if p_run.status = 'running' then
+    return '{}';
+  end if;
+  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
+  for v_stage in
+    select a.stage_id, s.kind
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = p_run.id
+      and a.state in ('failed', 'cancelled')
+      and millrace.is_last_word(a)
+      and a.stage_id <> all (p_except)
+    order by a.stage_id
+  loop
+    v_wake := v_wake || millrace.retry_stage(
+      v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Passing thresholds: stages of a parent that begin before all of its children have ended
+
+-- Notes the first number, from the smallest on, whose child has not done a stage; looks no further
+-- than is wanted. It starts where the last look ended, so each child is passed once.
+create or replace function millrace.count_consecutive(
+  p_fan_out millrace.fan_outs, p_stage_id int, p_wanted int
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_next int := coalesce(
+    (select p.next_number
+      from millrace.fan_progress p
+      where p.fan_out_id = p_fan_out.id
+        and p.stage_id = p_stage_id),
+    p_fan_out.first_number);
+begin
+  while v_next - p_fan_out.first_number < p_wanted
+    and exists (
+      select
+      from millrace.runs r
+      where r.fan_out_id = p_fan_out.id
+        and r.item_key = v_next::text
+        and millrace.is_done(r.id, p_stage_id))
+  loop
+    v_next := v_next + 1;
+  end loop;
+  update millrace.fan_progress p
+  set next_number = v_next
+  where p.fan_out_id = p_fan_out.id
+    and p.stage_id = p_stage_id
+    and p.next_number is distinct from v_next;
+end
+$$;
+
+-- Begins the stages of a parent that wait for its children, whose thresholds hold now and that have
+-- not begun; returns those with work.
+create or replace function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record;
+begin
+  for v_after in
+    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id,
+      jsonb_array_elements(vs.after) a
+    where p_fan_out.total is not null
+      and r.id = p_fan_out.run_id
+      and a ->> 'kind' = 'consecutive'
+      and (a ->> 'map')::int = p_fan_out.stage_id
+      and not exists (
+        select
+        from millrace.attempts t
+        where t.run_id = r.id
+          and t.stage_id = vs.stage_id
+          and not t.superseded)
+    group by 1
+  loop
+    perform millrace.count_consecutive(p_fan_out, v_after.stage_id, v_after.wanted);
+  end loop;
+  return millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
+end
+$$;
+
+-- Does what pass_thresholds() does, and goes on without the projection when the parent's row
+-- refuses it, as apply_outcomes_unprojected() does: a user's trigger that refuses to show a stage
+-- must not keep the parent waiting. It leaves what cannot begin even so to the end of the map,
+-- which then fails with the reason. busy: the database said to try again.
+create or replace function millrace.pass_thresholds_guarded(
+  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_context text;
+begin
+  busy := false;
+  for v_try in 1 .. 2 loop
+    begin
+      perform set_config(
+        'millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
+      wake := millrace.pass_thresholds(p_fan_out);
+      perform set_config('millrace.projection_off', '', true);
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
+      busy := millrace.error_kind(sqlstate, v_context) = 'transient';
+      perform millrace.report('error', 'threshold_failed',
+        'A stage that awaited a threshold could not begin: ' || sqlerrm,
+        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
+    end;
+    exit when busy;
+  end loop;
+  wake := '{}';
+end
+$$;
+
+-- Queueing attempts, and showing it
+
+-- Adds a queued attempt of a stage to each of the runs.
+create or replace function millrace.queue_attempts(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_again boolean := exists (
+    select
+    from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id);
+begin
+  insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+  select r.id, p_stage_id,
+    coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where v_again
+        and a.run_id = r.id
+        and a.stage_id = p_stage_id), 0) + 1,
+    v_now, v_now, v_now + s.sla
+  from unnest(p_run_ids) r(id), millrace.stages s
+  where s.id = p_stage_id
+  order by r.id;
+  if (select s.has_groups from millrace.stages s where s.id = p_stage_id) then
+    perform millrace.assign_groups(p_stage_id, p_run_ids);
+  end if;
+end
+$$;
+
+-- Shows a stage in one state on the entities of these runs, since the time given where it has one.
+create or replace function millrace.show_stage(
+  p_stage_id int,
+  p_run_ids bigint[],
+  p_status text,
+  p_at timestamptz default null,
+  p_job_id text default null
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.project(p_stage_id, array(
+    select millrace.change_of(r.entity_id, p_status, p_job_id,
+      p_started_at => case p_status when 'started' then p_at end,
+      p_completed_at => case p_status when 'skipped' then p_at end)
+    from millrace.runs r
+    where r.id = any (p_run_ids)));
+end
+$$;
+
+-- Shows a stage as queued on the entities of these runs.
+create or replace function millrace.show_queued(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
+end
+$$;
+
+-- Quotas: what tenants have used.
+
+-- Says when the present window of an amount of a quota is over.
+create or replace function millrace.window_end(p_quota jsonb, p_kind text) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds numeric := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
+begin
+  return to_timestamp((floor(extract(epoch from millrace.now()) / v_seconds) + 1) * v_seconds);
+end
+$$;
+
+-- Says what a tenant has used of an amount of its quota in the present window.
+create or replace function millrace.used_by(p_payer millrace.payer, p_kind text)
+returns numeric
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(sum(u.used), 0)
+    from millrace.quota_uses u
+    where u.pipeline_id = p_payer.pipeline_id
+      and u.key = p_payer.key
+      and u.kind = p_kind
+      and u.closes_at = millrace.window_end(p_payer.quota, p_kind));
+end
+$$;
+
+-- Charges tenants with what attempts that have just ended say they cost.
+create or replace function millrace.note_spending(p_items millrace.work[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
+  select p.id, r.quota_key, 'spending', millrace.window_end(p.quota, 'spending'), sum(c.usd)
+  from unnest(p_items) i
+  cross join lateral (
+    select (i.usage ->> 'cost_usd')::numeric as usd
+    where jsonb_typeof(i.usage -> 'cost_usd') = 'number') c
+  join millrace.runs r on r.id = i.run_id
+  join millrace.pipelines p on p.id = r.quota_of
+  where p.quota ? 'spending' and c.usd > 0
+  group by p.id, r.quota_key;
+end
+$$;
+
+-- Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows
+-- that are over. It deletes and adds in one statement, hence one snapshot: nothing is lost or
+-- counted twice.
 create or replace function millrace.sum_uses(p_limit int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   with fresh as materialized (
@@ -9855,295 +12301,873 @@ begin
 end
 $$;
 
-create or replace function millrace.sweep_quotas() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Quotas: what one tenant may start and spend in a while.
+--
+-- A definition may name a column that tells tenants apart, and how many starts and how many US
+-- dollars each of them has in a window of time. What exceeds that is not refused, since a
+-- user's write must not fail for it: it stays queued until the next window, and its error says
+-- so. A pipeline without a quota pays nothing but the look at a flag.
+--
+--   who      a run keeps whose quota it counts against: read when a person starts it, and a child
+--            has its parent's
+--   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So
+--            two numbers a tenant are all that is kept, and it can be said when there is room
+--            again. At worst a tenant has twice the amount around the turn of a window.
+--   where    in the claim, after it has taken attempts by whatever limits: it puts back those
+--            whose tenant has no room (keep-to-quotas.sql, hold-back.sql). So what is queued and
+--            never begins is charged to nobody, and what may be overspent is what is in work.
+--   starts   charged when the first attempt of a start is claimed. A start is what a person
+--            queues, by a status or by start(). Claims charge one tenant's starts by turns: one
+--            that finds another doing so puts them back for a second, and waits for nobody. What
+--            operators do (retry, replay, reset) is no start.
+--   spending noted when attempts end, failed ones too, by what they say they cost. Once it is
+--            used up, nothing of the tenant is claimed, whoever started it.
+--
+-- Uses are insert-only, one row a batch and tenant (quota-uses.sql); the sweep adds them up, and
+-- deletes those of windows that are over.
+
+-- define() keeps the quota of a definition, and marks the stages whose claims are to look at
+-- quotas. A mark is never taken back: what is held back must still be let go.
+create or replace function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
 as $$
+  update millrace.pipelines p
+  set quota = nullif(p_definition -> 'quota', 'null'),
+    quota_changed_at = case when p.quota is not null then millrace.now() end
+  where p.id = p_pipeline_id
+    and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
+  with recursive family(id) as (
+    select p.id
+    from millrace.pipelines p
+    where p.quota is not null
+    union
+    select vs.child_pipeline_id
+    from family f
+    join millrace.versions v on v.pipeline_id = f.id
+    join millrace.version_stages vs on vs.version_id = v.id
+    where vs.child_pipeline_id is not null
+  )
+  update millrace.stages s
+  set counted = true
+  from family f
+  where s.pipeline_id = f.id and not s.counted;
+$$;
+
+-- attach() writes a pipeline's __quota_keys function, which reads the tenants of its entities, and
+-- quota_keys(), which leads to those of all pipelines. A column that was renamed since must not
+-- make a user's own write fail, so then all have one tenant.
+create or replace function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
 declare
-  v_pipeline millrace.pipelines;
+  v_function text := p_pipeline.name || '__quota_keys';
+  v_ids int[];
+  v_names text[];
 begin
-  perform millrace.sum_uses(10000);
-  for v_pipeline in
-    select p.* from millrace.pipelines p where p.quota_changed_at is not null order by p.id
-  loop
-    -- For a minute it looks again: a claim that was under way may hold back by the former
-    -- numbers.
-    if millrace.let_go(v_pipeline, 5000) = 0
-      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
-      update millrace.pipelines p
-      set quota_changed_at = null
-      where p.id in (
-        select o.id
-        from millrace.pipelines o
-        where o.id = v_pipeline.id and o.quota_changed_at = v_pipeline.quota_changed_at
-        for update skip locked);
-    end if;
-  end loop;
+  execute case when p_pipeline.quota is null then
+    format('drop function if exists millrace.%I(text[])', v_function)
+  else format($f$
+create or replace function millrace.%1$I(p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return %2$s;
 exception
   when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+    perform millrace.report('error', 'quota_key_failed', %3$L || sqlerrm);
+    return array_fill(''::text, array[cardinality(p_ids)]);
+end $$$f$,
+    v_function,
+    millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
+    format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
+      p_pipeline.name)) end;
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where p.quota is not null;
+  perform millrace.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]',
+    v_ids,
+    array(select format('return millrace.%I(p_ids);', n || '__quota_keys') from unnest(v_names) n),
+    'the tenants that a pipeline''s entities belong to, in the order of their keys.');
 end
-$$;
+$write$;
 
--- Chapter 18: spawning
---
--- The worker of a map stage hands over its items in chunks, each in a transaction of its own that fits the Data API's time
--- limit. An item is known by its key: one that is there already is passed over, so a worker that dies half-way is followed by
--- one that sends everything again. The total closes with the chunk that is said to be the last.
-
-create or replace function millrace.item_numbers(p_keys text[]) returns int[]
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
-end
-$$;
-
-create or replace function millrace.check_items(p_items jsonb) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+-- Writes on runs that a person starts whose quota they count against. A row that was a child once
+-- counts against the quota of its former parent, unless its own pipeline has a quota.
+create or replace function millrace.name_payers(p_pipeline_id int, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_strange jsonb;
+  v_runs bigint[];
+  v_entities text[];
 begin
-  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
-    raise exception 'p_items is %, but must be a list of at most 5000', case when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items' else coalesce(jsonb_typeof(p_items), 'null') end
-      using errcode = 'MR002', hint = 'Send the items in several chunks, and say p_last with the last one.';
+  if cardinality(p_run_ids) = 0 then
+    return;
+  elsif exists (
+      select from millrace.pipelines p
+      where p.id = p_pipeline_id and p.quota is null) then
+    update millrace.runs r
+    set quota_of = f.quota_of, quota_key = f.quota_key
+    from unnest(p_run_ids) i
+    join millrace.runs n on n.id = i
+    cross join lateral (
+      select o.quota_of, o.quota_key
+      from millrace.runs o
+      where o.entity_id = n.entity_id and o.pipeline_id = n.pipeline_id and o.id < n.id
+      order by o.id desc
+      limit 1) f
+    where r.id = i and r.quota_of is null and f.quota_of is not null;
+    return;
   end if;
-  select i into v_strange from jsonb_array_elements(p_items) i
-  where jsonb_typeof(i) <> 'object' or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true) or length(i ->> 'key') not between 1 and 200 limit 1;
-  if found then
-    raise exception 'an item has the key %, but must be an object with a "key" of 1 to 200 characters', coalesce(v_strange -> 'key', 'null')
-      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
+  select array_agg(r.id), array_agg(r.entity_id)
+  into v_runs, v_entities
+  from millrace.runs r
+  where r.id = any (p_run_ids);
+  update millrace.runs r
+  set quota_of = p_pipeline_id, quota_key = k.key
+  from unnest(v_runs, millrace.quota_keys(p_pipeline_id, v_entities)) k(id, key)
+  where r.id = k.id
+    and (r.quota_of is distinct from p_pipeline_id or r.quota_key is distinct from k.key);
+end
+$$;
+
+-- Lets new children count against the quota of their parents.
+create or replace function millrace.inherit_quotas(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.runs c
+  set quota_of = p.quota_of,
+    quota_key = p.quota_key
+  from millrace.fan_outs f
+  join millrace.runs p on p.id = f.run_id
+  where c.id = any (p_run_ids)
+    and f.id = c.fan_out_id
+    and p.quota_of is not null;
+end
+$$;
+
+-- Marks what a person has just started, so that the claim of it is charged to its tenant: all that
+-- was queued since p_since, in the runs and in child runs that began with it. Whichever is claimed
+-- first pays.
+create or replace function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  with recursive family as (
+    select r.id
+    from unnest(p_run_ids) r(id)
+    union all
+    select c.id
+    from family m
+    join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
+    join millrace.runs c on c.fan_out_id = f.id
+  )
+  select array_agg(q.id)
+  into v_ids
+  from family m
+  cross join lateral (
+    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+    select a.id
+    from millrace.attempts a
+    where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since
+    offset 0) q;
+  update millrace.attempts a set uncounted = true where a.id = any (v_ids);
+end
+$$;
+
+-- Operations: starting stages of a run, or its failed children, over.
+
+-- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
+-- history and clears the columns. Children that came late for a stage which was over are abandoned,
+-- since those that start anew must not meet them.
+create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.supersede(p_run.id, p_stage_ids);
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
+  perform millrace.write_entities(
+    p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
+    array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_stage millrace.version_stages := v_held.version_stage;
+  v_stages int[] := v_stage.dependents || v_stage.stage_id;
+  v_wake int[];
+begin
+  if p_stage is null then
+    v_stages := array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = (v_held.run).version_id);
+  end if;
+  perform millrace.clear_stages(v_held.run, v_stages);
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+-- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
+-- it.
+create or replace function millrace.needing(p_version_id int, p_stage_id int) returns int[]
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive needing as (
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
+    union
+    select vs.stage_id
+    from needing n
+    join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
+  )
+  select array(select n.stage_id from needing n)
+$$;
+
+-- Retries the children of a stage that still waits which failed or were cancelled, but for those
+-- whose row somebody holds. Returns how many.
+create or replace function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_child int := p_fan_out.child_pipeline_id;
+  v_runs bigint[];
+  v_entities text[];
+begin
+  select coalesce(array_agg(r.id), '{}'), coalesce(array_agg(r.entity_id), '{}')
+  into v_runs, v_entities
+  from millrace.runs r
+  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
+  if exists (
+      select from millrace.pipelines p
+      where p.id = v_child and p.projection <> 'none') then
+    v_entities := millrace.lock_entities(v_child, v_entities, false);
+  end if;
+  return millrace.retry_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_runs)
+      and r.entity_id = any (v_entities)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update skip locked));
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_kind text := (select s.kind from millrace.stages s where s.id = v_stage_id);
+  v_fan_out millrace.fan_outs;
+  v_stages int[];
+  v_failed int;
+  v_wake int[];
+begin
+  select f.*
+  into v_fan_out
+  from millrace.fan_outs f
+  where f.run_id = p_run and f.stage_id = v_stage_id
+  order by f.id desc
+  limit 1;
+  if not found then
+    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'without any',
+      'Only a map or pipeline stage that has spawned has children; '
+      'use millrace.reset(run, stage).');
+  elsif v_fan_out.state = 'open' then
+    return millrace.retry_failed_children(v_fan_out);
+  elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
+    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending',
+      'Its needs run again; it spawns anew when they are done.');
+  end if;
+  v_failed := (
+    select count(*)
+    from millrace.runs r
+    where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
+  if v_failed = 0 then
+    return 0;
+  end if;
+  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
+  perform millrace.clear_stages(v_held.run, v_stages);
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  v_wake := v_wake
+    || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+  return v_failed;
+end
+$$;
+
+-- Retrying children: a person retries a parent, and its children go on
+
+-- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
+-- that failed.
+create or replace function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.fan_outs f
+  set state = 'open', total = null, retry_children = true,
+    -- Rows that were deleted meanwhile are no children any more.
+    spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
+  where f.id in (
+      select max(o.id)
+      from millrace.fan_outs o
+      where o.run_id = any (p_run_ids)
+        and o.stage_id = p_stage_id
+      group by o.run_id)
+    and f.state in ('abandoned', 'closed', 'finished');
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select f.id, true
+  from millrace.fan_outs f
+  where f.run_id = any (p_run_ids)
+    and f.stage_id = p_stage_id
+    and f.state = 'open';
+end
+$$;
+
+-- Brings the runs that are filed under these items up to date with what happened to their rows
+-- since; the caller holds the rows. A row that was queued by itself has a later run, which becomes
+-- the child. A row that another parent has run since can go on with that later run alone: the
+-- former run leaves the fan-out, so its item gets a new one.
+create or replace function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_overtaken bigint[];
+begin
+  perform millrace.inherit_place(array(
+    select max(l.id)
+    from millrace.runs c
+    join millrace.runs l
+      on l.entity_id = c.entity_id
+      and l.pipeline_id = c.pipeline_id
+      and l.id > c.id
+      and l.fan_out_id is null
+    where c.fan_out_id = p_fan_out_id
+      and c.item_key = any (p_item_keys)
+    group by c.id));
+  v_overtaken := array(
+    select r.id
+    from millrace.runs r
+    where r.fan_out_id = p_fan_out_id
+      and r.item_key = any (p_item_keys)
+      and r.status in ('failed', 'cancelled')
+      and not millrace.is_latest_run(r.id));
+  if cardinality(v_overtaken) = 0 then
+    return;
+  end if;
+  perform millrace.keep_costs(v_overtaken);
+  update millrace.runs r
+  set fan_out_id = null, item_key = null
+  where r.id = any (v_overtaken);
+  update millrace.fan_outs f
+  set spawned = f.spawned - cardinality(v_overtaken)
+  where f.id = p_fan_out_id;
+  insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
+end
+$$;
+
+-- Retries those of a map's items whose runs failed, where a person retried their parent. After a
+-- lost lease they stay as they are.
+create or replace function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not p_fan_out.retry_children then
+    return;
+  end if;
+  perform millrace.refile_items(p_fan_out.id, p_item_keys);
+  perform millrace.retry_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.fan_out_id = p_fan_out.id
+      and r.item_key = any (p_item_keys)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update));
+end
+$$;
+
+-- Gives a pipeline stage a new attempt that waits for the same child run, which goes on where it
+-- failed. Where no child had begun, one begins now. Returns the stages with work.
+create or replace function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_fan_outs bigint[];
+  v_children bigint[];
+  v_with bigint[];
+  v_without bigint[];
+  v_waiting bigint[];
+  v_wake int[];
+begin
+  perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
+  v_fan_outs := array(
+    select f.id
+    from millrace.fan_outs f
+    where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open');
+  perform millrace.refile_items(f, array['1']) from unnest(v_fan_outs) f;
+  v_children := array(
+    select r.id
+    from millrace.runs r
+    where r.fan_out_id = any (v_fan_outs)
+    order by r.id
+    for no key update);
+  v_with := array(
+    select distinct f.run_id
+    from millrace.runs c
+    join millrace.fan_outs f on f.id = c.fan_out_id
+    where c.id = any (v_children));
+  v_without := array(select p from unnest(p_run_ids) p where p <> all (v_with));
+  v_waiting := millrace.wait_for_child_runs(p_stage_id, v_with, v_now);
+  perform millrace.name_parents(p_stage_id, v_with);
+  update millrace.fan_outs f
+  set attempt_id = a.id, total = 1, retry_children = false
+  from millrace.attempts a
+  where a.id = any (v_waiting) and f.run_id = a.run_id and f.id = any (v_fan_outs);
+  perform millrace.retry_runs(v_children);
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now);
+  update millrace.fan_outs f
+  set state = 'closed'
+  where f.run_id = any (v_without) and f.id = any (v_fan_outs) and f.state = 'open';
+  if cardinality(v_without) = 0 then
+    return '{}';
+  end if;
+  v_wake := millrace.start_child_runs(p_stage_id, v_without);
+  perform millrace.name_parents(p_stage_id, v_without);
+  return v_wake;
+end
+$$;
+
+-- Concurrency groups: how the queue of a stage is sorted.
+--
+-- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
+-- key and class of priority. Whoever enqueues writes an attempt's group and inserts an arrival,
+-- which the next claim reads (claim-by-groups.sql), and waits for nobody.
+
+-- Says which key a column's value stands for: the value itself or, for the part host, the host of a
+-- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.
+create or replace function millrace.group_key(p_value text, p_part text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it
+  -- from others.
+  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+  from (
+    select coalesce(
+      case when p_part = 'host' then
+        rtrim(lower((regexp_match(
+          btrim(p_value),
+          '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
+          'i'))[1]), '.')
+      end, p_value, '') as k) v
+$$;
+
+-- Builds the expression that reads which keys the entities p_ids have in a column, in their order.
+create or replace function millrace.keys_expression(
+  p_pipeline millrace.pipelines,
+  p_key_type text,
+  p_column text,
+  p_part text)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'array('
+    'select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L) '
+    'from unnest(p_ids) with ordinality i(id, place) order by i.place)',
+    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, p_part)
+$$;
+
+-- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
+-- make a user's own write fail, so then all have the key ''.
+create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ? 'concurrency' then
+    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
+  end if;
+  return array_fill(''::text, array[cardinality(p_entity_ids)]);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'group_key_failed',
+      format('The keys of stage %s cannot be read, so that its rows wait under one key: %s',
+        p_stage.name, sqlerrm),
+      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
+    return array_fill(''::text, array[cardinality(p_entity_ids)]);
+end
+$$;
+
+-- Gives live attempts their group, from their entity as it is now, and announces those that are
+-- queued.
+create or replace function millrace.place_attempts(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
+  v_found record;
+begin
+  select array_agg(a.id) as ids,
+    array_agg(r.entity_id) as entity_ids,
+    array_agg(case when v_by_priority then r.priority else 0 end) as priorities
+  into v_found
+  from unnest(p_attempt_ids) i
+  join millrace.attempts a on a.id = i
+  join millrace.runs r on r.id = a.run_id;
+  if v_found.ids is null then
+    return;
+  end if;
+  with placed as (
+    update millrace.attempts a
+    set concurrency_group = u.priority || u.key
+    from unnest(
+      v_found.ids,
+      v_found.priorities,
+      millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
+    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
+    returning a.concurrency_group, a.queue_at, a.state
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select p_stage.id, p.concurrency_group, min(p.queue_at)
+  from placed p
+  where p.state = 'queued'
+  group by p.concurrency_group;
+end
+$$;
+
+-- Sorts what was just queued at a stage for these runs into its groups. An attempt keeps its group
+-- until it is queued again, whatever becomes of the column.
+create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.has_groups then
+    perform millrace.place_attempts(v_stage, array(
+      select a.id
+      from unnest(p_run_ids) r
+      join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
   end if;
 end
 $$;
 
--- The rows of the items: what the definition's insert function makes of them, or rows that exist under these keys. Even
--- "on conflict do nothing" waits for whoever holds the row, so an insert function leaves out what exists already.
-create or replace function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, out item_keys text[], out entity_ids text[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Sorts attempts that have no group, since they were queued before the stage had groups, or by a
+-- transaction that did not know of them: the p_limit oldest in the queue, or all that are live
+-- where p_limit is null.
+create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.place_attempts(p_stage, array(
+    select a.id
+    from (
+      select t.id
+      from millrace.runs r
+      join millrace.attempts t on t.run_id = r.id
+        and t.stage_id = p_stage.id
+        and t.state in ('queued', 'started', 'waiting')
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union all
+      (select t.id
+       from millrace.attempts t
+       where p_limit is not null and t.stage_id = p_stage.id and t.queue_at is not null
+       order by t.queue_at, t.id
+       limit p_limit)) q
+    join millrace.attempts a on a.id = q.id
+    where a.concurrency_group is null
+    for update of a skip locked));
+end
+$$;
+
+-- Says what a stage with these limits sorts its queue by.
+create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_array(
+    p_limits #> '{concurrency,column}',
+    case
+      when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value')
+    end,
+    coalesce((p_limits ->> 'priority')::boolean, false))
+$$;
+
+-- Before define() saves the stages, it forgets the groups of those that the definition no longer
+-- sorts, or sorts by something else, and the slots of those that it no longer counts. What somebody
+-- holds at this moment is left out: it is about to end.
+create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select t.id,
+      millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
+        as sorted_anew,
+      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
+    from millrace.stages t
+    join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+    where t.pipeline_id = p_pipeline_id and t.limits is not null
+    order by t.id
+  loop
+    if v_stage.sorted_anew or not v_stage.counted then
+      delete from millrace.in_flight f
+      using (
+        select o.attempt_id, o.token
+        from millrace.in_flight o
+        where o.stage_id = v_stage.id
+        for update skip locked) o
+      where f.attempt_id = o.attempt_id and f.token = o.token;
+    end if;
+    if v_stage.sorted_anew then
+      delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;
+      delete from millrace.arrivals a where a.stage_id = v_stage.id;
+      update millrace.attempts a
+      set concurrency_group = null
+      from (
+        select t.id
+        from millrace.runs r
+        join millrace.attempts t on t.run_id = r.id
+          and t.stage_id = v_stage.id
+          and t.state in ('queued', 'started', 'waiting')
+          and t.concurrency_group is not null
+        where r.pipeline_id = p_pipeline_id and r.status = 'running'
+        for update of t skip locked) t
+      where a.id = t.id;
+    end if;
+  end loop;
+end
+$$;
+
+-- attach() writes a pipeline's __keys function, which reads the keys of its entities at each stage
+-- with concurrency, and keys_of_entities(), which leads to those of all pipelines.
+create or replace function millrace.write_group_keys(
+  p_pipeline millrace.pipelines,
+  p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_function text := p_pipeline.name || '__keys';
+  v_branches text;
+  v_ids int[];
+  v_names text[];
+begin
+  select string_agg(format(E'\n  when %L then return %s;', s.name, millrace.keys_expression(
+    p_pipeline, p_key_type, s.limits #>> '{concurrency,column}',
+    coalesce(s.limits #>> '{concurrency,part}', 'value'))), '' order by s.id)
+  into v_branches
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
+  execute case when v_branches is null then
+    format('drop function if exists millrace.%I(text, text[])', v_function)
+  else format($f$
+create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  case p_stage%2$s
+  end case;
+end $$$f$, v_function, v_branches) end;
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where exists (
+    select from millrace.stages s
+    where s.pipeline_id = p.id and s.limits ? 'concurrency');
+  perform millrace.write_way('keys_of_entities',
+    '(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]',
+    v_ids,
+    array(
+      select format('return millrace.%I(p_stage, p_ids);', n || '__keys') from unnest(v_names) n),
+    'the keys of entities at a stage with concurrency, in their order.');
+end
+$write$;
+
+-- attach() writes the way from a pipeline's entities to their keys, sorts what is queued at its
+-- stages with groups, and counts what is in work at those with limits. Every group is looked at
+-- anew, since a limit may have been raised.
+create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  perform millrace.write_group_keys(p_pipeline, p_key_type);
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+    order by s.id
+  loop
+    if v_stage.has_groups then
+      perform millrace.adopt_attempts(v_stage, null);
+      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+      select v_stage.id, a.concurrency_group, min(a.queue_at)
+      from millrace.attempts a
+      where a.stage_id = v_stage.id
+        and a.concurrency_group is not null
+        and a.queue_at is not null
+        and a.state = 'queued'
+      group by a.concurrency_group;
+    end if;
+    perform millrace.count_attempts(v_stage, null);
+  end loop;
+end
+$$;
+
+-- Spawning: the worker of a map stage hands over its items
+--
+-- It does so in chunks, each in a transaction of its own that fits the Data API's time limit. An
+-- item is known by its key: the engine passes over one that is there already, so a worker that dies
+-- half-way is followed by one that sends everything again. The total closes with the chunk that is
+-- said to be the last.
+
+-- Returns keys and entity ids of the items of a chunk, one each: what the definition's insert
+-- function makes of them, or rows that exist under these keys. Even "on conflict do nothing" waits
+-- for whoever holds the row, so an insert function leaves out what exists already.
+create or replace function millrace.rows_for_items(
+  p_stage millrace.stages,
+  p_parent text,
+  p_items jsonb,
+  out item_keys text[],
+  out entity_ids text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
-  v_strange record;
 begin
   if p_stage.child ->> 'insert' is null then
-    item_keys := array(select k from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d order by length(k), k);
+    item_keys := array(
+      select k
+      from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
+      order by length(k), k);
     entity_ids := item_keys;
     return;
   elsif v_insert is null then
-    raise exception 'the stage''s insert function %(text, jsonb) does not exist', p_stage.child ->> 'insert'
+    raise exception 'the stage''s insert function %(text, jsonb) does not exist',
+        p_stage.child ->> 'insert'
       using errcode = 'MR004', hint = 'Create it again, then retry the run.';
   end if;
-  execute format('select coalesce(array_agg(f.item_key order by length(f.item_key), f.item_key), ''{}''), coalesce(array_agg(f.entity_id order by length(f.item_key), f.item_key), ''{}'') from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f', v_insert::regproc)
-    into item_keys, entity_ids using p_parent, p_items;
-  select key, case when a.asked is null then 'was not asked for' when r.place is null then 'is missing' else 'has no entity_id' end as fault into v_strange
-  from (select distinct i ->> 'key' as key, true as asked from jsonb_array_elements(p_items) i) a
-  full join (select u.key, u.entity_id, u.place from unnest(item_keys, entity_ids) with ordinality u(key, entity_id, place)) r using (key)
-  where a.asked is null or r.entity_id is null limit 1;
-  if found then
-    raise exception 'the insert function % answered % rows for % items: item % %', v_insert::regproc, cardinality(item_keys), (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i),
-      coalesce(v_strange.key, 'null'), v_strange.fault
-      using errcode = 'MR004', hint = 'Return one (item_key, entity_id) for each item, also for those whose row exists already.';
-  end if;
+  execute format($query$
+    select coalesce(array_agg(f.item_key order by length(f.item_key), f.item_key), '{}'),
+      coalesce(array_agg(f.entity_id order by length(f.item_key), f.item_key), '{}')
+    from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
+    $query$, v_insert::regproc)
+  into item_keys, entity_ids
+  using p_parent, p_items;
+  perform millrace.check_inserted(v_insert, p_items, item_keys, entity_ids);
 end
 $$;
 
--- The open fan-out of the stage in this run, taken over from a lost worker or made anew.
-create or replace function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id int) returns millrace.fan_outs
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Returns the open fan-out of a map attempt, taken over from a lost worker or made anew.
+create or replace function millrace.fan_out_of(
+  p_attempt millrace.attempts, p_child_pipeline_id int
+) returns millrace.fan_outs
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out millrace.fan_outs;
 begin
-  update millrace.fan_outs f set attempt_id = p_attempt.id where f.run_id = p_attempt.run_id and f.stage_id = p_attempt.stage_id and f.state = 'open' returning f.* into v_fan_out;
+  update millrace.fan_outs f
+  set attempt_id = p_attempt.id
+  where f.run_id = p_attempt.run_id
+    and f.stage_id = p_attempt.stage_id
+    and f.state = 'open'
+  returning f.* into v_fan_out;
   if not found then
     insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, created_at)
-    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, p_child_pipeline_id, millrace.now()) returning * into v_fan_out;
+    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, p_child_pipeline_id, millrace.now())
+    returning * into v_fan_out;
   end if;
   return v_fan_out;
 end
 $$;
 
--- Children of other fan-outs that still run on these rows: a parent that waits for one keeps it, one that gave it up does not.
-create or replace function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_other record;
-begin
-  select r.entity_id, f.run_id into v_other
-  from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id
-  where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = any (p_entity_ids) and r.status = 'running' and r.fan_out_id <> p_fan_out.id and f.state = 'open' limit 1;
-  if found then
-    raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
-      using errcode = 'MR004', hint = 'A row has one live run a pipeline: let that one finish, or cancel it, then retry this run.';
-  end if;
-  perform millrace.end_given_up(p_fan_out.child_pipeline_id, p_entity_ids);
-end
-$$;
-
--- Runs that began by themselves, or late children that nobody waits for. What they have done already was tallied for nobody.
-create or replace function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_count int;
-begin
-  with adopted as (
-    update millrace.runs r set fan_out_id = p_fan_out.id, item_key = i.key,
-      metadata_id = case when c.metadata_column is null then o.metadata_id else r.metadata_id end
-    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), millrace.pipelines c, millrace.runs o
-    where c.id = p_fan_out.child_pipeline_id
-      and o.id = p_fan_out.run_id
-      and r.pipeline_id = p_fan_out.child_pipeline_id
-      and r.entity_id = i.entity_id
-      and r.status = 'running'
-      and r.fan_out_id is distinct from p_fan_out.id
-      and not exists (
-        select from millrace.runs o
-        where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
-    returning r.id
-  ), dropped as (
-    -- What they had before: no part of a statement sees what another part writes.
-    insert into millrace.dropped_metadata (metadata_id)
-    select distinct r.metadata_id
-    from adopted a join millrace.runs r on r.id = a.id
-    where r.metadata_id is not null
-  )
-  select count(*) into v_count from adopted;
-  if v_count > 0 then
-    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out.id, true);
-  end if;
-  return v_count;
-end
-$$;
-
-create or replace function millrace.check_rows(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_twice record;
-begin
-  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice from unnest(p_item_keys, p_entity_ids) i(key, entity_id) group by i.entity_id having count(*) > 1 limit 1;
-  if not found then
-    select i.key, r.item_key as other, i.entity_id into v_twice from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-    cross join lateral (
-      select o.item_key from millrace.runs o where o.entity_id = i.entity_id and o.pipeline_id = p_fan_out.child_pipeline_id and o.fan_out_id = p_fan_out.id and o.item_key <> i.key offset 0) r limit 1;
-  end if;
-  if found then
-    raise exception 'the items % and % have the same row, %', v_twice.key, v_twice.other, v_twice.entity_id
-      using errcode = 'MR004', hint = 'Each item needs a row of its own: let the insert function key them apart.';
-  end if;
-end
-$$;
-
-create or replace function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_adopted int := 0;
-  v_new record;
-  v_copied record;
-  v_added bigint[];
-  v_spawned int;
-begin
-  perform millrace.check_rows(p_fan_out, p_item_keys, p_entity_ids);
-  if exists (
-    select from unnest(p_entity_ids) i(entity_id)
-    cross join lateral (
-      select from millrace.runs r where r.pipeline_id = p_fan_out.child_pipeline_id and r.entity_id = i.entity_id and r.status = 'running' and r.fan_out_id is distinct from p_fan_out.id offset 0) r) then
-    perform millrace.clear_the_way(p_fan_out, p_entity_ids);
-    v_adopted := millrace.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
-  end if;
-  select coalesce(array_agg(i.key), '{}') as keys,
-    coalesce(array_agg(i.entity_id), '{}') as entity_ids
-  into v_new
-  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-  where not exists (
-    -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
-    select from millrace.runs o
-    where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
-  v_copied := millrace.copy_metadata(p_fan_out.child_pipeline_id, v_new.entity_ids);
-  perform millrace.refuse_metadata(v_copied.faults);
-  with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, created_at)
-    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority,
-      case when c.metadata_column is null then r.metadata_id else i.metadata_id end, millrace.now()
-    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids) i(key, entity_id, metadata_id),
-      millrace.pipelines c, millrace.runs r
-    where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
-    returning id
-  )
-  select coalesce(array_agg(a.id order by a.id), '{}') into v_added from added a;
-  if v_adopted + cardinality(v_added) = 0 then
-    return '{}';
-  end if;
-  -- What comes after a predecessor's last chunk opens the total again, until this worker's own last chunk.
-  update millrace.fan_outs f set total = null, spawned = f.spawned + v_adopted + cardinality(v_added),
-    first_number = least(f.first_number, (select min(n) from unnest(millrace.item_numbers(p_item_keys)) n))
-  where f.id = p_fan_out.id returning f.spawned into v_spawned;
-  if v_spawned > 100000 then
-    raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
-      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
-  end if;
-  return millrace.begin_roots(p_fan_out.child_pipeline_id, v_added);
-end
-$$;
-
--- After a person's retry the children that had failed go on too; after a lost lease they do not.
-create or replace function millrace.retry_children(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_fan_out.retry_children then
-    perform millrace.follow_later_runs(p_fan_out.id, p_item_keys);
-    perform millrace.drop_overtaken(p_fan_out.id, p_item_keys);
-    perform millrace.retry_runs(array(
-      select r.id from millrace.runs r where r.fan_out_id = p_fan_out.id and r.item_key = any (p_item_keys) and r.status in ('failed', 'cancelled') order by r.id for no key update));
-  end if;
-end
-$$;
-
-create or replace function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if cardinality(millrace.item_numbers(p_item_keys)) < cardinality(p_item_keys) and exists (
-    select from millrace.runs r join millrace.version_stages vs on vs.version_id = r.version_id, jsonb_array_elements(vs.after) a
-    where r.id = p_fan_out.run_id and a ->> 'kind' = 'consecutive' and (a ->> 'map')::int = p_fan_out.stage_id) then
-    raise exception 'an item has the key %, but a threshold counts consecutive numbers', (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
-      using errcode = 'MR002', hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, or a threshold of the kind count.';
-  end if;
-end
-$$;
-
--- The row's own spelling of its key is the one its runs are filed under.
-create or replace function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_strange record;
-begin
-  select i.key, i.entity_id, i.entity ->> p_child.entity_key as spelling into v_strange
-  from unnest(p_item_keys, p_entity_ids, millrace.rows_of_entities(p_child.id, p_entity_ids, null)) i(key, entity_id, entity)
-  where i.entity is null or i.entity ->> p_child.entity_key <> i.entity_id limit 1;
-  if v_strange.spelling is not null then
-    raise exception 'item % names the row % of table %, whose own spelling is %', v_strange.key, v_strange.entity_id, p_child.entity_table, v_strange.spelling
-      using errcode = 'MR002', hint = 'Spell it as the table does.';
-  elsif v_strange.key is not null then
-    raise exception 'table % has no row % for item %', p_child.entity_table, v_strange.entity_id, v_strange.key
-      using errcode = 'MR003', hint = 'Insert the rows first, or name an insert function in the definition.';
-  end if;
-end
-$$;
-
--- Children whose rows could be had. One that somebody holds is named in busy, to be sent again.
-create or replace function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, out fan_out millrace.fan_outs, out wake int[], out busy text[])
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Starts the runs of a chunk of items whose rows could be had. Names an item whose row somebody
+-- holds in busy, to be sent again.
+create or replace function millrace.spawn_chunk(
+  p_attempt millrace.attempts,
+  p_items jsonb,
+  p_last boolean,
+  out fan_out millrace.fan_outs,
+  out wake int[],
+  out busy text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -10155,48 +13179,67 @@ begin
   select p.* into v_child from millrace.pipelines p where p.name = v_stage.child ->> 'pipeline';
   fan_out := millrace.fan_out_of(p_attempt, v_child.id);
   if fan_out.child_pipeline_id <> v_child.id then
-    raise exception 'the children of stage % are to be runs of pipeline % now, but this fan-out began with another', v_stage.name, v_child.name
+    raise exception 'the children of stage % are to be runs of pipeline % now, '
+        'but this fan-out began with another', v_stage.name, v_child.name
       using errcode = 'MR004', hint = 'Reset the stage: select millrace.reset(run, stage).';
   end if;
-  v_rows := millrace.rows_for_items(v_stage, (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
+  v_rows := millrace.rows_for_items(v_stage,
+    (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
   perform millrace.check_numbers(fan_out, v_rows.item_keys);
   v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
-  if array(select h from unnest(v_held) h order by h) <> array(select e from unnest(v_rows.entity_ids) e order by e) then
+  if array(select h from unnest(v_held) h order by h)
+     <> array(select e from unnest(v_rows.entity_ids) e order by e) then
     perform millrace.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
-    select array_agg(i.key) filter (where i.entity_id <> all (v_held)), array_agg(i.key) filter (where i.entity_id = any (v_held)), array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
-    into busy, v_rows.item_keys, v_rows.entity_ids from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
+    select array_agg(i.key) filter (where i.entity_id <> all (v_held)),
+      array_agg(i.key) filter (where i.entity_id = any (v_held)),
+      array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
+    into busy, v_rows.item_keys, v_rows.entity_ids
+    from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
   end if;
-  perform millrace.retry_children(fan_out, v_rows.item_keys);
+  perform millrace.retry_items(fan_out, v_rows.item_keys);
   wake := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
   if p_last and busy is null then
-    update millrace.fan_outs f set total = f.spawned, retry_children = false where f.id = fan_out.id;
+    update millrace.fan_outs f
+    set total = f.spawned, retry_children = false
+    where f.id = fan_out.id;
     insert into millrace.child_tallies (fan_out_id) values (fan_out.id);
   end if;
   select f.* into fan_out from millrace.fan_outs f where f.id = fan_out.id;
 end
 $$;
 
--- A collect children holds the parent's run for a moment, again and again while children end: worth a short wait, for the worker would
--- come back much later.
+-- Locks a run and its entity; false when somebody keeps them for longer than 200 ms. Whoever
+-- collects children holds the parent's run for a moment, again and again while children end. That
+-- is worth a short wait, for the worker would come back much later.
 create or replace function millrace.hold_parent(p_run_id bigint) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 begin
   -- The row too, which children may refer to: who deletes it holds it before the run.
-  perform millrace.lock_entities(r.pipeline_id, array[r.entity_id], true) from millrace.runs r where r.id = p_run_id;
-  perform from millrace.runs r where r.id = p_run_id for no key update;
-  return found;
+  perform millrace.hold_runs(array[p_run_id]);
+  return exists (select from millrace.runs r where r.id = p_run_id);
 exception
   when lock_not_available then
     return false;
 end
 $$;
 
-create or replace function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+-- The worker of a map stage calls it for each chunk of its items.
+create or replace function public.millrace_spawn(
+  p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
+) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt millrace.attempts;
+  v_stage millrace.stages;
+  v_reason text;
   v_done record;
 begin
   if millrace.refuse_contract() is not null then
@@ -10204,88 +13247,567 @@ begin
   end if;
   perform millrace.check_items(p_items);
   if p_last is null then
-    raise exception 'p_last is null, but must be true or false' using errcode = 'MR002', hint = 'Send true with the last chunk of the items, which may be empty.';
+    raise exception 'p_last is null, but must be true or false'
+      using errcode = 'MR002',
+        hint = 'Send true with the last chunk of the items, which may be empty.';
   end if;
   perform public.millrace_renew(p_worker, '{}');
   select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
-  if (select s.kind <> 'map' from millrace.stages s where s.id = v_attempt.stage_id) then
-    raise exception 'attempt % is of stage %, which is no map', p_attempt, (select s.name from millrace.stages s where s.id = v_attempt.stage_id) using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
+  select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
+  if v_stage.kind <> 'map' then
+    raise exception 'attempt % is of stage %, which is no map', p_attempt, v_stage.name
+      using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
   end if;
-  -- Whoever cancels the parent, starts it over or deletes it waits for this chunk, or this chunk hears of it.
+  -- Whoever cancels the parent, starts it over or deletes it waits for this chunk, or this chunk
+  -- hears of it.
   if not millrace.hold_parent(v_attempt.run_id) and v_attempt.id is not null then
-    return jsonb_build_object('status', 'busy', 'reason', 'the run or its row is locked by another transaction', 'wake', '[]'::jsonb);
+    return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
+      'reason', 'the run or its row is locked by another transaction');
   end if;
   select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
-  if v_attempt.state is distinct from 'started' or v_attempt.token is distinct from p_token then
-    return jsonb_build_object('status', 'stale', 'reason', millrace.stale_reason(v_attempt.state, v_attempt.error), 'wake', '[]'::jsonb);
+  v_reason := millrace.void_reason(v_attempt, p_token);
+  if v_reason is not null then
+    return jsonb_build_object('status', 'stale', 'reason', v_reason, 'wake', '[]'::jsonb);
   end if;
   v_done := millrace.spawn_chunk(v_attempt, p_items, p_last);
-  return jsonb_build_object('status', case when v_done.busy is null then 'spawned' else 'busy' end, 'fan_out', (v_done.fan_out).id, 'spawned', (v_done.fan_out).spawned, 'total', (v_done.fan_out).total,
-    'busy', coalesce(v_done.busy, '{}'), 'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
+  return jsonb_build_object(
+    'status', case when v_done.busy is null then 'spawned' else 'busy' end,
+    'fan_out', (v_done.fan_out).id,
+    'spawned', (v_done.fan_out).spawned,
+    'total', (v_done.fan_out).total,
+    'busy', coalesce(v_done.busy, '{}'),
+    'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
 end
 $$;
 
--- Chapter 25: switches
+-- Operations: starting, completing, failing and skipping a stage by hand.
+
+-- Starts a pending stage of a running run. enqueue_stage() refuses one whose needs are not done;
+-- its thresholds are what the person overrules.
+create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_state text := millrace.state_of(p_run, v_stage_id);
+begin
+  if (v_held.run).status <> 'running' or v_state <> 'pending' then
+    perform millrace.refuse_operation(p_run, p_stage, 'started',
+      format('%s, and the run is %s', v_state, (v_held.run).status),
+      'Only a pending stage of a running run can be started; '
+      'use millrace.retry(run) or millrace.reset(run, stage).');
+  end if;
+  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id));
+end
+$$;
+
+-- Ends the live attempt of a stage as a person says. Its token, job or children are void: whoever
+-- has it in work hears that it comes too late, also where it would have said the same.
+create or replace function millrace.end_stage(
+  p_run bigint,
+  p_stage text,
+  p_outcome text,
+  p_result jsonb,
+  p_error jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_attempt millrace.attempts;
+  v_item millrace.work;
+  v_done record;
+begin
+  select a.*
+  into v_attempt
+  from millrace.attempts a
+  where a.run_id = p_run
+    and a.stage_id = v_stage_id
+    and a.state in ('queued', 'started', 'waiting')
+  for update;
+  if not found then
+    perform millrace.refuse_operation(
+      p_run, p_stage, p_outcome, millrace.state_of(p_run, v_stage_id),
+      'Only a stage that is queued, started or waiting can be ended by hand.');
+  end if;
+  perform millrace.abandon_fan_outs(array[p_run], array[v_stage_id]);
+  update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
+  v_item.ord := 1;
+  v_item.attempt_id := v_attempt.id;
+  v_item.outcome := p_outcome;
+  v_item.result := p_result;
+  v_item.error := p_error;
+  v_item.service := 'by_hand';
+  v_item.job_id := v_attempt.job_id;
+  v_item.run_id := p_run;
+  v_item.stage_id := v_stage_id;
+  v_item.entity_id := (v_held.run).entity_id;
+  v_item.was := v_attempt.state;
+  v_done := millrace.apply_outcomes_guarded(array[v_item]);
+  v_item := v_done.items[1];
+  if v_item.verdict = 'busy' then
+    raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, v_item.reason
+      using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
+  elsif p_outcome = 'completed' and v_item.outcome = 'failed' then
+    raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, v_item.reason
+      using errcode = 'MR004',
+        hint = 'Correct what its apply function or a trigger of yours refuses.';
+  end if;
+  perform millrace.wake(v_done.ready);
+end
+$$;
+
+create or replace function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  if p_result is null then
+    raise exception 'p_result is null, but must be the result of stage %', p_stage
+      using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
+  end if;
+  perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
+end
+$$;
+
+create or replace function millrace.fail_stage(
+  p_run bigint,
+  p_stage text,
+  p_message text,
+  p_permanent boolean default false)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+    'code', 'failed_by_hand',
+    'message', coalesce(p_message, 'failed by hand'),
+    'permanent', coalesce(p_permanent, false)));
+end
+$$;
+
+create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage millrace.version_stages := v_held.version_stage;
+  v_state text := millrace.state_of(p_run, v_stage.stage_id);
+  v_wake int[];
+begin
+  if v_state in ('completed', 'skipped') then
+    perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state,
+      'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
+  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (
+      select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
+    perform millrace.refuse_operation(p_run, p_stage, 'skipped',
+      'pending, and its needs are not done', 'Skip or finish its needs first.');
+  end if;
+  perform millrace.supersede(p_run, array[v_stage.stage_id]);
+  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
+  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
+    '{"code": "skipped", "message": "skipped by hand"}');
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+-- Starting children
 --
--- What a person turns while work goes on: pause and unpause a pipeline or a stage, and give a run a priority.
+-- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own
+-- row. Its attempt waits meanwhile. A child never touches its parent's rows, or a thousand children
+-- that end at once would queue for one lock: it adds a tally, one row a batch, and
+-- collect_children() adds the tallies up.
+--
+-- Whoever holds a child never takes its parent. From a parent's side children are taken in batches
+-- and with skip locked only. A parent that is cancelled, fails or starts over gives its fan-out up;
+-- the sweep cancels the children.
+
+-- Begins the first stages of new child runs, whose entities the caller holds; returns the stages
+-- with work.
+create or replace function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_shown boolean := (
+    select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
+  v_root record;
+  v_runs bigint[];
+  v_wake int[] := '{}';
+begin
+  if exists (
+      select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
+    perform millrace.inherit_quotas(p_run_ids);
+  end if;
+  for v_root in
+    -- By the runs' own version: a definition may have been committed since they were made.
+    select vs.stage_id, vs.dependents, vs.unconditional, r.run_ids
+    from (
+      select r.version_id, array_agg(r.id order by r.id) as run_ids
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+      group by r.version_id
+    ) r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where vs.needs = '{}'
+      and vs.after = '[]'
+    order by vs.version_id, vs.position
+  loop
+    -- A stage that failed as it began, since its own child could not, has ended its run.
+    v_runs := millrace.running_of(v_root.run_ids);
+    perform millrace.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents,
+      array(select r.entity_id from millrace.runs r where r.id = any (v_runs)));
+    if v_shown then
+      v_runs := millrace.runs_to_begin(v_root.stage_id, v_runs);
+    end if;
+    if v_root.unconditional then
+      perform millrace.queue_attempts(v_root.stage_id, v_runs);
+      v_wake := v_wake || v_root.stage_id;
+    else
+      v_wake := v_wake || millrace.begin_stage(v_root.stage_id, v_runs);
+    end if;
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Adds to each of these runs an attempt of a pipeline stage that waits for its child; returns the
+-- attempts.
+create or replace function millrace.wait_for_child_runs(
+  p_stage_id int, p_run_ids bigint[], p_at timestamptz
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempts bigint[];
+begin
+  with waiting as (
+    insert into millrace.attempts
+      (run_id, stage_id, number, state, created_at, started_at, deadline_at, late_at,
+        service, job_id)
+    select r.id, p_stage_id,
+      coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id), 0) + 1,
+      'waiting', p_at, p_at, p_at + s.deadline, p_at + s.sla, 'children', s.child ->> 'pipeline'
+    from unnest(p_run_ids) r(id), millrace.stages s
+    where s.id = p_stage_id
+    order by r.id
+    returning id
+  )
+  select array_agg(w.id) into v_attempts from waiting w;
+  return v_attempts;
+end
+$$;
+
+-- Picks the waiting attempts of a pipeline stage whose child run could not start, as failures that
+-- say why: a row that has a live run of the child's pipeline keeps it, and one with too much
+-- metadata gets none.
+create or replace function millrace.parents_without_child(
+  p_child millrace.pipelines,
+  p_stage_id int,
+  p_run_ids bigint[],
+  p_free text[],
+  p_faults text[]
+) returns millrace.work[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select millrace.work_on(a, r.entity_id, 'failed',
+      p_ord => (row_number() over (order by a.id))::int,
+      p_error => case when e.fault is null then
+        jsonb_build_object('code', 'child_running', 'permanent', true, 'message', format(
+          'the row has a live run of pipeline %s that %s; '
+          'let it finish or cancel it, then retry this run',
+          p_child.name,
+          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
+      else
+        jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
+          'message', e.fault || '; shorten it, then retry this run')
+      end)
+    from millrace.fan_outs f
+    join millrace.attempts a on a.id = f.attempt_id
+    join millrace.runs r on r.id = a.run_id
+    left join millrace.runs l
+      on l.pipeline_id = p_child.id and l.entity_id = r.entity_id and l.status = 'running'
+    left join millrace.fan_outs o on o.id = l.fan_out_id
+    left join unnest(p_free, p_faults) e(id, fault) on e.id = r.entity_id
+    where f.run_id = any (p_run_ids)
+      and f.stage_id = p_stage_id
+      and f.state = 'open'
+      and not exists (select from millrace.runs c where c.fan_out_id = f.id));
+end
+$$;
+
+-- Starts the child run of a pipeline stage in each of these runs: it goes over the same row, which
+-- the caller holds, and an attempt waits for it. Returns the stages with work.
+create or replace function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_child millrace.pipelines;
+  v_rows text[] := array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
+  v_free text[];
+  v_copied record;
+  v_waiting bigint[];
+  v_children bigint[];
+  v_busy millrace.work[];
+  v_wake int[];
+begin
+  select p.* into v_child
+  from millrace.stages s
+  join millrace.pipelines p on p.name = s.child ->> 'pipeline'
+  where s.id = p_stage_id;
+  perform millrace.cancel_given_up(v_child.id, v_rows);
+  v_free := array(
+    select e.id
+    from unnest(v_rows) e(id)
+    where not exists (
+      select
+      from millrace.runs l
+      where l.pipeline_id = v_child.id and l.entity_id = e.id and l.status = 'running'));
+  v_copied := millrace.copy_metadata(v_child.id, v_free);
+  v_waiting := millrace.wait_for_child_runs(p_stage_id, p_run_ids, v_now);
+  with fan_out as (
+    insert into millrace.fan_outs
+      (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
+    select a.run_id, p_stage_id, a.id, v_child.id, 1, 1, v_now
+    from millrace.attempts a
+    where a.id = any (v_waiting)
+    order by a.id
+    returning id, run_id
+  ), added as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, created_at)
+    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
+      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end, v_now
+    from fan_out f
+    join millrace.runs r on r.id = f.run_id
+    join unnest(v_free, v_copied.ids, v_copied.faults) e(id, metadata_id, fault)
+      on e.id = r.entity_id and e.fault is null
+    returning id
+  )
+  select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now, v_child.name);
+  v_wake := millrace.begin_roots(v_child.id, v_children);
+  v_busy := millrace.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
+  if cardinality(v_busy) > 0 then
+    v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
+  end if;
+  return v_wake;
+end
+$$;
+
+-- Sweeping children: tallies that nobody has added up, and fan-outs that are over
+
+-- Collects the children of one fan-out and wakes what became ready; false where somebody holds the
+-- parent. It outlives and reports what else goes wrong, so that a parent which refuses to be
+-- written keeps the sweep from none of the others.
+create or replace function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_done record;
+  v_context text;
+begin
+  v_done := millrace.collect_children(p_fan_out_id);
+  perform millrace.wake(v_done.wake);
+  return not v_done.busy;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'collect_failed', format(
+        'The children of fan-out %s cannot be added up: %s', p_fan_out_id, sqlerrm)) then
+      raise;
+    end if;
+    return false;
+end
+$$;
+
+-- Forgets fan-outs whose parents were deleted, once they have no children left.
+create or replace function millrace.forget_fan_outs(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with forgotten as (
+    delete from millrace.fan_outs f
+    where f.id in (
+      select o.id
+      from millrace.fan_outs o
+      where o.state = 'closed'
+        and not exists (select from millrace.runs r where r.id = o.run_id)
+      limit p_limit
+      for update skip locked)
+    returning f.id
+  ), progress as (
+    delete from millrace.fan_progress p
+    using forgotten f
+    where p.fan_out_id = f.id
+  )
+  delete from millrace.former_costs c
+  using forgotten f
+  where c.fan_out_id = f.id;
+end
+$$;
+
+-- Collects what children reported and nobody has added up, and fan-outs that are due; then cancels
+-- the children of those that were given up. Returns how many of each.
+create or replace function millrace.sweep_children(out collected int, out cancelled int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fan_out bigint;
+  v_until timestamptz := millrace.now() + interval '5 seconds';
+begin
+  collected := 0;
+  insert into millrace.child_tallies (fan_out_id)
+  select f.id
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+  where a.deadline_at <= millrace.now()
+    and a.state = 'waiting'
+    and s.fan_in ->> 'at_deadline' = 'finish';
+  -- In no order, so that parents which refuse to be written keep it from none of the others.
+  for v_fan_out in
+    select t.fan_out_id
+    from millrace.child_tallies t
+    group by t.fan_out_id
+    order by random()
+  loop
+    exit when collected >= 200 or millrace.now() >= v_until;
+    -- Those that are being collected are left to whoever does so: waiting out of order might be
+    -- waiting for each other.
+    continue when not pg_try_advisory_xact_lock(
+      hashtextextended('millrace.collect_children', v_fan_out));
+    collected := collected + millrace.sweep_fan_out(v_fan_out)::int;
+  end loop;
+  cancelled := millrace.cancel_children(2000);
+  perform millrace.forget_fan_outs(1000);
+end
+$$;
+
+-- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
+-- run is given a priority.
 
 create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_status millrace.run_status;
 begin
   if p_priority is null or p_priority not between 0 and 9 then
-    raise exception 'p_priority is %, but must be from 0 to 9', coalesce(p_priority::text, 'null') using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+    raise exception 'p_priority is %, but must be from 0 to 9', coalesce(p_priority::text, 'null')
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
   end if;
   perform millrace.hold_runs(array[p_run]);
   select r.status into v_status from millrace.runs r where r.id = p_run;
   if v_status is distinct from 'running' then
-    raise exception 'run % cannot be given a priority: %', coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
-      using errcode = case when v_status is null then 'MR003' else 'MR004' end, hint = 'Only a running run waits for its turn: select * from millrace.runs where status = ''running''.';
+    raise exception 'run % cannot be given a priority: %',
+      coalesce(p_run::text, 'null'), coalesce('it is ' || v_status, 'there is no such run')
+      using errcode = case when v_status is null then 'MR003' else 'MR004' end,
+        hint = 'Only a running run waits for its turn: '
+          'select * from millrace.runs where status = ''running''.';
   end if;
   update millrace.runs r set priority = p_priority where r.id = p_run;
   -- A claim that is taking one of them this moment goes first.
-  perform from millrace.attempts a where a.run_id = p_run and a.state = 'queued' order by a.id for update;
+  perform
+  from millrace.attempts a
+  where a.run_id = p_run and a.state = 'queued'
+  order by a.id
+  for update;
   perform millrace.assign_groups(a.stage_id, array[p_run])
-  from (select distinct a.stage_id from millrace.attempts a where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
+  from (
+    select distinct a.stage_id
+    from millrace.attempts a
+    where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
 end
 $$;
 
-create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Switches a pipeline, or one stage of it, on or off. Returns the stages concerned.
+create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_pipeline_id int;
+  v_stage_id int;
 begin
-  if v_pipeline_id is null then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  select p.id
+  into v_pipeline_id
+  from millrace.pipelines p
+  where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  elsif p_stage is null then
+    update millrace.pipelines p
+    set enabled = p_enabled
+    where p.id = v_pipeline_id and p.enabled <> p_enabled;
+    return array(
+      select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
-  if p_stage is null then
-    update millrace.pipelines p set enabled = p_enabled where p.id = v_pipeline_id and p.enabled <> p_enabled;
-    return array(select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
-  end if;
-  update millrace.stages s set enabled = p_enabled where s.id = (millrace.stage_named(p_pipeline, p_stage)).id and s.enabled <> p_enabled;
-  return array[(millrace.stage_named(p_pipeline, p_stage)).id];
+  v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
+  update millrace.stages s
+  set enabled = p_enabled
+  where s.id = v_stage_id and s.enabled <> p_enabled;
+  return array[v_stage_id];
 end
 $$;
 
 create or replace function millrace.pause(p_pipeline text, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.switch(p_pipeline, p_stage, false);
 end
 $$;
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null) returns text
-language plpgsql set search_path = pg_catalog, pg_temp
+create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
   v_still record;
 begin
-  perform millrace.wake(array(select s from unnest(v_stages) s where millrace.has_ready_work(s)));
+  perform millrace.wake(array(
+    select s from unnest(v_stages) s where millrace.has_ready_work(s)));
   -- What still holds it back: the pipeline of a stage, or stages of a pipeline.
   select count(*) as count,
     string_agg(coalesce('stage ' || p.stage, 'the pipeline'), ', ') as names,
@@ -10306,64 +13828,23 @@ begin
 end
 $$;
 
--- Chapter 32: watching it
+-- What "done" means
 --
--- Views and functions for Supabase Studio's table editor and SQL editor.
+-- A stage of a run is done when it was completed or skipped, and nobody has started it over since.
+-- Then the stages that need it go on; a skipped one's result is null.
 
-create or replace view millrace.queue_depth as
-select p.name as pipeline, s.name as stage,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
-group by p.name, s.id, s.name
-order by p.name, s.id;
+create or replace view millrace.done_attempts as
+select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
+  a.finished_at, a.error, a.output
+from millrace.attempts a
+where a.state in ('completed', 'skipped')
+  and not a.superseded;
 
-create or replace view millrace.stage_health as
-select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  count(a.id) filter (where a.state = 'waiting') as waiting,
-  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
-  count(distinct a.run_id) filter (where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
-  count(a.id) filter (where a.retry_count > 0) as retries,
-  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (where a.state in ('queued', 'started', 'waiting') and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
-  (select count(*) from millrace.workers w where w.stage_id = s.id and w.left_at is null and w.heartbeat_at > millrace.now() - interval '15 seconds') as live_workers,
-  s.sla, case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id
-left join millrace.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
-order by p.name, s.id;
+-- Who could forge results
 
--- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on the first day.
-create or replace view millrace.job_outcomes as
-select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight, j.ended, j.completed, j.past_deadline
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-cross join lateral (
-  select count(*) as ended,
-    count(*) filter (where e.state = 'completed') as completed,
-    count(*) filter (where e.state = 'failed' and e.error ->> 'code' = 'deadline') as past_deadline
-  from (
-    select a.state, a.error
-    from millrace.attempts a
-    -- A subselect, so that the hour bounds what the index is read for.
-    where a.stage_id = s.id and a.job_id is not null and a.finished_at > (select millrace.now() - interval '1 hour')
-    order by a.finished_at desc
-    limit 1000
-  ) e
-) j
-where s.kind in ('function', 'external') and s.deadline is not null
-order by p.name, s.id;
-
--- The roles of the Data API that may write what only the engine should: results and the other columns of stages but their
--- statuses, on which intake keeps watch. A role that no policy lets write is left out.
+-- The roles of the Data API that may write what only the engine should: results and the other
+-- columns of stages but their statuses, on which intake keeps watch. A role that no policy lets
+-- write is left out.
 create or replace view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
@@ -10424,38 +13905,128 @@ select
   w.table_id::regclass as entity_table,
   w.role::text as role,
   string_agg(w.verb, ', ' order by w.verb) as verbs,
-  format('revoke %s on %s from %s;', string_agg(w.verb, ', ' order by w.verb), w.table_id::regclass,
+  format('revoke %s on %s from %s;',
+    string_agg(w.verb, ', ' order by w.verb),
+    w.table_id::regclass,
     case when bool_or(w.by_all) then 'public, ' else '' end || quote_ident(w.role))
   || coalesce(format(' grant %s on %s to %I;',
-    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb), w.table_id::regclass, w.role), '')
-    as remedy
+    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb),
+    w.table_id::regclass,
+    w.role), '') as remedy
 from allowed w
 group by w.table_id, w.role
 order by 1, 2;
 
--- Chapter 23: retrying
---
--- Dead letters, and the calls by which a person lets runs go on that failed or were cancelled: one of them, or all that
--- meet a condition. As in the chapter before, they wait for the entities, then lock the runs.
+-- Dead letters, and retrying all that meet a condition
 
--- Latest attempts of stages that stand in the way of finished runs.
+-- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- goes on with the parent alone.
 create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id, a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message, a.retry_count, a.finished_at as failed_at,
-  not exists (select from millrace.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and o.id > r.id)
-    -- What a parent has given up goes on with the parent alone.
-    and not exists (select from millrace.fan_outs f where f.id = r.fan_out_id and f.state in ('abandoned', 'closed')) as can_retry
+select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
+  a.error ->> 'code' as error_code,
+  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
+  a.retry_count, a.finished_at as failed_at,
+  not exists (
+    select
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.id > r.id)
+  and not exists (
+    select
+    from millrace.fan_outs f
+    where f.id = r.fan_out_id
+      and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
 join millrace.stages s on s.id = a.stage_id
 where r.status = 'failed'
-  and not exists (select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
+  and not exists (
+    select
+    from millrace.attempts n
+    where n.run_id = a.run_id
+      and n.stage_id = a.stage_id
+      and n.number > a.number);
+
+create or replace view millrace.schedules as
+select *
+from (values
+  ('millrace-sweep', '10 seconds', 'select millrace.sweep()'),
+  ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
+
+-- Watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+create or replace view millrace.queue_depth as
+select p.name as pipeline, s.name as stage,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
+  count(a.id) filter (where a.state = 'started') as started,
+  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
+group by p.name, s.id, s.name
+order by p.name, s.id;
+
+create or replace view millrace.stage_health as
+select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
+  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
+  count(a.id) filter (where a.state = 'started') as started,
+  count(a.id) filter (where a.state = 'waiting') as waiting,
+  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
+  count(distinct a.run_id) filter (
+    where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
+  count(a.id) filter (where a.retry_count > 0) as retries,
+  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (
+    where a.state in ('queued', 'started', 'waiting')
+      and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
+  millrace.live_workers(s.id)::bigint as live_workers,
+  s.sla,
+  case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.attempts a on a.stage_id = s.id
+left join millrace.runs r on r.id = a.run_id
+group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
+order by p.name, s.id;
+
+-- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on
+-- the first day.
+create or replace view millrace.job_outcomes as
+select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight,
+  j.ended, j.completed, j.past_deadline
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+cross join lateral (
+  select count(*) as ended,
+    count(*) filter (where e.state = 'completed') as completed,
+    count(*) filter (where e.state = 'failed' and e.error ->> 'code' = 'deadline') as past_deadline
+  from (
+    select a.state, a.error
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.job_id is not null
+      -- A subselect, so that the hour bounds what the index is read for.
+      and a.finished_at > (select millrace.now() - interval '1 hour')
+    order by a.finished_at desc
+    limit 1000
+  ) e
+) j
+where s.kind in ('function', 'external')
+  and s.deadline is not null
+order by p.name, s.id;
+
+-- What operators read of agents: each turn, and each conversation's sums
 
 create or replace view millrace.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
   case
-    when t.kind = 'tool' then case when t.content -> 'failed' = 'true' then 'fails' else 'answers' end
+    when t.kind = 'tool' then
+      case when t.content -> 'failed' = 'true' then 'fails' else 'answers' end
     when t.content ? 'discarded' then 'discarded: ' || (t.content ->> 'discarded')
     when m.calls is not null then 'calls ' || m.calls
     else 'answers'
@@ -10463,25 +14034,37 @@ select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, 
   case when t.kind = 'tool' then t.content ->> 'name' else m.calls end as tool,
   case when t.kind = 'tool' then t.content ->> 'arguments' else m.arguments end as arguments,
   case when t.kind = 'tool' then t.content ->> 'output' else m.said end as output,
-  (t.usage ->> 'input_tokens')::numeric + (t.usage ->> 'output_tokens')::numeric as tokens, (t.usage ->> 'cost_usd')::numeric as cost_usd,
+  (t.usage ->> 'input_tokens')::numeric + (t.usage ->> 'output_tokens')::numeric as tokens,
+  (t.usage ->> 'cost_usd')::numeric as cost_usd,
   t.content ->> 'asked' as asked, t.attempt_id, t.created_at as at
 from millrace.turns t
 join millrace.stages s on s.id = t.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 left join millrace.runs r on r.id = t.run_id
 cross join lateral (
-  select string_agg(i ->> 'name', ', ' order by n) filter (where i ->> 'type' = 'function_call') as calls,
-    string_agg(i ->> 'arguments', ', ' order by n) filter (where i ->> 'type' = 'function_call') as arguments,
+  select string_agg(i ->> 'name', ', ' order by n)
+      filter (where i ->> 'type' = 'function_call') as calls,
+    string_agg(i ->> 'arguments', ', ' order by n)
+      filter (where i ->> 'type' = 'function_call') as arguments,
     string_agg(jsonb_path_query_first(i, '$.content[*].text') #>> '{}', E'\n' order by n) as said
-  from jsonb_array_elements(case when t.kind = 'model' and jsonb_typeof(t.content -> 'output') = 'array' then t.content -> 'output' else '[]' end) with ordinality o(i, n)
+  from jsonb_array_elements(case
+    when t.kind = 'model' and jsonb_typeof(t.content -> 'output') = 'array'
+      then t.content -> 'output'
+    else '[]'
+  end) with ordinality o(i, n)
 ) m
 order by t.run_id, t.stage_id, t.execution, t.seq;
 
 create or replace view millrace.agent_executions as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution,
-  count(*) filter (where t.kind = 'model') as turns, count(*) filter (where t.kind = 'tool') as tool_calls,
-  sum((t.usage ->> 'input_tokens')::numeric) as input_tokens, sum((t.usage ->> 'output_tokens')::numeric) as output_tokens, sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
-  count(distinct t.attempt_id) as attempts, min(t.created_at) as first_turn_at, max(t.created_at) as last_turn_at
+  count(*) filter (where t.kind = 'model') as turns,
+  count(*) filter (where t.kind = 'tool') as tool_calls,
+  sum((t.usage ->> 'input_tokens')::numeric) as input_tokens,
+  sum((t.usage ->> 'output_tokens')::numeric) as output_tokens,
+  sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
+  count(distinct t.attempt_id) as attempts,
+  min(t.created_at) as first_turn_at,
+  max(t.created_at) as last_turn_at
 from millrace.turns t
 join millrace.stages s on s.id = t.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
@@ -10491,45 +14074,85 @@ order by t.run_id, s.id, t.execution;
 
 create or replace view millrace.cut_over_report as
 with run as materialized (
-  select n.name as pipeline, w.way, w.place, r.id, r.status, extract(epoch from r.finished_at - r.created_at) as seconds
+  select n.name as pipeline, w.way, w.place, r.id, r.status,
+    extract(epoch from r.finished_at - r.created_at) as seconds
   from millrace.pipelines n
-  cross join lateral (values ('new', 1, n.id), ('old', 2, n.replaces_id)) w(way, place, pipeline_id)
-  left join millrace.runs r on r.pipeline_id = w.pipeline_id
+  cross join lateral (
+    values ('new', 1, n.id), ('old', 2, n.replaces_id)
+  ) w(way, place, pipeline_id)
+  left join millrace.runs r
+    on r.pipeline_id = w.pipeline_id
     -- A run from a later stage on did less than the other way does.
-    and not exists (select from millrace.attempts a join millrace.attempts f on f.id = a.parent_id and f.run_id <> a.run_id where a.run_id = r.id)
+    and not exists (
+      select
+      from millrace.attempts a
+      join millrace.attempts f on f.id = a.parent_id and f.run_id <> a.run_id
+      where a.run_id = r.id)
   where n.replaces_id is not null
 ), cost as materialized (
-  select c.run_id, sum(c.cost_usd) as cost_usd from millrace.attempt_costs(array(select r.id from run r where r.id is not null)) c group by c.run_id
+  select c.run_id, sum(c.cost_usd) as cost_usd
+  from millrace.attempt_costs(array(select r.id from run r where r.id is not null)) c
+  group by c.run_id
+), counted as (
+  select r.pipeline, r.way, r.place,
+    count(r.id) as runs,
+    count(*) filter (where r.status = 'running') as running,
+    count(*) filter (where r.status = 'completed') as completed,
+    count(*) filter (where r.status = 'failed') as failed,
+    percentile_cont(0.5) within group (order by r.seconds)
+      filter (where r.status = 'completed') as median_seconds,
+    percentile_cont(0.95) within group (order by r.seconds)
+      filter (where r.status = 'completed') as p95_seconds,
+    sum(c.cost_usd) as cost_usd
+  from run r
+  left join cost c on c.run_id = r.id
+  group by r.pipeline, r.way, r.place
 )
-select r.pipeline, r.way, count(r.id) as runs,
-  count(*) filter (where r.status = 'running') as running,
-  count(*) filter (where r.status = 'completed') as completed,
-  count(*) filter (where r.status = 'failed') as failed,
-  round(count(*) filter (where r.status = 'completed')::numeric / nullif(count(*) filter (where r.status in ('completed', 'failed')), 0), 4) as success_share,
-  round((percentile_cont(0.5) within group (order by r.seconds) filter (where r.status = 'completed'))::numeric, 3) as median_seconds,
-  round((percentile_cont(0.95) within group (order by r.seconds) filter (where r.status = 'completed'))::numeric, 3) as p95_seconds,
-  sum(c.cost_usd) as cost_usd, round(sum(c.cost_usd) / nullif(count(r.id), 0), 6) as cost_per_run
-from run r left join cost c on c.run_id = r.id
-group by r.pipeline, r.way, r.place order by r.pipeline, r.place;
+select pipeline, way, runs, running, completed, failed,
+  round(completed::numeric / nullif(completed + failed, 0), 4) as success_share,
+  round(median_seconds::numeric, 3) as median_seconds,
+  round(p95_seconds::numeric, 3) as p95_seconds,
+  cost_usd,
+  round(cost_usd / nullif(runs, 0), 6) as cost_per_run
+from counted
+order by pipeline, place;
 
 create or replace view millrace.operations as
-select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind, coalesce(a.state::text, 'pending') as state,
-  case when a.state in ('completed', 'skipped') then 'complete' when a.state in ('queued', 'started', 'waiting') then 'in progress'
-    when a.state in ('failed', 'cancelled') then 'failed' else 'not started' end as operation,
-  r.status = 'running' and a.id is null and cardinality(vs.needs) = (
-      select count(*) from millrace.attempts n where n.run_id = r.id and n.stage_id = any (vs.needs) and n.state in ('completed', 'skipped') and not n.superseded)
+select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
+  coalesce(a.state::text, 'pending') as state,
+  case
+    when a.state in ('completed', 'skipped') then 'complete'
+    when a.state in ('queued', 'started', 'waiting') then 'in progress'
+    when a.state in ('failed', 'cancelled') then 'failed'
+    else 'not started'
+  end as operation,
+  r.status = 'running'
+    and a.id is null
+    and cardinality(vs.needs) = (
+      select count(*)
+      from millrace.attempts n
+      where n.run_id = r.id
+        and n.stage_id = any (vs.needs)
+        and n.state in ('completed', 'skipped')
+        and not n.superseded)
     and millrace.thresholds_hold(r.id, vs.after) as can_start,
-  coalesce(a.state in ('queued', 'started', 'waiting', 'completed', 'skipped'), false) as is_started,
+  coalesce(a.state in ('queued', 'started', 'waiting', 'completed', 'skipped'), false)
+    as is_started,
   coalesce(a.state in ('completed', 'skipped', 'failed', 'cancelled'), false) as is_done,
   coalesce(a.retry_count, 0) + coalesce((a.state = 'failed')::int, 0) as failures,
   coalesce((s.retry ->> 'max_attempts')::int, 3) as fails_after,
-  a.id as attempt_id, coalesce(a.error ->> 'detail', a.error ->> 'message') as error
+  a.id as attempt_id,
+  coalesce(a.error ->> 'detail', a.error ->> 'message') as error
 from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.version_stages vs on vs.version_id = r.version_id
 join millrace.stages s on s.id = vs.stage_id
 left join lateral (
-  select o.* from millrace.attempts o where o.run_id = r.id and o.stage_id = s.id and not o.superseded order by o.number desc limit 1) a on true;
+  select o.*
+  from millrace.attempts o
+  where o.run_id = r.id and o.stage_id = s.id and not o.superseded
+  order by o.number desc
+  limit 1) a on true;
 
 create or replace view millrace.quotas as
 with used as (
@@ -10559,8 +14182,8 @@ create or replace view millrace.paused as
 select
   p.name as pipeline,
   s.name as stage,
-  format('select millrace.unpause(%s);', concat_ws(', ', quote_literal(p.name), quote_literal(s.name)))
-    as remedy
+  format('select millrace.unpause(%s);',
+    concat_ws(', ', quote_literal(p.name), quote_literal(s.name))) as remedy
 from millrace.pipelines p
 cross join lateral (
   select null::text as name, 0 as position
@@ -10573,15 +14196,24 @@ cross join lateral (
     and not t.enabled) s
 order by p.name, s.position;
 
-create trigger settings_are_checked before insert or update on millrace.settings for each row execute function millrace.check_setting();
+create trigger settings_are_checked
+before insert or update on millrace.settings
+for each row execute function millrace.check_setting();
 
-create trigger millrace_decisions_check before update of decision on public.millrace_decisions for each row execute function millrace.check_answer();
+create trigger millrace_decisions_check
+  before update of decision on public.millrace_decisions
+  for each row execute function millrace.check_answer();
 
-create trigger millrace_decisions_take after update on public.millrace_decisions referencing old table as old_rows new table as new_rows
+create trigger millrace_decisions_take
+  after update on public.millrace_decisions
+  referencing old table as old_rows new table as new_rows
   for each statement execute function millrace.take_answers();
 
-create constraint trigger millrace_decisions_apply after update on public.millrace_decisions deferrable initially deferred
-  for each row when (old.decided_at is null and new.decided_at is not null) execute function millrace.apply_decisions();
+create constraint trigger millrace_decisions_apply
+  after update on public.millrace_decisions
+  deferrable initially deferred
+  for each row when (old.decided_at is null and new.decided_at is not null)
+  execute function millrace.apply_decisions();
 
 comment on function millrace.stage_columns(text) is 'The seven columns that the projection keeps for a stage on its entity.';
 
@@ -10634,6 +14266,10 @@ comment on function millrace.write_dispatch() is 'Creates lock_entities, rows_of
 
 comment on function millrace.attach(text) is 'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after adding columns to the table; define() does.';
 
+comment on function millrace.cancel(bigint) is
+  'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns '
+  'failed with the error cancelled. Children are cancelled by the sweep, in batches.';
+
 comment on function millrace.is_kind(jsonb, text[]) is 'Whether a stage of a definition is of one of these kinds.';
 
 comment on function millrace.refuse_value(jsonb, text[], text, text) is 'Raises MR001 about one value of a stage''s definition.';
@@ -10665,6 +14301,10 @@ comment on function millrace.order_stages(jsonb) is 'Names of the stages in a to
 comment on function millrace.check_metadata(jsonb) is 'Raises MR001 unless the column of a definition''s metadata is absent or a jsonb column of the entity.';
 
 comment on function millrace.check_definition(jsonb) is 'Raises MR001 when a definition is not valid.';
+
+comment on function millrace.check_invariants() is
+  'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
+  'hence one snapshot; safe in production.';
 
 comment on function millrace.stage_named(text, text) is 'The stage with this name; MR003 when there is none.';
 
@@ -10822,6 +14462,17 @@ comment on function millrace.check_changed_children(int, jsonb) is 'Raises MR001
 
 comment on function millrace.define(jsonb) is 'Defines a pipeline or changes it, and returns the number of its current version. Calling it again with the same definition changes nothing.';
 
+comment on function millrace.doctor() is
+  'Checks the engine''s configuration and health, one line each with the remedy.';
+
+comment on view millrace.done_attempts is
+  'The attempt by which each stage of a run is done: completed or skipped, and not started over '
+  'since.';
+
+comment on view millrace.forgers is
+  'Which roles of the Data API could write results by hand, with the statements that leave them '
+  'their own columns.';
+
 comment on function millrace.on_status_written(int, text, text, text[], text[]) is 'Acts on a status written by a user: queued starts, pending is allowed without a live run, anything else raises MR005.';
 
 comment on function millrace.forget(int, text[]) is 'Cancels and removes all runs of deleted entities, with their results.';
@@ -10831,53 +14482,27 @@ comment on function millrace.delete_runs(bigint[]) is
 
 comment on function millrace.write_entities(int, text, text, millrace.change[], text[], text[]) is 'The projecting statements (how: settle, started or queued), announced to the intake triggers.';
 
-comment on function millrace.attempt_of_job(text) is 'The attempt that an external job is about which is named by its id alone; null where there is none, or where two wait.';
-
-comment on function public.millrace_job_owner(jsonb) is 'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to count.';
+comment on function public.millrace_job_owner(jsonb) is
+  'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, '
+  'stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by '
+  '{job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to '
+  'count.';
 
 revoke all on function public.millrace_job_owner(jsonb) from public, anon, authenticated;
 
 grant execute on function public.millrace_job_owner(jsonb) to service_role;
 
-comment on function public.millrace_note_faults(jsonb) is 'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; noted: how many attempts that changed.';
+comment on function public.millrace_note_faults(jsonb) is
+  'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
+  'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
+  'noted: how many attempts that changed.';
 
 revoke all on function public.millrace_note_faults(jsonb) from public, anon, authenticated;
 
 grant execute on function public.millrace_note_faults(jsonb) to service_role;
 
-comment on function millrace.faulty_jobs() is 'What keeps jobs from being asked after or finished, by stage and reason, the oldest first; null when nothing does.';
-
-comment on function millrace.report(text, text, text, jsonb) is 'Writes one line into millrace.log, at most one a minute for each code.';
-
-comment on function millrace.error_kind(text, text) is
-  'What an error means for the row that it came from. fatal: the whole call ends; transient: the row is tried again; '
-  'lasting: the row fails. p_context: the PG_EXCEPTION_CONTEXT, which tells who raised it.';
-
-comment on view millrace.queue_depth is 'How much is queued at each stage, from the queue''s own index.';
-
-comment on view millrace.stage_health is 'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
-
-comment on function millrace.timeline(bigint) is 'Every attempt of a run in order, with times, errors, tokens and cost.';
-
-comment on view millrace.job_outcomes is 'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), how many of them completed, and how many passed their deadline.';
-
 comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
-
-comment on function millrace.metadata_faults() is
-  'What millrace.check_invariants() finds in metadata.';
-
-comment on function millrace.row_faults() is
-  'Rows that show work which no run does, and live runs without a row; part of check_invariants().';
-
-comment on function millrace.check_invariants() is 'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, hence one snapshot; safe in production.';
-
-comment on function millrace.fault_of(text) is 'Why the functions that attach() wrote no longer fit the entity table; null when they do.';
-
-comment on view millrace.forgers is
-  'Which roles of the Data API could write results by hand, with the statements that leave them their own columns.';
-
-comment on function millrace.doctor() is 'Checks the engine''s configuration and health, one line each with the remedy.';
 
 comment on function millrace.apply_outcomes(millrace.work[], boolean) is 'Records a judged batch, each group of one stage and outcome by its transition; returns the items with late ones marked, and the stages with work. p_alike: all of it was completed at one stage without an apply function; then no items come back.';
 
@@ -10902,117 +14527,54 @@ comment on function millrace.apply_outcomes_part(millrace.work[], boolean, times
 comment on function millrace.apply_outcomes_guarded(millrace.work[], boolean) is
   'apply_outcomes() in which an item that makes Postgres raise fails alone with the SQL error, or is busy where that says to try again; the items then come back, also of a batch that was alike.';
 
+comment on function millrace.prune() is
+  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
+  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
+  'goes on until it is done.';
+
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
   'newest first.';
 
-comment on view millrace.dead_letters is 'What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run) or millrace.replay(pipeline, condition).';
+comment on view millrace.dead_letters is
+  'What is exhausted or failed for good. Where can_retry is true, try again with '
+  'millrace.retry(run) or millrace.replay(pipeline, condition).';
 
-comment on column millrace.dead_letters.can_retry is 'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose parent has given it up, which goes on with its parent.';
+comment on column millrace.dead_letters.can_retry is
+  'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
+  'parent has given it up, which goes on with its parent.';
 
-comment on function millrace.is_latest_run(bigint) is 'Whether the run''s entity has no later run, neither of its pipeline nor of the one that replaces it or is replaced by it.';
+comment on function millrace.replay(text, jsonb, boolean) is
+  'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
+  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
 
-comment on function millrace.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
+comment on function millrace.retry(bigint, text) is
+  'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
+  'fresh allowance of attempts, and with it what was cancelled beside it.';
 
-comment on function millrace.is_last_word(millrace.attempts) is 'Whether an attempt counts and is the newest of its stage and run.';
+comment on view millrace.schedules is
+  'The jobs that pg_cron must have at any time; those that come and go are not among them.';
 
-comment on function millrace.name_parents(int, bigint[]) is 'Makes the newest attempts of a stage the retries of those before them.';
+select cron.schedule(j.name, j.schedule, j.command)
+from millrace.schedules j;
 
-comment on function millrace.retry_stage(int, text, bigint[]) is 'A new attempt of a stage that failed or was cancelled in runs that go on; returns the stages with work.';
-
-comment on function millrace.refuse_orphan(millrace.runs) is 'Raises MR004 about a run whose parent has given up its children.';
-
-comment on function millrace.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts, and with it what was cancelled beside it.';
-
-comment on function millrace.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
-
-comment on function millrace.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
-
-comment on function millrace.schedule_polls() is
-  'Schedules the completion poller at the shortest poll interval of any stage while a job waits, else not at all.';
-
-comment on function millrace.schedule_pruning(boolean) is
-  'Has pg_cron call prune() every five seconds as long as there is more to prune.';
-
-select cron.schedule('millrace-sweep', '10 seconds', 'select millrace.sweep()');
-
-select cron.schedule('millrace-prune', '17 3 * * *', 'select millrace.prune()');
-
--- Nobody but the owner calls into the schema; each file says by name who calls the public functions that it makes.
+-- Nobody but the owner calls into the schema; each file says by name who calls the public functions
+-- that it makes.
 revoke all on all functions in schema millrace from public;
 
 notify pgrst, 'reload schema';
 
-comment on function millrace.check_setting() is 'Refuses a value that a setting cannot have, with MR002.';
-
-comment on function millrace.setting(text) is 'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
-
-comment on function millrace.batch_bytes() is
-  'How many bytes of rows and results a worker is handed at most.';
-
-comment on function millrace.ways_of(int) is 'A pipeline, and the one that it replaces or that replaces it (chapter cut-over).';
-
-comment on function millrace.first_stage(int) is 'The stage at which a pipeline starts unless another is named.';
-
-comment on function millrace.copy_earlier_results(bigint[], int[]) is 'Copies the results of these stages from the previous run of each entity into its new run.';
-
-comment on function millrace.enqueue_stage(bigint[], int) is 'Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result. Returns the stages with work.';
-
-comment on function millrace.copy_metadata(int, text[]) is
-  'Copies what the metadata column of each entity holds, for runs that start now. ids: the copies, '
-  'in the order of the entities; faults: where one is too large, why. Both null without a column.';
-
-comment on function millrace.refuse_metadata(text[]) is
-  'Raises the first fault of copy_metadata(), as MR002.';
-
-comment on function millrace.new_runs(int, text[], int) is 'Makes new runs of held entities, for a start at a stage, with the results of earlier stages taken over.';
-
-comment on function millrace.is_only_root(millrace.version_stages) is 'Whether a stage is the one with which every run of its version begins.';
-
-comment on function millrace.inherit_place(bigint[]) is 'Gives new runs of children the places of their rows'' former runs in fan-outs that are open.';
-
-comment on function millrace.start_over(bigint[], int) is 'Starts a stage and its dependents over in live runs; what they had is kept as history. Returns the stages with work.';
-
-comment on function millrace.start_sibling_branches(int, int, bigint[]) is 'Begins what may begin beside the stage that new runs start at; returns the stages with work.';
-
-comment on function millrace.queue_here(int, int, text[], text[]) is 'Queues a stage for held entities: new runs where none is live, else starting over. Dirty are the entities with columns that a new run must clear. Returns the stages with work.';
-
-comment on function millrace.queue_stage(int, int, text[], text[]) is 'Queues a stage for held entities and wake-ups; where a pipeline replaces another, each entity goes one of the two ways (chapter cut-over).';
-
-comment on function millrace.lock_rows_named(millrace.pipelines, text[], boolean) is 'lock_entities() of keys that somebody outside has named; MR002 where one is no value of the key''s type.';
-
-comment on function millrace.run_under_way(int, int, text) is
-  'The live run of a held entity that start() returns, locked; null where there is none.';
+comment on function millrace.setting(text) is
+  'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
 
 comment on function millrace.start(text, text, text, int, boolean) is
   'Starts a run of an entity, at the first stage or the one named, and returns it. A run that is '
   'under way is returned as it is; with p_restart it starts over from that stage. '
   'p_priority (0 to 9) counts at stages that declare priority.';
 
-comment on function millrace.project_queued(int, int, int[], text[]) is 'Shows a stage as queued and its dependents as pending, with their columns cleared.';
-
-comment on function millrace.hold_runs(bigint[]) is 'Locks runs and their entities in the lock order.';
-
-comment on function millrace.cancel(bigint) is 'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns failed with the error cancelled. Children are cancelled by the sweep, in batches.';
-
-comment on function millrace.fail_lost(bigint[]) is
-  'Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns how many.';
-
-comment on function millrace.sweep_leases(int, int) is 'Fails started attempts whose lease expired, as lost_lease; returns how many.';
-
-comment on function millrace.fail_overdue(bigint[]) is
-  'Fails those of the waiting attempts whose deadline has passed and whose rows are free, as deadline; returns how many.';
-
-comment on function millrace.sweep_deadlines(int, int) is 'Fails waiting attempts whose deadline has passed, as deadline; returns how many.';
-
-comment on function millrace.sweep_pipeline(int) is 'The sweep of one pipeline; its faults are reported in millrace.log.';
-
-comment on function millrace.sweep_children() is 'Folds fan-outs with tallies left and cancels the children of those that were given up; returns how many.';
-
-comment on function millrace.sweep_metadata(int) is
-  'Deletes metadata that runs have dropped and no run has.';
-
-comment on function millrace.sweep() is 'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; raises alerts. Harmless at any time.';
+comment on function millrace.sweep() is
+  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; '
+  'raises alerts. Harmless at any time.';
 
 comment on function public.millrace_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
@@ -11020,18 +14582,6 @@ comment on function public.millrace_sweep() is
 revoke all on function public.millrace_sweep() from public, anon, authenticated;
 
 grant execute on function public.millrace_sweep() to service_role;
-
-comment on function millrace.wake_job_poll() is 'Wakes the completion poller if a waiting job is due to be asked for; one index probe otherwise.';
-
-comment on function millrace.lock_prunable(timestamptz, bigint, int) is
-  'Locks and returns the next so many runs, by id, that ended before this time and that nobody needs.';
-
-comment on function millrace.prune_runs(bigint[]) is
-  'Deletes locked runs, but for those that cannot be; returns how many.';
-
-comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines and alerts, '
-  'and the engine''s own rows of cron.job_run_details. When there is more, pg_cron goes on until it is done.';
 
 comment on function millrace.writes_entities(int) is 'Whether transitions of a pipeline may lock its entities: for its projection, that of a child run over the same row, or what an apply function writes.';
 
@@ -11067,77 +14617,63 @@ comment on function millrace.cancel_attempts(bigint[], int[]) is 'queued | start
 
 comment on function millrace.project_cancelled(millrace.cancelled[]) is 'Shows cancelled attempts on their entities.';
 
-comment on function millrace.stages_to_wake(int[], int) is 'Of these stages, those to be woken now; each is noted as woken. A worker that scales its own stage out names it, since it is itself alive.';
-
-comment on function millrace.wake_list(int[]) is 'Wakes as the functions read them: pipeline, stage, function.';
-
-comment on function millrace.wake_headers() is
-  'What the doorbell shows the functions: wake_secret, else secret_key, else null.';
-
-comment on function millrace.wake_secret_remedy() is 'How an operator sets the wake-up secret on both sides.';
-
-comment on function millrace.forget_posts(int) is 'Deletes all but about this many of the newest posts.';
-
-comment on function millrace.last_answers(int) is
-  'What the functions answered to the last so many posts of the engine, as far as they did.';
-
-comment on function millrace.post(text, jsonb) is 'Wakes an Edge Function through pg_net at commit; false (and a line in millrace.log) when it cannot.';
-
-comment on function millrace.wake(int[]) is 'Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.';
-
-comment on function public.millrace_wake(jsonb) is 'Asks the database to wake stages that a worker could not reach itself.';
+comment on function public.millrace_wake(jsonb) is
+  'Asks the database to wake stages that a worker could not reach itself.';
 
 revoke all on function public.millrace_wake(jsonb) from public, anon, authenticated;
 
 grant execute on function public.millrace_wake(jsonb) to service_role;
 
-comment on function millrace.check_turns(jsonb) is 'Raises MR002 with the place, the value found and the remedy unless these are turns that can be recorded.';
+comment on view millrace.queue_depth is
+  'How much is queued at each stage, from the queue''s own index.';
 
-comment on function millrace.void_reason(millrace.attempts, uuid) is 'Why a token no longer stands for a started attempt, or null when it does.';
+comment on view millrace.stage_health is
+  'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, '
+  'live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
 
-comment on function millrace.append_turns(millrace.attempts, jsonb) is 'Adds turns to the conversation of a locked attempt; those whose number is taken already change nothing.';
+comment on view millrace.job_outcomes is
+  'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
+  'how many of them completed, and how many passed their deadline.';
 
-comment on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) is 'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these numbers are taken, the first ones stay), stale or busy.';
+comment on function millrace.timeline(bigint) is
+  'Every attempt of a run in order, with times, errors, tokens and cost.';
+
+comment on view millrace.agent_log is
+  'The conversations of agents, one row a turn: what the model said or called, and what its tools '
+  'answered.';
+
+comment on view millrace.agent_executions is
+  'What each conversation of an agent has used up so far, over all attempts of its execution.';
+
+comment on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) is
+  'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its '
+  'token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these '
+  'numbers are taken, the first ones stay), stale or busy.';
 
 revoke all on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb)
   from public, anon, authenticated;
 
 grant execute on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
 
-comment on function public.millrace_turns(uuid, bigint, uuid) is 'What an agent''s attempt goes on from: the turns of its execution, the stage''s limits of today, and the milliseconds since the execution began (waits between retries included). The status is current or stale.';
+comment on function public.millrace_turns(uuid, bigint, uuid) is
+  'What an agent''s attempt goes on from: the turns of its execution, the stage''s limits of '
+  'today, and the milliseconds since the execution began (waits between retries included). The '
+  'status is current or stale.';
 
-revoke all on function public.millrace_turns(uuid, bigint, uuid) from public, anon, authenticated;
+revoke all on function public.millrace_turns(uuid, bigint, uuid)
+  from public, anon, authenticated;
 
 grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
 
-comment on function millrace.drop_turns(millrace.stages, json) is 'Deletes the conversations of attempts that were just completed, unless their stage says debug.';
+comment on function public.millrace_decide(bigint, jsonb) is
+  'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes '
+  'on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy '
+  'for select and update on public.millrace_decisions.';
 
-comment on view millrace.agent_log is 'The conversations of agents, one row a turn: what the model said or called, and what its tools answered.';
+revoke all on function public.millrace_decide(bigint, jsonb)
+  from public, anon, authenticated, service_role;
 
-comment on view millrace.agent_executions is 'What each conversation of an agent has used up so far, over all attempts of its execution.';
-
-comment on function millrace.in_words(interval) is 'An interval as a person would say it, in its two largest units.';
-
-comment on function millrace.execution_began(bigint, int, int) is 'When a execution of a stage became ready.';
-
-comment on function millrace.still_late(bigint[]) is 'Those of the alerts whose execution goes on and is older than the bound of today.';
-
-comment on function millrace.late_runs(int) is 'How many runs are at a stage for longer than its bound, whether an alert tells of it yet or not.';
-
-comment on function millrace.follow_bound(int, int) is 'Sets the time at which up to so many open attempts of a stage are late, after its bound was changed; returns how many it found to differ.';
-
-comment on function millrace.follow_bounds() is 'Applies bounds that a definition gave, changed or dropped to the attempts that are open.';
-
-comment on function millrace.raise_alerts(int) is 'Raises alerts about up to so many attempts that are late; returns how many.';
-
-comment on function millrace.resolve_alerts(int) is 'Looks at the next open alerts and resolves those whose execution is over or no longer late; returns how many.';
-
-comment on function millrace.sweep_alerts() is 'Raises and resolves alerts, some thousand at a time; its faults are reported in millrace.log.';
-
-comment on function millrace.forget_alerts(bigint[]) is 'Removes the alerts of runs that are being deleted, without waiting for anybody.';
-
-comment on function millrace.prune_alerts(timestamptz) is
-  'Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000, and says how many.';
+grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
 
 comment on function millrace.check_back_pressure(jsonb, jsonb) is 'Raises MR001 unless a stage is held back by one that comes after it.';
 
@@ -11184,195 +14720,43 @@ comment on function millrace.check_decision(jsonb) is 'Raises MR001 unless the d
 
 comment on function millrace.check_patterns(jsonb, jsonb) is 'Raises MR001 unless what a stage says about patterns is well formed.';
 
-comment on function millrace.abandon_fan_outs(bigint[], int[]) is 'Gives up the children of these runs: the sweep cancels them, in batches.';
+comment on function public.millrace_collect_children(bigint[]) is
+  'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
+  'holds; collect: fan-outs, further up, whose children have reported now.';
 
-comment on function millrace.begin_roots(int, bigint[]) is 'Begins the first stages of new runs; returns the stages with work.';
-
-comment on function millrace.end_given_up(int, text[]) is 'Cancels children on held rows whose parents have given them up; what starts there next is shown in their stead.';
-
-comment on function
-  millrace.parents_without_child(millrace.pipelines, int, bigint[], text[], text[]) is
-  'Attempts of a pipeline stage whose child run could not start, as failures that say why.';
-
-comment on function millrace.start_child_runs(int, bigint[]) is 'Starts the child run of a pipeline stage in each of these runs, whose attempt waits for it; returns the stages with work.';
-
-comment on function millrace.leave_children(millrace.stages, bigint[]) is 'Closes the fan-outs of attempts that were completed; children that still run go on, or are cancelled by the sweep, as the stage says.';
-
-comment on function millrace.reopen_fan_outs(int, bigint[]) is 'Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children that failed.';
-
-comment on function millrace.follow_later_runs(bigint, text[]) is 'Files the latest runs of these items'' rows, which the caller holds, as the children of a fan-out.';
-
-comment on function millrace.drop_overtaken(bigint, text[]) is 'Takes runs that ended without success, and whose rows, which the caller holds, have had later runs, out of a fan-out.';
-
-comment on function millrace.retry_child_runs(int, bigint[]) is 'A new attempt of a pipeline stage that waits for the same child run, which goes on where it failed; returns the stages with work.';
-
-comment on function millrace.cancel_held(bigint[], timestamptz) is
-  'Cancels runs that the caller holds and shows it on their rows; returns how many it cancelled.';
-
-comment on function millrace.cancel_children(int) is 'Cancels up to so many children of fan-outs that were given up; returns how many.';
-
-comment on function millrace.thresholds_hold(bigint, jsonb) is 'Whether all thresholds of a stage hold in a run. Where fewer children exist than a number asks for, all of them will do.';
-
-comment on function millrace.consume_child_tallies(bigint) is 'Moves the tallies of a fan-out into its sums.';
-
-comment on function millrace.count_consecutive(millrace.fan_outs, int, int) is 'Notes the first number, from the smallest on, whose child has not done a stage; no further than is wanted.';
-
-comment on function millrace.pass_thresholds(millrace.fan_outs) is 'Begins the stages of a parent whose thresholds hold now and that have not begun; returns those with work.';
-
-comment on function millrace.child_failure(millrace.fan_outs) is 'The error of a stage whose children failed, with the first of them.';
-
-comment on function millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz) is 'Whether a fan-out is complete or has failed by its rule. A rule that asks for more children than there are is satisfied by all of them.';
-
-comment on function millrace.fan_in_output(millrace.fan_outs, text) is 'The result of a map stage (how many children came to what) or of a pipeline stage (the results of the child''s last stages).';
-
-comment on function millrace.join_children(millrace.fan_outs) is 'Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with work. busy: the database said to try again.';
-
-comment on function millrace.pass_thresholds_guarded(millrace.fan_outs) is 'pass_thresholds() that goes on without the projection when the parent''s row refuses it, and reports that. busy: the database said to try again.';
-
-comment on function millrace.collect_children(bigint) is 'Adds up what the children of a fan-out have reported, begins what waited for a threshold, and ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database said to try again.';
-
-comment on function public.millrace_collect_children(bigint[]) is 'Folds fan-outs whose children have reported. busy: those whose parent somebody holds; collect children: fan-outs, further up, that have something to collect children now.';
-
-revoke all on function public.millrace_collect_children(bigint[]) from public, anon, authenticated;
+revoke all on function public.millrace_collect_children(bigint[])
+  from public, anon, authenticated;
 
 grant execute on function public.millrace_collect_children(bigint[]) to service_role;
 
-comment on function millrace.parents_to_collect(bigint[]) is 'Fan-outs with tallies that nobody has added up, but for these.';
+comment on function millrace.cost_of(bigint) is
+  'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of '
+  'its descendants. Null where none named a price.';
 
-comment on function millrace.group_key(text, text) is 'The key that a column''s value stands for: itself, or the host of a URL (lower case, without port and user; what is no URL as a whole); '''' for null.';
-
-comment on function millrace.group_keys(millrace.stages, text[]) is 'The keys of entities at a stage, in their order.';
-
-comment on function millrace.place_attempts(millrace.stages, bigint[]) is 'Gives live attempts their group, from their entity as it is now, and announces those that are queued.';
-
-comment on function millrace.assign_groups(int, bigint[]) is 'Sorts what was just queued at a stage for these runs into its groups. The group stays until it is queued again, whatever becomes of the column.';
-
-comment on function millrace.adopt_attempts(millrace.stages, int) is 'Sorts those attempts of a stage that have no group into groups: so many of the oldest in its queue, or all that are live.';
-
-comment on function millrace.groups_sorted_by(jsonb) is 'What a stage with these limits sorts its queue by.';
-
-comment on function millrace.forget_groups(int, jsonb) is 'Forgets the groups of stages that a definition no longer sorts, or sorts by something else, and what it no longer counts.';
-
-comment on function millrace.attach_groups(millrace.pipelines, text) is 'Writes a pipeline''s __keys function, sorts what is queued at its stages with groups, and counts what is in work at those with limits.';
-
-comment on function millrace.groups_with_arrivals(int, text, int) is 'Up to so many groups with arrivals, in order, behind the one named.';
-
-comment on function millrace.admit_arrivals(int, millrace.limiters, int) is 'Reads what has arrived and wakes the groups that are due or freed; returns the gate as it is then.';
-
-comment on function millrace.free_of_key(millrace.stages, text) is 'How many more attempts of a group''s key may be in work; null without a limit.';
-
-comment on function millrace.take_from_groups(millrace.stages, text[], int, uuid, timestamptz) is 'queued → started for up to p_share due attempts of each group, as far as its key has slots; returns them, each with its group.';
-
-comment on function millrace.end_turns(millrace.stages, text[], text[], bigint, timestamptz) is 'Sends groups that had their turn to the end, to sleep, or to be parked.';
-
-comment on function millrace.take_isolated(millrace.stages, boolean, uuid, timestamptz) is 'queued → started for the oldest attempt that must be alone, if the host is idle; is_due tells whether there is one.';
-
-comment on function millrace.claim_groups(millrace.stages, uuid, uuid, int, millrace.limiters) is 'The claim of a stage with groups: by turns, the higher class of priority first.';
-
-comment on function millrace.give_back_turns(millrace.stages, bigint[], bigint[]) is
-  'Puts the groups of attempts that a claim does not keep back in turn.';
-
-comment on function millrace.limit_faults() is 'What millrace.check_invariants() finds in groups: nothing queued is out of reach.';
-
-comment on function millrace.is_done(bigint, int) is 'Whether a stage of a run was completed or skipped.';
-
-comment on function millrace.open_runs(int, bigint[]) is 'Those of the runs in which a stage may begin and has not.';
-
-comment on function millrace.running_of(bigint[]) is 'Those of the runs that are running.';
-
-comment on function millrace.runs_to_begin(int, bigint[]) is
-  'Those of the runs that are running and have no attempt of the stage that counts; shows it as cancelled where the run has ended meanwhile.';
-
-comment on function millrace.begin_open(bigint[]) is 'Begins whatever may begin in held runs and has not; returns the stages with work.';
-
-comment on function millrace.advance_others(int, bigint[]) is 'What advance() leaves out when a stage is done: followers that are not plain (a map that is done satisfies every threshold on it), and the tally of a watched stage.';
-
-comment on function millrace.unmet_runs(int, bigint[]) is 'Those of the runs in which the condition of a stage does not hold.';
-
-comment on function millrace.begin_stage(int, bigint[]) is 'Begins a stage whose needs are done: skips it where its condition does not hold, else queues it, asks a person or starts a child run. Returns the stages with work.';
-
-comment on function millrace.queue_attempts(int, bigint[]) is 'Adds a queued attempt of a stage to each of the runs.';
-
-comment on function millrace.show_queued(int, bigint[]) is 'Shows a stage as queued on the entities of these runs.';
-
-comment on function millrace.skip_stage(int, bigint[], jsonb) is 'Skips a stage in these runs, shows it as skipped, and goes on; returns the stages with work.';
-
-comment on function millrace.continue_after_skip(int, bigint[]) is 'Readies what follows a stage that was skipped, and finishes runs; returns the stages with work.';
-
-comment on function millrace.skip_failed_stage(int, bigint[]) is 'Follows a failure for good with a skipped attempt, so that the run goes on; returns the stages with work.';
-
-comment on function millrace.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had cost.';
-
-comment on function millrace.keep_costs(bigint[]) is 'Before runs are deleted, or leave a fan-out: what the children among them have cost stays with their parents.';
-
-comment on function millrace.cost_of(bigint) is 'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its descendants. Null where none named a price.';
-
-comment on function millrace.stage_costs(bigint) is 'What each stage of a run has cost so far in US dollars, its children counted to it, and how many attempts of its own it has.';
+comment on function millrace.stage_costs(bigint) is
+  'What each stage of a run has cost so far in US dollars, its children counted to it, and how '
+  'many attempts of its own it has.';
 
 comment on function millrace_evidence.entity_costs(text, text[]) is
-  'What all runs of these rows through a pipeline have cost in US dollars, their descendants included. '
-  'Null where nobody named a price.';
+  'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
+  'included. Null where nobody named a price.';
 
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 
 grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
 
-comment on view millrace.cut_over_report is 'Both ways of each cut-over side by side, over all runs that are kept and began at the first stage: how many, how they ended, how long the completed ones took from start to end, what they cost with all their descendants.';
+comment on view millrace.cut_over_report is
+  'Both ways of each cut-over side by side, over all runs that are kept and began at the first '
+  'stage: how many, how they ended, how long the completed ones took from start to end, what they '
+  'cost with all their descendants.';
 
-comment on function millrace.use_new_pipeline() is 'The setting use_new_pipeline; one that is neither true nor false counts as false and is reported.';
+comment on function millrace.set_cut_over(text, text, numeric, text[]) is
+  'Sets the flag of a pipeline that replaces another: off, share (of entities, by a stable hash), '
+  'groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way '
+  'stays where it is.';
 
-comment on function millrace.check_replaces(jsonb) is 'Raises MR001 unless a definition replaces none, or a pipeline over the same rows that nothing else is tied to.';
-
-comment on function millrace.check_replaced(text, regclass, text) is 'Raises MR001 when a pipeline that another replaces is to change its table or key.';
-
-comment on function millrace.save_cut_over(int, jsonb) is 'Writes which pipeline a definition replaces, with its flag at the default; one that is there stays as somebody set it.';
-
-comment on function millrace.share_of(text) is 'Where an entity lies between 0 and 1, for ever: a share that grows only adds entities.';
-
-comment on function millrace.new_way_ids(millrace.pipelines, text[]) is 'Those of the entities that the flag of a pipeline sends its way.';
-
-comment on function millrace.clear_entities(int, text[]) is 'Shows all stages of a pipeline as pending on these entities; rows that show nothing else are not touched.';
-
-comment on function millrace.refuse_other_way(int, int, int, text[]) is 'Raises MR005 about entities that are under way in the other pipeline of a cut-over.';
-
-comment on function millrace.must_see_both_ways(int[]) is 'Raises MR005 where the transaction might not see a run that has begun the other way of a cut-over.';
-
-comment on function millrace.queue_one_way(int, int, int, text[], text[]) is 'queue_here() for a pipeline that replaces another or is replaced: each entity goes one way, and shows nothing of the other. MR005 where it cannot. Returns the stages with work.';
-
-comment on function millrace.check_flag(millrace.pipelines, text, numeric, text[]) is 'Raises MR002 unless these are a mode and what belongs to it.';
-
-comment on function millrace.replacing_pipeline(text) is 'The pipeline of this name; MR003 unless it replaces another.';
-
-comment on function millrace.set_cut_over(text, text, numeric, text[]) is 'Sets the flag of a pipeline that replaces another: off, share (of entities, by a stable hash), groups (by the metadata), on, or default (the setting use_new_pipeline). What is under way stays where it is.';
-
-comment on function millrace.key_of_row(millrace.pipelines, text) is 'The row''s own spelling of its key, without a lock; MR002 or MR003 where there is no such row.';
-
-comment on function millrace.cut_over_way(text, text) is 'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
-
-comment on function millrace.open_decisions(int, bigint[]) is 'Asks for the decision of a manual stage in held runs: attempts that wait for a person until the stage''s deadline, and their rows in public.millrace_decisions.';
-
-comment on function millrace.check_answer() is 'Trigger: refuses an answer that does not fit the schema or comes too late, and notes who gave it.';
-
-comment on function millrace.take_answers() is 'Trigger: completes the attempts that a statement decided, with the result {decision, decided_by}, and wake-ups what follows.';
-
-comment on function millrace.apply_decisions() is 'Trigger: adds up at once, for the parents, what a decision has come to in a child run.';
-
-comment on function millrace.why_undecided(millrace.attempt_state, jsonb) is 'What became of a manual stage''s attempt that ended without a decision.';
-
-comment on function public.millrace_decide(bigint, jsonb) is 'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy for select and update on public.millrace_decisions.';
-
-revoke all on function public.millrace_decide(bigint, jsonb) from public, anon, authenticated, service_role;
-
-grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
-
-comment on function millrace.close_held(bigint[]) is
-  'Closes locked decisions whose attempts ended otherwise and removes those whose attempt is gone, but for those that refuse it; returns how many it closed.';
-
-comment on function millrace.close_decisions(int) is 'Looks at the next open decisions: closes those whose attempt ended otherwise, removes those whose attempt is gone; returns how many it closed.';
-
-comment on function millrace.forget_decisions(bigint[]) is 'Removes the decisions of runs that are being deleted, without waiting for anybody.';
-
-comment on function millrace.prune_decisions() is 'Removes decisions whose attempt is gone since somebody was just answering when their run was deleted.';
+comment on function millrace.cut_over_way(text, text) is
+  'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
 comment on function millrace.json_path(text, text) is 'The path of an object''s field, as messages show it.';
 
@@ -11400,181 +14784,63 @@ comment on function millrace.array_fault(jsonb, jsonb, text) is 'How a list brea
 
 comment on function millrace.schema_fault(jsonb, jsonb, text) is 'The first fault of a value against a schema that check_json_schema() accepts, as one sentence with the path; null when the value fits.';
 
-comment on function millrace.free_slots(bigint[]) is 'Takes those of these attempts out of in_flight that are no longer started or waiting.';
-
-comment on function millrace.wakes_for_freed(bigint[]) is 'Frees the slots of attempts that have just ended; returns (and notes as woken) their own stages that can now go on and have no live worker.';
-
-comment on function millrace.pass_limiter(int, boolean) is 'Makes the caller the only one who claims at this stage until it commits; null when another does.';
-
-comment on function millrace.tokens_of(jsonb, millrace.limiters) is 'What the token bucket holds now.';
-
-comment on function millrace.pressing_stage(millrace.stages) is 'The later stage whose backlog holds this one back; null when there is none of that name any more.';
-
-comment on function millrace.room_at(millrace.stages, millrace.limiters, int) is 'How many attempts max_in_flight, rate and back pressure let a stage take now.';
-
-comment on function millrace.may_claim(millrace.stages) is 'Whether a stage''s limits would let a claim take something now, if it is queued.';
-
-comment on function millrace.note_in_flight(millrace.stages, bigint[], text[], uuid, uuid) is 'Counts attempts just taken against max_in_flight and their keys.';
-
-comment on function millrace.uncounted_attempts(millrace.stages, int) is 'Attempts in work that count against max_in_flight or concurrency and are not counted: of all live runs, or of so many oldest in the queue.';
-
-comment on function millrace.count_attempts(bigint[]) is 'Counts uncounted attempts in work against the limits of their stage. The caller holds its gate.';
-
-comment on function millrace.lock_limiters(text) is 'Waits for the claims under way at a pipeline''s stages with limits, and keeps others out until the transaction ends.';
-
-comment on function millrace.check_slots(int, uuid, bigint) is 'Frees slots before a claim; returns up to which attempt it has looked.';
-
-comment on function millrace.claim_limited(millrace.stages, uuid, uuid, int, boolean) is 'claim() for a stage with limits. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.';
-
-comment on function millrace.give_back_limits(millrace.stages, bigint[], bigint[]) is
-  'Gives back the slots, tokens and turns of attempts that a claim of this transaction took and does not keep.';
-
-comment on function millrace.sweep_limits(int) is 'Frees the slots of what was cancelled or lost, sorts what was queued without a group, and counts what was taken without a limit.';
-
-comment on function millrace.hold_stage(bigint, text, boolean) is 'Locks a run and its entity, waiting for both; MR003 or MR004 when there is no such run or stage, or a later run.';
-
-comment on function millrace.state_of(bigint, int) is 'State of a stage in a run: that of its newest attempt that counts, else pending.';
-
-comment on function millrace.refuse_operation(bigint, text, text, text, text) is 'Raises MR004 about a verb that the state of a stage does not allow.';
-
-comment on function millrace.start_stage(bigint, text) is 'Starts a pending stage whose needs are done, without waiting for its thresholds.';
-
-comment on function millrace.end_stage(bigint, text, text, text, jsonb, jsonb) is 'Ends the live attempt of a stage by hand.';
-
-comment on function millrace.complete_stage(bigint, text, jsonb) is 'Completes a queued, started or waiting stage with a result given by hand.';
-
-comment on function millrace.fail_stage(bigint, text, text, boolean) is 'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless permanent.';
-
-comment on function millrace.reopen_run(millrace.runs, int[]) is 'completed | failed | cancelled → running for a held run, with retries of what had failed, except of these stages; returns the stages with work.';
-
-comment on function millrace.clear_stages(millrace.runs, int[]) is 'Puts stages of a held run back to pending; what they had is kept as history.';
-
-comment on function millrace.reset(bigint, text) is 'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from there: also in a run that is over. What they had is kept as history; children of a map that is reset are cancelled and spawned anew.';
-
-comment on function millrace.needing(int, int) is 'All stages that need a stage, directly or through others.';
-
-comment on function millrace.retry_failed_children(millrace.fan_outs) is 'Retries the children that failed or were cancelled, but for those whose row somebody holds; returns how many.';
-
-comment on function millrace.reset_children(bigint, text) is 'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it failed. A stage that was over waits for them again, and the stages that need it start over; one that had begun by a threshold stays. Returns how many children.';
-
-comment on function millrace.skip(bigint, text) is 'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by a threshold. Its result is null to those that need it.';
-
-comment on view millrace.operations is 'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), how often has it failed. Ask for one run: where run_id = …';
-
-comment on function millrace.save_quota(int, jsonb) is
-  'Keeps the quota of a definition, and marks the stages whose claims are to look at quotas.';
-
-comment on function millrace.attach_quota(millrace.pipelines, text) is
-  'Writes a pipeline''s __quota_keys function, and quota_keys(), which leads to those of all.';
-
-comment on function millrace.name_payers(int, bigint[]) is
-  'Writes on runs that a person starts whose quota they count against.';
-
-comment on function millrace.inherit_quotas(bigint[]) is
-  'Lets new children count against the quota of their parents.';
-
-comment on function millrace.note_starts(bigint[], timestamptz) is
-  'Marks what a person has just started, so that the claim of it is charged to its tenant.';
-
-comment on function millrace.note_spending(millrace.work[]) is
-  'Charges tenants with what attempts that have just ended say they cost.';
-
-comment on function millrace.window_end(jsonb, text) is
-  'When the present window of an amount of a quota is over.';
-
-comment on function millrace.used_by(millrace.payer, text) is
-  'What a tenant has used of an amount of its quota in the present window.';
-
-comment on function millrace.keep_to_quotas(millrace.stages, uuid, bigint[]) is
-  'Puts back those of the attempts just claimed whose tenants have no room, with the tokens they '
-  'took; returns the others.';
-
-comment on function millrace.keep_to_quota(millrace.stages, millrace.payer, bigint[]) is
-  'Charges a tenant with what was claimed of it, and puts back what it has no room for.';
-
-comment on function millrace.charge_starts(millrace.stages, millrace.payer, bigint[]) is
-  'Charges a tenant with the starts among these attempts, as far as it has room, and puts back '
-  'and returns the others.';
-
-comment on function millrace.hold_back(millrace.stages, millrace.payer, text, bigint[]) is
-  'Puts attempts back into the queue until their tenant has room, and says so on their rows.';
-
-comment on function millrace.due_of_payer(millrace.stages, millrace.payer, boolean) is
-  'Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only '
-  'starts.';
-
-comment on function millrace.put_back(millrace.stages, bigint[], timestamptz, jsonb) is
-  'started | queued → queued for attempts that the caller holds, due at a later time.';
-
-comment on function millrace.hold_message(jsonb, text, timestamptz) is
-  'What a tenant reads on a row that is held back.';
-
-comment on function millrace.show_held(millrace.stages, bigint[]) is
-  'Shows attempts as queued, with their error, on those of their entities that nobody holds.';
-
-comment on function millrace.show_going(millrace.stages, bigint[]) is
-  'Takes the word that they are held back from attempts that go on, and from their entities.';
-
-comment on function millrace.let_go(millrace.pipelines, int) is
-  'Makes due what is held back by a quota that was changed or dropped, so many at a time; returns '
-  'how many it found.';
-
-comment on function millrace.sum_uses(int) is
-  'Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows '
-  'that are over.';
-
-comment on function millrace.sweep_quotas() is
-  'Adds up what tenants have used, and lets go what a changed definition no longer holds back.';
+comment on view millrace.operations is
+  'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
+  'how often has it failed. Ask for one run: where run_id = …';
 
 comment on view millrace.quotas is
   'What each tenant has used of its quota in the present window, of what is allowed, and how many '
   'attempts are held back for it.';
 
-comment on function millrace.item_numbers(text[]) is 'Those of the items'' keys that are numbers which a threshold can count, in their one spelling.';
+comment on function millrace.reset(bigint, text) is
+  'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from '
+  'there: also in a run that is over. What they had is kept as history; children of a map that is '
+  'reset are cancelled and spawned anew.';
 
-comment on function millrace.check_items(jsonb) is 'Raises MR002 unless the items of a chunk are objects with keys.';
+comment on function millrace.reset_children(bigint, text) is
+  'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
+  'failed. A stage that was over waits for them again, and the stages that need it start over; one '
+  'that had begun by a threshold stays. Returns how many children.';
 
-comment on function millrace.rows_for_items(millrace.stages, text, jsonb) is 'Keys and entity ids of the items of a chunk, one each.';
-
-comment on function millrace.fan_out_of(millrace.attempts, int) is 'The open fan-out of a map attempt.';
-
-comment on function millrace.clear_the_way(millrace.fan_outs, text[]) is 'Cancels what fan-outs that were given up left running on these rows; MR004 when a row is another''s child.';
-
-comment on function millrace.adopt_runs(millrace.fan_outs, text[], text[]) is 'Makes live runs of these rows, which no parent waits for, children of this fan-out; returns how many.';
-
-comment on function millrace.check_rows(millrace.fan_outs, text[], text[]) is 'Raises MR004 when two items of a fan-out have one row.';
-
-comment on function millrace.add_children(millrace.fan_outs, text[], text[]) is 'Starts runs for the items that have none in this fan-out; returns the stages with work.';
-
-comment on function millrace.retry_children(millrace.fan_outs, text[]) is 'Retries those of the items whose runs failed, where a person retried their parent.';
-
-comment on function millrace.check_numbers(millrace.fan_outs, text[]) is 'Raises MR002 when keys are no numbers where a threshold counts consecutive ones.';
-
-comment on function millrace.check_rows_exist(millrace.pipelines, text[], text[]) is 'Raises MR003 when an item has no row, MR002 when it names its row in another spelling.';
-
-comment on function millrace.spawn_chunk(millrace.attempts, jsonb, boolean) is 'Starts the runs of a chunk of items.';
-
-comment on function millrace.hold_parent(bigint) is 'Locks a run and its entity; false when somebody keeps them for longer than 200 ms.';
-
-comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is 'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
+comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
+  'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
+  'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
 
 revoke all on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean)
   from public, anon, authenticated;
 
 grant execute on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) to service_role;
 
-comment on function millrace.prioritise(bigint, int) is 'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare priority; what is queued moves too.';
+comment on function millrace.start_stage(bigint, text) is
+  'Starts a pending stage whose needs are done, without waiting for its thresholds.';
 
-comment on function millrace.switch(text, text, boolean) is 'Switches a pipeline or one stage of it on or off; returns the stages concerned.';
+comment on function millrace.complete_stage(bigint, text, jsonb) is
+  'Completes a queued, started or waiting stage with a result given by hand.';
 
-comment on function millrace.pause(text, text) is 'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in waits.';
+comment on function millrace.fail_stage(bigint, text, text, boolean) is
+  'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless '
+  'permanent.';
+
+comment on function millrace.skip(bigint, text) is
+  'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
+  'by a threshold. Its result is null to those that need it.';
+
+comment on function millrace.prioritise(bigint, int) is
+  'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare '
+  'priority; what is queued moves too.';
+
+comment on function millrace.pause(text, text) is
+  'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes '
+  'in waits.';
 
 comment on view millrace.paused is
-  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its stages by itself.';
+  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of '
+  'its stages by itself.';
 
 comment on function millrace.unpause(text, text) is
-  'Lets a paused pipeline, or one stage, hand out work again, and wake-ups where some is ready. A stage '
-  'paused by itself stays so when its pipeline goes on: the answer names what is still paused.';
+  'Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready. A '
+  'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
+  'paused.';
 
 insert into millrace.releases (level, release) values (1, '0.1.0');
 

@@ -72,16 +72,16 @@ describe('an upgrade', () => {
     await engine.sql.query(`
       create view public.depth as select pipeline, stage from millrace.queue_depth;
       create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s;
-      create view public.health as select * from millrace.stage_health`);
+      create view public.letters as select * from millrace.dead_letters`);
     const before = await snapshot(engine.sql);
     expect(await refusal(engine.sql, next.upgrade)).toEqual({
       code: '2BP01',
-      message: 'the upgrade replaces what others depend on, drop these first: view busy',
+      message: 'the upgrade replaces what others depend on, drop these first: view public.busy',
       hint: expect.stringContaining('Keep their text'),
     });
     await engine.sql.query('drop view public.busy');
     expect(await refusal(engine.sql, next.upgrade)).toMatchObject({
-      message: 'the upgrade replaces what others depend on, drop these first: view depth',
+      message: 'the upgrade replaces what others depend on, drop these first: view public.depth',
     });
     await engine.sql.query(
       'create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s',
@@ -89,7 +89,7 @@ describe('an upgrade', () => {
     expect(await snapshot(engine.sql)).toEqual(before);
     await engine.sql.query('drop view public.busy; drop view public.depth');
     await engine.sql.query(next.upgrade);
-    expect((await engine.sql.query('select * from public.health')).rows.length).toBeGreaterThan(0);
+    expect((await engine.sql.query('select count(*) from public.letters')).rows.length).toBeGreaterThan(0);
   });
 
   test('of a busy database says so and leaves it as it was', async ({ engine }) => {

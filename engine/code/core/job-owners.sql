@@ -1,14 +1,17 @@
--- Chapter 17: whose a job is, and what went wrong with it
+-- Whose a job is, and what went wrong with it
 --
--- The function job-complete verifies a callback and hands it to the function of the stage whose job it is about; this chapter
--- tells which that is. What keeps a job from being asked after or finished is an operator's business: it stands on the
--- attempt that waits, in millrace.log and in doctor(), and goes when the service answers again.
+-- The function job-complete verifies a callback and hands it to the function of the stage whose job
+-- it is about; the functions here tell which that is. What keeps a job from being asked after or
+-- finished is an operator's business: it stands on the attempt that waits, in millrace.log and in
+-- doctor(), and goes when the service answers again.
 
--- Which attempt a job belongs to that is named by its id alone: one that waits for it, else one whose deadline passed or whose
--- worker was lost and which a late result may still serve, else whichever had it last. Two services may give the same id; then
--- neither may have the other's job.
+-- Finds the attempt of a job that is named by its id alone: one that waits for it; else one whose
+-- deadline passed or whose worker was lost, which a late result may still serve; else whichever had
+-- it last. Returns null where there is none, or where two wait: two services may give the same id,
+-- and neither may have the other's job.
 create or replace function millrace.attempt_of_job(p_job_id text) returns millrace.attempts
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_found millrace.attempts[];
@@ -26,8 +29,14 @@ begin
       limit 100
     ) a
     order by a.state = 'waiting' desc,
-      (a.state = 'failed' and not a.superseded and a.error ->> 'code' in ('deadline', 'lost_lease')
-        and exists (select from millrace.runs r where r.id = a.run_id and r.status = 'running')) desc,
+      (a.state = 'failed'
+        and not a.superseded
+        and a.error ->> 'code' in ('deadline', 'lost_lease')
+        and exists (
+          select
+          from millrace.runs r
+          where r.id = a.run_id
+            and r.status = 'running')) desc,
       a.id desc
     limit 2);
   if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
@@ -36,11 +45,14 @@ begin
   return v_found[1];
 end
 $$;
-comment on function millrace.attempt_of_job(text) is 'The attempt that an external job is about which is named by its id alone; null where there is none, or where two wait.';
 
+-- Tells job-complete which function a callback goes to.
 create or replace function public.millrace_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_attempt millrace.attempts;
@@ -51,7 +63,8 @@ begin
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
-      select p_job || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
+      select p_job
+        || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
       from millrace.pipelines p
       join millrace.stages s on s.pipeline_id = p.id
       where p.name = p_job ->> 'pipeline'
@@ -60,7 +73,8 @@ begin
   end if;
   if p_job ->> 'job_id' is null then
     raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
-      using errcode = 'MR002', hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
+      using errcode = 'MR002',
+        hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
   end if;
   v_attempt := millrace.attempt_of_job(p_job ->> 'job_id');
   return (
@@ -75,14 +89,22 @@ begin
     where r.id = v_attempt.run_id);
 end
 $$;
-comment on function public.millrace_job_owner(jsonb) is 'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to count.';
+comment on function public.millrace_job_owner(jsonb) is
+  'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, '
+  'stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by '
+  '{job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to '
+  'count.';
 revoke all on function public.millrace_job_owner(jsonb) from public, anon, authenticated;
 grant execute on function public.millrace_job_owner(jsonb) to service_role;
 
--- Nothing is locked but rows that wait, and of those only what nobody holds: the next poll says it again.
+-- Notes faults on attempts that wait for jobs. It locks those alone that change, and skips what
+-- somebody holds: the next poll says it again.
 create or replace function public.millrace_note_faults(p_faults jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_noted int;
@@ -95,14 +117,45 @@ begin
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
   end if;
+  v_noted := millrace.note_on_attempts(p_faults);
   v_first := (
-    select f.value from jsonb_array_elements(p_faults) f where f.value ->> 'code' is not null limit 1);
+    select f.value
+    from jsonb_array_elements(p_faults) f
+    where f.value ->> 'code' is not null
+    limit 1);
+  if v_first is not null then
+    perform millrace.report('error', 'job_fault',
+      format('A job of service %s cannot be finished: %s',
+        coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'),
+      v_first);
+  end if;
+  return jsonb_build_object('noted', v_noted);
+end
+$$;
+comment on function public.millrace_note_faults(jsonb) is
+  'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
+  'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
+  'noted: how many attempts that changed.';
+revoke all on function public.millrace_note_faults(jsonb) from public, anon, authenticated;
+grant execute on function public.millrace_note_faults(jsonb) to service_role;
+
+-- Writes each fault onto the attempt that waits for its job, where it says something new; returns
+-- how many those are. A fault that names no attempt stands in the log alone.
+create or replace function millrace.note_on_attempts(p_faults jsonb) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_noted int;
+begin
   with told as (
-    select coalesce((select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id)
-      as attempt_id, f.service, f.job_id, f.code, left(f.message, 2000) as message
+    select
+      coalesce(
+        (select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id
+      ) as attempt_id,
+      f.service, f.job_id, f.code, left(f.message, 2000) as message
     from jsonb_to_recordset(p_faults)
       as f(submission text, service text, job_id text, code text, message text)
-    -- What names no attempt is told in the log alone.
     cross join lateral (
       select case when f.submission ~ '^[0-9]{1,18}$' then f.submission::bigint end as id) n
   ), held as (
@@ -125,19 +178,15 @@ begin
     returning a.id
   )
   select count(*) into v_noted from noted;
-  if v_first is not null then
-    perform millrace.report('error', 'job_fault', format('A job of service %s cannot be finished: %s',
-      coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'), v_first);
-  end if;
-  return jsonb_build_object('noted', v_noted);
+  return v_noted;
 end
 $$;
-comment on function public.millrace_note_faults(jsonb) is 'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; noted: how many attempts that changed.';
-revoke all on function public.millrace_note_faults(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_note_faults(jsonb) to service_role;
 
+-- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
+-- null when nothing does.
 create or replace function millrace.faulty_jobs() returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -159,4 +208,3 @@ begin
       limit 10) g);
 end
 $$;
-comment on function millrace.faulty_jobs() is 'What keeps jobs from being asked after or finished, by stage and reason, the oldest first; null when nothing does.';

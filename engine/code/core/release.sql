@@ -32,20 +32,6 @@ comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
   'newest first.';
 
--- Says what to deploy so that engine and functions speak one contract again.
-create or replace function millrace.contract_remedy(p_contract text) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case
-    when p_contract ~ '^[0-9]{1,9}$' and p_contract::int > e.contracts[1]
-      then 'Upgrade the database to the release of these functions: apply its migrations '
-        '(supabase db push).'
-    else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
-  end
-  from millrace.engine() e
-$$;
-
 -- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
 -- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
 -- not raise, or what it writes into the log, for doctor() to see at once, would go with the call. A
@@ -64,11 +50,17 @@ begin
   if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
     return null;
   end if;
-  select format('these functions speak contract %s, and the engine %s (level %s, release %s)',
-      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release)
-  into v_message
+  select
+    format('these functions speak contract %s, and the engine %s (level %s, release %s)',
+      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release),
+    case
+      when v_contract ~ '^[0-9]{1,9}$' and v_contract::int > e.contracts[1]
+        then 'Upgrade the database to the release of these functions: apply its migrations '
+          '(supabase db push).'
+      else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
+    end
+  into v_message, v_remedy
   from millrace.engine() e;
-  v_remedy := millrace.contract_remedy(v_contract);
   -- PostgREST opens no transaction that writes for a function that only reads.
   if current_setting('transaction_read_only') = 'off' then
     perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,

@@ -1,92 +1,73 @@
--- Chapter 23: retrying
+-- Retrying
 --
--- Dead letters, and the calls by which a person lets runs go on that failed or were cancelled: one of them, or all that
--- meet a condition. As in the chapter before, they wait for the entities, then lock the runs.
+-- By these calls a person lets runs go on that failed or were cancelled. They wait for the
+-- entities, then lock the runs.
 
--- Latest attempts of stages that stand in the way of finished runs.
-create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id, a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message, a.retry_count, a.finished_at as failed_at,
-  not exists (select from millrace.runs o where o.entity_id = r.entity_id and o.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and o.id > r.id)
-    -- What a parent has given up goes on with the parent alone.
-    and not exists (select from millrace.fan_outs f where f.id = r.fan_out_id and f.state in ('abandoned', 'closed')) as can_retry
-from millrace.runs r
-join millrace.pipelines p on p.id = r.pipeline_id
-join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-join millrace.stages s on s.id = a.stage_id
-where r.status = 'failed'
-  and not exists (select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number);
-comment on view millrace.dead_letters is 'What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run) or millrace.replay(pipeline, condition).';
-comment on column millrace.dead_letters.can_retry is 'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose parent has given it up, which goes on with its parent.';
-
+-- Tells whether the run's entity has no later run, neither of its pipeline nor of the one that
+-- replaces it or is replaced by it.
 create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ways int[] := millrace.ways_of((select r.pipeline_id from millrace.runs r where r.id = p_run_id));
+  v_ways int[] := millrace.ways_of((
+    select r.pipeline_id from millrace.runs r where r.id = p_run_id));
 begin
   if cardinality(v_ways) > 1 then
     perform millrace.must_see_both_ways(v_ways);
   end if;
   return not exists (
-    select from millrace.runs r join millrace.runs o on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
+    select
+    from millrace.runs r
+    join millrace.runs o
+      on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
     where r.id = p_run_id);
 end
 $$;
-comment on function millrace.is_latest_run(bigint) is 'Whether the run''s entity has no later run, neither of its pipeline nor of the one that replaces it or is replaced by it.';
 
--- All stages that failed or were cancelled go on together, or the run could never end.
-create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-  v_retried bigint[];
-  v_wake int[] := '{}';
-begin
-  v_retried := array(
-    select r.id from millrace.runs r
-    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
-    where r.id = any (p_run_ids) and r.status in ('failed', 'cancelled') and millrace.is_latest_run(r.id)
-      and exists (select from millrace.attempts a where a.run_id = r.id and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)) order by r.id);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = any (v_retried);
-  insert into millrace.child_tallies (fan_out_id, recount) select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_retried) and r.fan_out_id is not null;
-  for v_stage in
-    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
-    from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    where a.run_id = any (v_retried) and a.state in ('failed', 'cancelled') and millrace.is_last_word(a)
-    group by a.stage_id, s.kind order by a.stage_id
-  loop
-    -- The retry of one stage may fail there and then, and its run with it.
-    v_wake := v_wake || millrace.retry_stage(v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
-  end loop;
-  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
-  return cardinality(v_retried);
-end
-$$;
-comment on function millrace.retry_runs(bigint[]) is 'New attempts, with a fresh allowance, where held runs had failed or were cancelled; returns the number of runs that go on.';
-
+-- Tells whether an attempt counts and is the newest of its stage and run.
 create or replace function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return not p_attempt.superseded and not exists (select from millrace.attempts n where n.run_id = p_attempt.run_id and n.stage_id = p_attempt.stage_id and n.number > p_attempt.number);
+  return not p_attempt.superseded and not exists (
+    select
+    from millrace.attempts n
+    where n.run_id = p_attempt.run_id
+      and n.stage_id = p_attempt.stage_id
+      and n.number > p_attempt.number);
 end
 $$;
-comment on function millrace.is_last_word(millrace.attempts) is 'Whether an attempt counts and is the newest of its stage and run.';
 
+-- Makes the newest attempts of a stage the retries of those before them.
 create or replace function millrace.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update millrace.attempts a set parent_id = (select o.id from millrace.attempts o where o.run_id = a.run_id and o.stage_id = a.stage_id and o.number = a.number - 1)
-  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.parent_id is null and a.number > 1 and millrace.is_last_word(a);
+  update millrace.attempts a
+  set parent_id = (
+    select o.id
+    from millrace.attempts o
+    where o.run_id = a.run_id
+      and o.stage_id = a.stage_id
+      and o.number = a.number - 1)
+  where a.run_id = any (p_run_ids)
+    and a.stage_id = p_stage_id
+    and a.parent_id is null
+    and a.number > 1
+    and millrace.is_last_word(a);
 end
 $$;
-comment on function millrace.name_parents(int, bigint[]) is 'Makes the newest attempts of a stage the retries of those before them.';
 
-create or replace function millrace.retry_stage(p_stage_id int, p_kind text, p_run_ids bigint[]) returns int[]
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Makes a new attempt of a stage that failed or was cancelled in runs that go on. Returns the
+-- stages with work.
+create or replace function millrace.retry_stage(
+  p_stage_id int, p_kind text, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_kind = 'manual' then
@@ -103,27 +84,94 @@ begin
   return array[p_stage_id];
 end
 $$;
-comment on function millrace.retry_stage(int, text, bigint[]) is 'A new attempt of a stage that failed or was cancelled in runs that go on; returns the stages with work.';
 
--- The parent's word on it is spoken: a child that went on alone would change nothing.
+-- Lets held runs go on where they had failed or were cancelled, with new attempts and a fresh
+-- allowance; returns how many. All stages that failed or were cancelled go on together, or the run
+-- could never end.
+create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_retried bigint[];
+  v_wake int[] := '{}';
+begin
+  v_retried := array(
+    select r.id
+    from millrace.runs r
+    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
+    where r.id = any (p_run_ids)
+      and r.status in ('failed', 'cancelled')
+      and millrace.is_latest_run(r.id)
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.state in ('failed', 'cancelled')
+          and millrace.is_last_word(a))
+    order by r.id);
+  update millrace.runs r
+  set status = 'running', finished_at = null
+  where r.id = any (v_retried);
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (v_retried)
+    and r.fan_out_id is not null;
+  for v_stage in
+    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = any (v_retried)
+      and a.state in ('failed', 'cancelled')
+      and millrace.is_last_word(a)
+    group by a.stage_id, s.kind
+    order by a.stage_id
+  loop
+    -- The retry of one stage may fail there and then, and its run with it.
+    v_wake := v_wake || millrace.retry_stage(
+      v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+  end loop;
+  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
+  return cardinality(v_retried);
+end
+$$;
+
+-- Raises MR004 about a run whose parent has given up its children: its parent's word on it is
+-- spoken, and a child that went on alone would change nothing.
 create or replace function millrace.refuse_orphan(p_run millrace.runs) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_parent millrace.runs;
 begin
-  select r.* into v_parent from millrace.fan_outs f join millrace.runs r on r.id = f.run_id where f.id = p_run.fan_out_id and f.state in ('abandoned', 'closed');
+  select r.* into v_parent
+  from millrace.fan_outs f
+  join millrace.runs r on r.id = f.run_id
+  where f.id = p_run.fan_out_id
+    and f.state in ('abandoned', 'closed');
   if found then
-    raise exception 'run % cannot go on: it is a child of run %, which is %', p_run.id, v_parent.id, v_parent.status
-      using errcode = 'MR004', hint = case when v_parent.status in ('failed', 'cancelled') then format('Retry the parent, which retries its children that failed: select millrace.retry(%s).', v_parent.id)
-        else 'The parent went on without it: start its row anew, by itself, with millrace.start() or by queueing a stage.' end;
+    raise exception 'run % cannot go on: it is a child of run %, which is %',
+      p_run.id, v_parent.id, v_parent.status
+      using errcode = 'MR004', hint = case
+        when v_parent.status in ('failed', 'cancelled') then format(
+          'Retry the parent, which retries its children that failed: select millrace.retry(%s).',
+          v_parent.id)
+        else 'The parent went on without it: start its row anew, by itself, with millrace.start() '
+          || 'or by queueing a stage.' end;
   end if;
 end
 $$;
-comment on function millrace.refuse_orphan(millrace.runs) is 'Raises MR004 about a run whose parent has given up its children.';
 
+-- Retries one run by a person's call.
 create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -133,79 +181,34 @@ begin
   perform millrace.hold_runs(array[p_run]);
   select r.* into v_run from millrace.runs r where r.id = p_run;
   if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null') using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
   end if;
   if p_stage is not null then
-    v_stage_id := (millrace.stage_named((select p.name from millrace.pipelines p where p.id = v_run.pipeline_id), p_stage)).id;
+    v_stage_id := (millrace.stage_named(
+      (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
+      p_stage)).id;
   end if;
   if not millrace.is_latest_run(p_run) then
-    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+    raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id
+      using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
   end if;
   perform millrace.refuse_orphan(v_run);
-  select a.state into v_state from millrace.attempts a where a.run_id = p_run and a.stage_id = v_stage_id order by a.number desc limit 1;
-  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true)) or millrace.retry_runs(array[p_run]) = 0 then
-    raise exception 'run % has nothing to retry%: it is %', p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
-      using errcode = 'MR004', hint = 'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
+  select a.state into v_state
+  from millrace.attempts a
+  where a.run_id = p_run
+    and a.stage_id = v_stage_id
+  order by a.number desc
+  limit 1;
+  if (v_stage_id is not null and coalesce(v_state not in ('failed', 'cancelled'), true))
+      or millrace.retry_runs(array[p_run]) = 0 then
+    raise exception 'run % has nothing to retry%: it is %',
+      p_run, coalesce(' at stage ' || p_stage, ''), v_run.status
+      using errcode = 'MR004', hint =
+        'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
 end
 $$;
-comment on function millrace.retry(bigint, text) is 'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh allowance of attempts, and with it what was cancelled beside it.';
-
-create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_key text;
-begin
-  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null') using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
-  end if;
-  if jsonb_typeof(p_condition) is distinct from 'object' then
-    raise exception 'the condition is %, but must be an object', coalesce(jsonb_typeof(p_condition), 'null') using errcode = 'MR002', hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
-  end if;
-  for v_key in select k from jsonb_object_keys(p_condition) k order by k loop
-    if v_key = 'stage' then
-      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
-    elsif v_key = 'limit' and jsonb_typeof(p_condition -> v_key) = 'number' and (p_condition ->> v_key)::numeric between 1 and 1000000 then
-      continue;
-    elsif v_key = 'error_code' and jsonb_typeof(p_condition -> v_key) = 'string' then
-      continue;
-    elsif v_key in ('failed_since', 'failed_before') then
-      begin
-        perform (p_condition ->> v_key)::timestamptz;
-      exception when data_exception then
-        raise exception 'condition.% is %, which is no time', v_key, p_condition -> v_key using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
-      end;
-    else
-      raise exception 'condition.% is %, which is not known', v_key, p_condition -> v_key
-        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, failed_before (times) and limit (a number from 1).';
-    end if;
-  end loop;
-end
-$$;
-comment on function millrace.check_condition(text, jsonb) is 'Raises MR002 or MR003 unless the condition of a replay is well formed.';
-
-create or replace function millrace.replay(p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true) returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_runs bigint[];
-begin
-  perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id limit (p_condition ->> 'limit')::int);
-  if p_dry_run then
-    return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0, 'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
-  end if;
-  perform millrace.hold_runs(v_runs);
-  return jsonb_build_object('matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
-end
-$$;
-comment on function millrace.replay(text, jsonb, boolean) is 'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+comment on function millrace.retry(bigint, text) is
+  'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
+  'fresh allowance of attempts, and with it what was cancelled beside it.';

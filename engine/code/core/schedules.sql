@@ -1,11 +1,17 @@
--- Chapter 35: schedules, and the doors
+-- Schedules, and the doors
 --
--- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll interval of any stage, and
--- is scheduled only while a job waits to be polled: a job that runs every two seconds costs a session each time, and rows
--- of history. Whoever begins to wait schedules it; the sweep takes it off, and makes good where the two crossed.
+-- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll
+-- interval of any stage, and is scheduled only while a job waits to be polled: a job that runs
+-- every two seconds costs a session each time, and rows of history. Whoever begins to wait
+-- schedules it; the sweep takes it off, and makes good where the two crossed.
 
+-- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
+-- else not at all. Nobody waits for another's row of cron.job: who is too late leaves it to the
+-- next sweep.
 create or replace function millrace.schedule_polls() returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_every interval := (
@@ -17,10 +23,9 @@ declare
   v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
 begin
   if v_wanted is not distinct from (
-    select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
+      select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
     return;
   end if;
-  -- Nobody waits for another's row of cron.job: who is too late leaves it to the next sweep.
   if not pg_try_advisory_xact_lock(hashtext('millrace.schedule_polls')) then
     return;
   end if;
@@ -30,38 +35,47 @@ begin
     perform cron.unschedule('millrace-poll');
   end if;
 exception
-  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep tries again.
+  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep
+  -- tries again.
   when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
+    if not millrace.report_caught(sqlstate, null, 'polls_not_scheduled',
+        'The poller could not be scheduled: ' || sqlerrm) then
       raise;
     end if;
-    perform millrace.report('error', 'polls_not_scheduled', 'The poller could not be scheduled: ' || sqlerrm);
 end
 $$;
-comment on function millrace.schedule_polls() is
-  'Schedules the completion poller at the shortest poll interval of any stage while a job waits, else not at all.';
 
-create or replace function millrace.schedule_pruning(p_more boolean) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- Wakes the completion poller if a waiting job is due to be asked for; else it costs one index
+-- probe.
+create or replace function millrace.wake_job_poll() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_scheduled boolean := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
+  v_now timestamptz := millrace.now();
 begin
-  if p_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not p_more then
-    perform cron.unschedule('millrace-prune-more');
+  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
+    return millrace.post('job-poll', '{}');
   end if;
+  return false;
 end
 $$;
-comment on function millrace.schedule_pruning(boolean) is
-  'Has pg_cron call prune() every five seconds as long as there is more to prune.';
 
-select cron.schedule('millrace-sweep', '10 seconds', 'select millrace.sweep()');
+create or replace view millrace.schedules as
+select *
+from (values
+  ('millrace-sweep', '10 seconds', 'select millrace.sweep()'),
+  ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
+comment on view millrace.schedules is
+  'The jobs that pg_cron must have at any time; those that come and go are not among them.';
 
-select cron.schedule('millrace-prune', '17 3 * * *', 'select millrace.prune()');
+select cron.schedule(j.name, j.schedule, j.command)
+from millrace.schedules j;
 
-
--- Nobody but the owner calls into the schema; each file says by name who calls the public functions that it makes.
+-- Nobody but the owner calls into the schema; each file says by name who calls the public functions
+-- that it makes.
 revoke all on all functions in schema millrace from public;
 notify pgrst, 'reload schema';

@@ -1,32 +1,41 @@
--- Chapter 3: settings
+-- Settings
 --
--- A setting is read from Vault under the name `millrace_<name>` first, then from this table. Secrets belong into Vault:
+-- A setting is read from Vault under the name `millrace_<name>` first, then from millrace.settings.
+-- Secrets belong into Vault:
 --   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
 --   select vault.create_secret('…', 'millrace_wake_secret');
 
+-- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create or replace function millrace.check_setting() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$' then 'a whole number from 1 to 9999'
+    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+      then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false') then 'true or false' end;
+    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+      then 'true or false' end;
 begin
   if v_wanted is not null then
     raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
-      using errcode = 'MR002', hint = format('update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
+      using errcode = 'MR002', hint = format(
+        'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
   end if;
   return new;
 end
 $$;
-comment on function millrace.check_setting() is 'Refuses a value that a setting cannot have, with MR002.';
 
-create trigger settings_are_checked before insert or update on millrace.settings for each row execute function millrace.check_setting();
+create trigger settings_are_checked
+before insert or update on millrace.settings
+for each row execute function millrace.check_setting();
 
+-- Reads a setting; null where nobody has set it.
 create or replace function millrace.setting(p_name text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text;
@@ -36,19 +45,23 @@ begin
     execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
       into v_value using 'millrace_' || p_name;
   end if;
-  return coalesce(v_value, (select s.value from millrace.settings s where s.name = p_name));
+  return coalesce(v_value, (
+    select s.value from millrace.settings s where s.name = p_name));
 end
 $$;
-comment on function millrace.setting(text) is 'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
+comment on function millrace.setting(text) is
+  'Value of a setting: Vault''s millrace_<name>, else millrace.settings, else null.';
 
--- Where the setting was deleted its default counts: without a bound no batch would be built.
+-- Returns how many bytes of rows and results a worker is handed at most. Where somebody deleted the
+-- setting its default counts: without a bound no batch would be built.
 create or replace function millrace.batch_bytes() returns bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
+    select s.value::bigint
+    from millrace.settings s
+    where s.name = 'batch_bytes'), 12582912);
 end
 $$;
-comment on function millrace.batch_bytes() is
-  'How many bytes of rows and results a worker is handed at most.';

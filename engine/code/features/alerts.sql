@@ -1,173 +1,192 @@
--- Chapter 30: alerts: a stage that takes longer than it should
+-- Alerts: a stage that takes longer than it should
 --
--- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits and retries included. Its
--- attempts carry the time at which they are late (late_at); a retry takes that of the attempt before it, so it belongs to the
--- whole execution, as in the chapter on agents: an attempt with its automatic retries, named by the number of the first. A
--- reset, or a person's retry, begins a new execution.
+-- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits
+-- and retries included. Its attempts carry the time at which they are late (late_at). A retry takes
+-- that of the attempt before it, so it belongs to the whole execution: an attempt with its
+-- automatic retries, named by the number of the first. A reset, or a person's retry, begins a new
+-- execution.
 --
--- Whoever queues, claims or completes does no more than carry the time along. All else is the sweep's: it raises one alert a
--- execution, which clears late_at, and resolves it once the execution is over. It holds attempts without their runs for that,
--- but takes only those that are free, and last of all: it never waits, and whoever ends an attempt waits for its commit at most.
+-- Whoever queues, claims or completes does no more than carry the time along. The sweep does all
+-- else: it raises one alert an execution, which clears late_at, and resolves it once the execution
+-- is over. For that it holds attempts without their runs, but only those that are free, and last of
+-- all: it never waits, and whoever ends an attempt waits for its commit at most.
 
--- Two units say enough: 1 hour 5 minutes.
+-- Says an interval as a person would, in its two largest units: 1 hour 5 minutes.
 create or replace function millrace.in_words(p_interval interval) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds bigint := greatest(floor(extract(epoch from p_interval)), 0);
 begin
   return coalesce((
-    select string_agg(format('%s %s%s', u.n, u.unit, case when u.n > 1 then 's' end), ' ' order by u.place)
+    select string_agg(
+      format('%s %s%s', u.n, u.unit, case when u.n > 1 then 's' end), ' ' order by u.place)
     from (
-      select o.* from (values (1, 'day', v_seconds / 86400), (2, 'hour', v_seconds / 3600 % 24), (3, 'minute', v_seconds / 60 % 60), (4, 'second', v_seconds % 60)) o(place, unit, n)
-      where o.n > 0 order by o.place limit 2) u), '0 seconds');
+      select o.*
+      from (values
+        (1, 'day', v_seconds / 86400),
+        (2, 'hour', v_seconds / 3600 % 24),
+        (3, 'minute', v_seconds / 60 % 60),
+        (4, 'second', v_seconds % 60)
+      ) o(place, unit, n)
+      where o.n > 0
+      order by o.place
+      limit 2
+    ) u), '0 seconds');
 end
 $$;
-comment on function millrace.in_words(interval) is 'An interval as a person would say it, in its two largest units.';
 
-create or replace function millrace.execution_began(p_run_id bigint, p_stage_id int, p_execution int) returns timestamptz
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (select a.created_at from millrace.attempts a where a.run_id = p_run_id and a.stage_id = p_stage_id and a.number = p_execution);
-end
-$$;
-comment on function millrace.execution_began(bigint, int, int) is 'When a execution of a stage became ready.';
-
+-- Picks the alerts whose execution goes on and is older than the bound of today.
 create or replace function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
 begin
   return array(
-    select l.id from millrace.alerts l join millrace.stages s on s.id = l.stage_id
-    join millrace.attempts f on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.execution
-    where l.id = any (p_alert_ids) and f.created_at + s.sla <= v_now and exists (
-      select from millrace.attempts a
-      where a.run_id = l.run_id and a.stage_id = l.stage_id and a.state in ('queued', 'started', 'waiting') and a.number - a.retry_count = l.execution));
+    select l.id
+    from millrace.alerts l
+    join millrace.stages s on s.id = l.stage_id
+    join millrace.attempts f
+      on f.run_id = l.run_id and f.stage_id = l.stage_id and f.number = l.execution
+    where l.id = any (p_alert_ids)
+      and f.created_at + s.sla <= v_now
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = l.run_id
+          and a.stage_id = l.stage_id
+          and a.state in ('queued', 'started', 'waiting')
+          and a.number - a.retry_count = l.execution));
 end
 $$;
-comment on function millrace.still_late(bigint[]) is 'Those of the alerts whose execution goes on and is older than the bound of today.';
 
+-- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
+-- or not.
 create or replace function millrace.late_runs(p_stage_id int) returns bigint
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_alerts bigint[] := millrace.still_late(array(select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
+  v_alerts bigint[] := millrace.still_late(array(
+    select l.id from millrace.alerts l where l.stage_id = p_stage_id and l.resolved_at is null));
 begin
   return (
-    select count(*) from (
-      select a.run_id from millrace.attempts a where a.late_at <= v_now and a.stage_id = p_stage_id
-      union
-      select l.run_id from millrace.alerts l where l.id = any (v_alerts)) o);
-end
-$$;
-comment on function millrace.late_runs(int) is 'How many runs are at a stage for longer than its bound, whether an alert tells of it yet or not.';
-
--- define() leaves it to the sweep: it holds the entity table, for which those may wait that hold the attempts.
-create or replace function millrace.follow_bound(p_stage_id int, p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_sla interval := (select s.sla from millrace.stages s where s.id = p_stage_id);
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select a.id
+    select count(*)
     from (
-      select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.queue_at is not null
-      union all
-      select o.* from millrace.attempts o where o.stage_id = p_stage_id and o.deadline_at is not null) a
-    cross join lateral (select case a.retry_count when 0 then a.created_at else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count) end + v_sla as late_at) d
-    where a.late_at is distinct from d.late_at
-      -- What was reported stays so, unless it is no longer late.
-      and not (a.late_at is null and d.late_at <= v_now and exists (
-        select from millrace.alerts l where l.run_id = a.run_id and l.stage_id = a.stage_id and l.execution = a.number - a.retry_count and l.resolved_at is null))
-    limit p_limit);
-  with held as (
-    select a.id, a.run_id, a.number - a.retry_count as execution from millrace.attempts a
-    where a.id = any (v_ids) and a.state in ('queued', 'started', 'waiting') order by a.id for no key update skip locked
-  )
-  update millrace.attempts a set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla from held h where a.id = h.id;
-  return cardinality(v_ids);
+      select a.run_id
+      from millrace.attempts a
+      where a.late_at <= v_now
+        and a.stage_id = p_stage_id
+      union
+      select l.run_id
+      from millrace.alerts l
+      where l.id = any (v_alerts)
+    ) o);
 end
 $$;
-comment on function millrace.follow_bound(int, int) is 'Sets the time at which up to so many open attempts of a stage are late, after its bound was changed; returns how many it found to differ.';
 
-create or replace function millrace.follow_bounds() returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage record;
-begin
-  for v_stage in select s.id, s.sla_changed_at from millrace.stages s where s.sla_changed_at is not null order by s.id loop
-    -- For a minute it looks again: whoever queued while the definition was being committed did so under the former bound.
-    if millrace.follow_bound(v_stage.id, 5000) = 0 and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
-      update millrace.stages s set sla_changed_at = null
-      where s.id in (select o.id from millrace.stages o where o.id = v_stage.id and o.sla_changed_at = v_stage.sla_changed_at for update skip locked);
-    end if;
-  end loop;
-end
-$$;
-comment on function millrace.follow_bounds() is 'Applies bounds that a definition gave, changed or dropped to the attempts that are open.';
-
+-- Raises alerts about up to so many attempts that are late; returns how many.
 create or replace function millrace.raise_alerts(p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_raised int;
 begin
   with due as materialized (
-    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as execution from millrace.attempts a
-    where a.late_at <= v_now order by a.late_at limit p_limit for no key update skip locked
+    select a.id, a.run_id, a.stage_id, a.number - a.retry_count as execution
+    from millrace.attempts a
+    where a.late_at <= v_now
+    order by a.late_at
+    limit p_limit
+    for no key update skip locked
   ), late as materialized (
     select d.*, s.name as stage, p.name as pipeline, r.entity_id, s.sla, f.created_at as began_at
-    from due d join millrace.attempts f on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.execution join millrace.runs r on r.id = d.run_id
-    join millrace.stages s on s.id = d.stage_id join millrace.pipelines p on p.id = s.pipeline_id
+    from due d
+    join millrace.attempts f
+      on f.run_id = d.run_id and f.stage_id = d.stage_id and f.number = d.execution
+    join millrace.runs r on r.id = d.run_id
+    join millrace.stages s on s.id = d.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
   ), told as (
     -- Cleared, or put off where the bound is a longer one by now.
-    update millrace.attempts a set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end from late l where a.id = l.id
+    update millrace.attempts a
+    set late_at = case when l.began_at + l.sla > v_now then l.began_at + l.sla end
+    from late l
+    where a.id = l.id
   )
-  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message, raised_at, stage_id, execution)
+  insert into millrace.alerts (kind, pipeline, stage, run_id, attempt_id, entity_id, message,
+    raised_at, stage_id, execution)
   select 'sla', l.pipeline, l.stage, l.run_id, l.id, l.entity_id,
-    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id, millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)), v_now, l.stage_id, l.execution
-  from late l where l.began_at + l.sla <= v_now order by l.id
+    format('%s of %s %s is %s old, its bound is %s', l.stage, l.pipeline, l.entity_id,
+      millrace.in_words(v_now - l.began_at), millrace.in_words(l.sla)),
+    v_now, l.stage_id, l.execution
+  from late l
+  where l.began_at + l.sla <= v_now
+  order by l.id
   on conflict do nothing;
   get diagnostics v_raised = row_count;
   return v_raised;
 end
 $$;
-comment on function millrace.raise_alerts(int) is 'Raises alerts about up to so many attempts that are late; returns how many.';
 
+-- Looks at the next open alerts and resolves those whose execution is over or no longer late;
+-- returns how many.
 create or replace function millrace.resolve_alerts(p_limit int) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seen text;
   v_ids bigint[];
   v_resolved int;
 begin
-  select s.value into v_seen from millrace.settings s where s.name = 'alerts_seen' for update skip locked;
-  v_ids := array(select l.id from millrace.alerts l where l.resolved_at is null and l.id > v_seen::bigint order by l.id limit p_limit);
-  update millrace.settings s set value = v.value
-  from (select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value) v
-  where s.name = 'alerts_seen' and v_seen <> v.value;
-  v_ids := array(select i from unnest(v_ids) i except select i from unnest(millrace.still_late(v_ids)) i);
-  update millrace.alerts l set resolved_at = millrace.now()
-  where l.id in (select o.id from millrace.alerts o where o.id = any (v_ids) and o.resolved_at is null order by o.id for update skip locked);
+  select s.value into v_seen
+  from millrace.settings s
+  where s.name = 'alerts_seen'
+  for update skip locked;
+  v_ids := array(
+    select l.id
+    from millrace.alerts l
+    where l.resolved_at is null
+      and l.id > v_seen::bigint
+    order by l.id
+    limit p_limit);
+  update millrace.settings s
+  set value = v.value
+  from (
+    select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value
+  ) v
+  where s.name = 'alerts_seen'
+    and v_seen <> v.value;
+  v_ids := array(
+    select i from unnest(v_ids) i
+    except
+    select i from unnest(millrace.still_late(v_ids)) i);
+  update millrace.alerts l
+  set resolved_at = millrace.now()
+  where l.id in (
+    select o.id
+    from millrace.alerts o
+    where o.id = any (v_ids)
+      and o.resolved_at is null
+    order by o.id
+    for update skip locked);
   get diagnostics v_resolved = row_count;
   return v_resolved;
 end
 $$;
-comment on function millrace.resolve_alerts(int) is 'Looks at the next open alerts and resolves those whose execution is over or no longer late; returns how many.';
 
--- As in sweep_pipeline(): no part of the sweep may end the others.
+-- Raises and resolves alerts, some thousand at a time. As in sweep_pipeline(), no part of the sweep
+-- may end the others: it reports its faults in millrace.log.
 create or replace function millrace.sweep_alerts(out alerts int, out resolved int)
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.follow_bounds();
@@ -181,30 +200,41 @@ exception
     perform millrace.report('error', 'sweep_failed', 'The sweep of alerts failed: ' || sqlerrm);
 end
 $$;
-comment on function millrace.sweep_alerts() is 'Raises and resolves alerts, some thousand at a time; its faults are reported in millrace.log.';
 
+-- Removes the alerts of runs that are being deleted, without waiting for anybody. It leaves one
+-- that the sweep is resolving this very moment to prune_alerts().
 create or replace function millrace.forget_alerts(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- One that the sweep is resolving this very moment is left to prune_alerts().
-  delete from millrace.alerts l where l.id in (select o.id from millrace.alerts o where o.run_id = any (p_run_ids) for update skip locked);
+  delete from millrace.alerts l
+  where l.id in (
+    select o.id
+    from millrace.alerts o
+    where o.run_id = any (p_run_ids)
+    for update skip locked);
 end
 $$;
-comment on function millrace.forget_alerts(bigint[]) is 'Removes the alerts of runs that are being deleted, without waiting for anybody.';
 
+-- Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000,
+-- and says how many.
 create or replace function millrace.prune_alerts(p_before timestamptz) returns int
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pruned int;
 begin
-  delete from millrace.alerts l where l.id in (
-    select o.id from millrace.alerts o
-    where o.resolved_at < p_before or not exists (select from millrace.runs r where r.id = o.run_id) limit 10000 for update skip locked);
+  delete from millrace.alerts l
+  where l.id in (
+    select o.id
+    from millrace.alerts o
+    where o.resolved_at < p_before
+      or not exists (select from millrace.runs r where r.id = o.run_id)
+    limit 10000
+    for update skip locked);
   get diagnostics v_pruned = row_count;
   return v_pruned;
 end
 $$;
-comment on function millrace.prune_alerts(timestamptz) is
-  'Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000, and says how many.';

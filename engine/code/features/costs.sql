@@ -1,71 +1,123 @@
--- Chapter 33: what it costs
+-- Costs: what a run has cost
 --
--- An attempt keeps what it used, one that failed too; usage.cost_usd is its price in US dollars. What a run
--- costs is what its attempts and those of all its descendants cost. Where nobody named a price the cost is null, not 0. A
--- result taken over from an earlier run brings no usage along, so that it is paid for once.
+-- An attempt keeps what it used, one that failed too; usage.cost_usd is its price in US dollars.
+-- What a run costs is what its attempts and those of all its descendants cost. Where nobody named a
+-- price the cost is null, not 0. A result taken over from an earlier run brings no usage along, so
+-- that it is paid for once.
 
--- Index look-ups alone: it is asked for one run as for ten thousand. Views ask for each run by itself, hence one plan for all:
--- a list of a thousand documents takes 0.2 s, and with a plan for each run took 0.9 s.
-create or replace function millrace.attempt_costs(p_runs bigint[]) returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
-language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off set plan_cache_mode = force_generic_plan
+-- Lists every attempt of these runs and of their descendants (paid_by), with its cost, under the
+-- run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had
+-- cost.
+--
+-- It plans with index look-ups alone, since it is asked for one run as for ten thousand. Views ask
+-- for each run by itself, hence one plan for all: a list of a thousand documents takes 0.2 s, and
+-- with a plan for each run took 0.9 s.
+create or replace function millrace.attempt_costs(p_runs bigint[])
+returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
   with recursive family as (
-    select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id from unnest(p_runs) r(id)
+    select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id
+    from unnest(p_runs) r(id)
     union all
     select m.root_id, coalesce(m.stage_id, n.stage_id), coalesce(m.attempt_id, n.attempt_id), n.id
-    from family m cross join lateral (
-      select f.stage_id, f.attempt_id, c.id from millrace.fan_outs f join millrace.runs c on c.fan_out_id = f.id where f.run_id = m.id
+    from family m
+    cross join lateral (
+      select f.stage_id, f.attempt_id, c.id
+      from millrace.fan_outs f
+      join millrace.runs c on c.fan_out_id = f.id
+      where f.run_id = m.id
       union all
       -- A child's former runs, whose place it has taken, were paid for as well.
-      select null, null, r.took_place_of from millrace.runs r where r.id = m.id and m.stage_id is not null and r.took_place_of is not null) n
+      select null, null, r.took_place_of
+      from millrace.runs r
+      where r.id = m.id
+        and m.stage_id is not null
+        and r.took_place_of is not null
+    ) n
   )
-  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id, case when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
-  from family m join millrace.attempts a on a.run_id = m.id
+  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id,
+    case when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then
+      (a.usage ->> 'cost_usd')::numeric
+    end
+  from family m
+  join millrace.attempts a on a.run_id = m.id
   union all
-  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null, g.cost_usd
-  from family m join millrace.fan_outs f on f.run_id = m.id join millrace.former_costs g on g.fan_out_id = f.id;
+  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null,
+    g.cost_usd
+  from family m
+  join millrace.fan_outs f on f.run_id = m.id
+  join millrace.former_costs g on g.fan_out_id = f.id;
 end
 $$;
-comment on function millrace.attempt_costs(bigint[]) is 'Every attempt of these runs and of their descendants (paid_by), with its cost, under the run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had cost.';
 
--- Its caller plans with look-ups alone, by which each child would be compared with all.
+-- Keeps with their parents what children have cost, before their runs are deleted or leave a
+-- fan-out. It may hash: its caller plans with look-ups alone, by which each child would be compared
+-- with all.
 create or replace function millrace.keep_costs(p_run_ids bigint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = on set jit = off set plan_cache_mode = force_custom_plan
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = on
+set jit = off set plan_cache_mode = force_custom_plan
 as $$
 declare
   v_children bigint[];
 begin
-  if not exists (select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
+  if not exists (
+      select from millrace.runs r where r.id = any (p_run_ids) and r.fan_out_id is not null) then
     return;
   end if;
   -- Of parents that stay.
   v_children := array(
-    select r.id from millrace.runs r join millrace.fan_outs f on f.id = r.fan_out_id join millrace.runs p on p.id = f.run_id
-    where r.id = any (p_run_ids) and p.id <> all (p_run_ids));
+    select r.id
+    from millrace.runs r
+    join millrace.fan_outs f on f.id = r.fan_out_id
+    join millrace.runs p on p.id = f.run_id
+    where r.id = any (p_run_ids)
+      and p.id <> all (p_run_ids));
   if cardinality(v_children) = 0 then
     return;
   end if;
   with recursive place as (
-    select r.id as child_id, r.fan_out_id, r.id, r.took_place_of from millrace.runs r where r.id = any (v_children)
+    select r.id as child_id, r.fan_out_id, r.id, r.took_place_of
+    from millrace.runs r
+    where r.id = any (v_children)
     union all
-    select c.child_id, c.fan_out_id, o.id, o.took_place_of from place c join millrace.runs o on o.id = c.took_place_of
+    select c.child_id, c.fan_out_id, o.id, o.took_place_of
+    from place c
+    join millrace.runs o on o.id = c.took_place_of
   )
   insert into millrace.former_costs (fan_out_id, cost_usd)
-  select c.fan_out_id, sum(t.cost_usd) from place c join millrace.attempt_costs(array(select o.id from place o)) t on t.run_id = c.id
-  where t.cost_usd is not null group by c.fan_out_id;
+  select c.fan_out_id, sum(t.cost_usd)
+  from place c
+  join millrace.attempt_costs(array(select o.id from place o)) t on t.run_id = c.id
+  where t.cost_usd is not null
+  group by c.fan_out_id;
 end
 $$;
-comment on function millrace.keep_costs(bigint[]) is 'Before runs are deleted, or leave a fan-out: what the children among them have cost stays with their parents.';
 
+-- Sums the cost of one run up.
 create or replace function millrace.cost_of(p_run bigint) returns numeric
-language sql stable set search_path = pg_catalog, pg_temp
-as $$ select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c $$;
-comment on function millrace.cost_of(bigint) is 'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its descendants. Null where none named a price.';
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c
+$$;
+comment on function millrace.cost_of(bigint) is
+  'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of '
+  'its descendants. Null where none named a price.';
 
-create or replace function millrace.stage_costs(p_run bigint) returns table (stage text, attempts int, cost_usd numeric)
-language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
+-- Sums the cost of one run up, stage by stage.
+create or replace function millrace.stage_costs(p_run bigint)
+returns table (stage text, attempts int, cost_usd numeric)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
@@ -74,15 +126,21 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id
   join millrace.stages s on s.id = vs.stage_id
   left join millrace.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
-  where r.id = p_run group by s.id, s.name, vs.position order by vs.position;
+  where r.id = p_run
+  group by s.id, s.name, vs.position
+  order by vs.position;
 end
 $$;
-comment on function millrace.stage_costs(bigint) is 'What each stage of a run has cost so far in US dollars, its children counted to it, and how many attempts of its own it has.';
+comment on function millrace.stage_costs(bigint) is
+  'What each stage of a run has cost so far in US dollars, its children counted to it, and how '
+  'many attempts of its own it has.';
 
--- With its owner's rights, since the engine's schema stays closed: a view calls it for those rows alone that row-level security
--- shows to the caller.
-create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric
-language sql stable security definer set search_path = pg_catalog, pg_temp
+-- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
+-- rows alone that row-level security shows to the caller.
+create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
+returns numeric
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd)
   from millrace.attempt_costs(array(
@@ -93,31 +151,56 @@ as $$
       and r.entity_id = any (p_entity_ids))) c
 $$;
 comment on function millrace_evidence.entity_costs(text, text[]) is
-  'What all runs of these rows through a pipeline have cost in US dollars, their descendants included. '
-  'Null where nobody named a price.';
+  'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
+  'included. Null where nobody named a price.';
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
 
 create or replace view millrace.cut_over_report as
 with run as materialized (
-  select n.name as pipeline, w.way, w.place, r.id, r.status, extract(epoch from r.finished_at - r.created_at) as seconds
+  select n.name as pipeline, w.way, w.place, r.id, r.status,
+    extract(epoch from r.finished_at - r.created_at) as seconds
   from millrace.pipelines n
-  cross join lateral (values ('new', 1, n.id), ('old', 2, n.replaces_id)) w(way, place, pipeline_id)
-  left join millrace.runs r on r.pipeline_id = w.pipeline_id
+  cross join lateral (
+    values ('new', 1, n.id), ('old', 2, n.replaces_id)
+  ) w(way, place, pipeline_id)
+  left join millrace.runs r
+    on r.pipeline_id = w.pipeline_id
     -- A run from a later stage on did less than the other way does.
-    and not exists (select from millrace.attempts a join millrace.attempts f on f.id = a.parent_id and f.run_id <> a.run_id where a.run_id = r.id)
+    and not exists (
+      select
+      from millrace.attempts a
+      join millrace.attempts f on f.id = a.parent_id and f.run_id <> a.run_id
+      where a.run_id = r.id)
   where n.replaces_id is not null
 ), cost as materialized (
-  select c.run_id, sum(c.cost_usd) as cost_usd from millrace.attempt_costs(array(select r.id from run r where r.id is not null)) c group by c.run_id
+  select c.run_id, sum(c.cost_usd) as cost_usd
+  from millrace.attempt_costs(array(select r.id from run r where r.id is not null)) c
+  group by c.run_id
+), counted as (
+  select r.pipeline, r.way, r.place,
+    count(r.id) as runs,
+    count(*) filter (where r.status = 'running') as running,
+    count(*) filter (where r.status = 'completed') as completed,
+    count(*) filter (where r.status = 'failed') as failed,
+    percentile_cont(0.5) within group (order by r.seconds)
+      filter (where r.status = 'completed') as median_seconds,
+    percentile_cont(0.95) within group (order by r.seconds)
+      filter (where r.status = 'completed') as p95_seconds,
+    sum(c.cost_usd) as cost_usd
+  from run r
+  left join cost c on c.run_id = r.id
+  group by r.pipeline, r.way, r.place
 )
-select r.pipeline, r.way, count(r.id) as runs,
-  count(*) filter (where r.status = 'running') as running,
-  count(*) filter (where r.status = 'completed') as completed,
-  count(*) filter (where r.status = 'failed') as failed,
-  round(count(*) filter (where r.status = 'completed')::numeric / nullif(count(*) filter (where r.status in ('completed', 'failed')), 0), 4) as success_share,
-  round((percentile_cont(0.5) within group (order by r.seconds) filter (where r.status = 'completed'))::numeric, 3) as median_seconds,
-  round((percentile_cont(0.95) within group (order by r.seconds) filter (where r.status = 'completed'))::numeric, 3) as p95_seconds,
-  sum(c.cost_usd) as cost_usd, round(sum(c.cost_usd) / nullif(count(r.id), 0), 6) as cost_per_run
-from run r left join cost c on c.run_id = r.id
-group by r.pipeline, r.way, r.place order by r.pipeline, r.place;
-comment on view millrace.cut_over_report is 'Both ways of each cut-over side by side, over all runs that are kept and began at the first stage: how many, how they ended, how long the completed ones took from start to end, what they cost with all their descendants.';
+select pipeline, way, runs, running, completed, failed,
+  round(completed::numeric / nullif(completed + failed, 0), 4) as success_share,
+  round(median_seconds::numeric, 3) as median_seconds,
+  round(p95_seconds::numeric, 3) as p95_seconds,
+  cost_usd,
+  round(cost_usd / nullif(runs, 0), 6) as cost_per_run
+from counted
+order by pipeline, place;
+comment on view millrace.cut_over_report is
+  'Both ways of each cut-over side by side, over all runs that are kept and began at the first '
+  'stage: how many, how they ended, how long the completed ones took from start to end, what they '
+  'cost with all their descendants.';

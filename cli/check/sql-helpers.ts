@@ -1,0 +1,64 @@
+// Which helpers of the engine's SQL earn a function of their own.
+import fs from 'node:fs';
+import path from 'node:path';
+import { isPublic } from './public-surface.ts';
+import { blank, type Finding, filesIn, type Node, nameOf, type Statement } from './sql-statements.ts';
+
+/** Lines of a body; a helper with fewer and one caller stands where it is used. */
+const shortHelper = 10;
+
+/** Finds helpers that would read better where they are used, and those that nobody uses. */
+export function helperFaults(root: string, statements: Statement[]): Finding[] {
+  const mentioned = mentionsIn(root);
+  const callers = new Map<string, string[]>();
+  for (const { file, kind, text } of statements) {
+    if (kind === 'CommentStmt' || kind === 'GrantStmt') continue;
+    const header = kind === 'CreateFunctionStmt' ? /^[^(]*\(/ : /^/;
+    const body = withoutComments(text).replace(header, '(');
+    for (const [name] of body.matchAll(/\b(?:millrace|millrace_evidence)\.\w+(?=\()/g)) {
+      callers.set(name, [...(callers.get(name) ?? []), file]);
+    }
+  }
+  return statements.flatMap(({ file, from: line, kind, node, text }) => {
+    const name = nameOf(node.funcname);
+    if (kind !== 'CreateFunctionStmt' || isPublic(name) || mentioned(name)) return [];
+    // Only what is built calls these.
+    if (name.startsWith('pg_temp.')) return [];
+    if (nameOf(node.returnType?.names) === 'trigger') return [];
+    const [caller, ...others] = callers.get(name) ?? [];
+    if (caller === undefined) return [{ file, line, fault: `nothing calls ${name}` }];
+    const length = bodyLines(text);
+    // What the core asks of a feature stays with the feature.
+    const isOfOther = path.dirname(caller) !== path.dirname(file);
+    if (others.length > 0 || isOfOther || length >= shortHelper || hasSettings(node)) return [];
+    return [{ file, line, fault: `${name} has ${length} lines and one caller: write them there` }];
+  });
+}
+
+/** Whether a function has rights or settings of its own, which its caller could not have for a part of its body. */
+function hasSettings({ options = [] }: Node): boolean {
+  const names = options.map(({ DefElem: { defname, arg } = {} }) => arg?.VariableSetStmt?.name ?? defname);
+  return names.some(
+    (name) => name === 'security' || (name && /^(enable_|lock_timeout|statement_timeout|jit|plan_)/.test(name)),
+  );
+}
+
+function bodyLines(text: string): number {
+  const [, body = ''] = /\$\w*\$\n([\s\S]*?)\n\s*\$\w*\$$/.exec(text) ?? [];
+  return body.split('\n').length;
+}
+
+/** What tests, functions and commands call by name, other than through SQL of the engine. */
+function mentionsIn(root: string): (name: string) => boolean {
+  const files = ['tests', 'supabase/functions', 'local', 'cli'].flatMap((folder) => filesIn(root, folder, '.ts'));
+  const all = files.map((file) => fs.readFileSync(path.join(root, file), 'utf8')).join('\n');
+  const names = new Set([...all.matchAll(/\b(?:millrace|millrace_evidence)\.\w+/g)].map(([name]) => name));
+  return (name) => names.has(name);
+}
+
+/** Blanks comments, and keeps lines where they are. */
+function withoutComments(text: string): string {
+  return text.replaceAll(/'(?:[^']|'')*'|--[^\n]*|\/\*[\s\S]*?\*\//g, (part) =>
+    part.startsWith("'") ? part : blank(part),
+  );
+}

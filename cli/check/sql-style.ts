@@ -1,0 +1,128 @@
+// The style of the engine's SQL: its width, the lengths of its functions, and what is said about them where.
+import fs from 'node:fs';
+import path from 'node:path';
+import { isPublic } from './public-surface.ts';
+import { helperFaults } from './sql-helpers.ts';
+import { blank, type Finding, filesIn, type Node, nameOf, type Statement, statementsOf } from './sql-statements.ts';
+
+const widest = 100;
+const longestFunction = 60;
+/** A statement this short may stand on one line with all its clauses. */
+const shortStatement = 80;
+const searchPath = 'pg_catalog, pg_temp';
+
+/** Built of the others, which are looked at. */
+const built = 'engine/uninstall.sql';
+
+/** Files of engine/ that are still to be brought into this style. Temporary: it empties and goes. */
+const notYetClean: string[] = [
+  'engine/code/core/attach.sql',
+  'engine/code/core/check-definition.sql',
+  'engine/code/core/claim.sql',
+  'engine/code/core/complete.sql',
+  'engine/code/core/define.sql',
+  'engine/code/core/intake.sql',
+  'engine/code/core/outcomes.sql',
+  'engine/code/core/transitions.sql',
+  'engine/code/features/agents.sql',
+  'engine/code/features/alerts.sql',
+  'engine/code/features/check-limits.sql',
+  'engine/code/features/check-patterns.sql',
+  'engine/code/features/children.sql',
+  'engine/code/features/collect-children.sql',
+  'engine/code/features/concurrency-groups.sql',
+  'engine/code/features/conditions.sql',
+  'engine/code/features/costs.sql',
+  'engine/code/features/cut-over.sql',
+  'engine/code/features/decisions.sql',
+  'engine/code/features/json-schema.sql',
+  'engine/code/features/limits.sql',
+  'engine/code/features/operations.sql',
+  'engine/code/features/quotas.sql',
+  'engine/code/features/spawn.sql',
+  'engine/code/features/switches.sql',
+];
+
+/** Looks at every file in engine/ below `root`. Resolves to a line for each fault, empty when there is none. */
+export async function checkSqlStyle(root: string, ignored = notYetClean): Promise<string> {
+  const files = filesIn(root, 'engine', '.sql').filter((file) => file !== built);
+  const statements = (await Promise.all(files.map((file) => statementsOf(root, file)))).flat();
+  const findings = [
+    ...files.flatMap((file) => lineFaults(root, file)),
+    ...statements.flatMap((statement) => statementFaults(statement)),
+    ...helperFaults(root, statements),
+  ];
+  return findings
+    .filter(({ file }) => !ignored.includes(file))
+    .sort((one, other) => one.file.localeCompare(other.file) || one.line - other.line)
+    .map(({ file, line, fault }) => `${file}:${line}: ${fault}`)
+    .join('\n');
+}
+
+function lineFaults(root: string, file: string): Finding[] {
+  const text = fs.readFileSync(path.join(root, file), 'utf8');
+  const bare = withoutCommentsAndStrings(text).split('\n');
+  return text.split('\n').flatMap((shown, at) => {
+    const line = bare[at] ?? '';
+    const faults: string[] = [];
+    if ([...shown].length > widest) faults.push(`${[...shown].length} columns, at most ${widest}`);
+    const upper = /[A-Z]\w*/.exec(line.replaceAll(/%(?:\d+\$)?[ILs]/g, ''));
+    if (upper) faults.push(`${upper[0]} is not in lower case`);
+    const clauses = line
+      .replaceAll(/\bdistinct from\b|\b(?:extract|substring)\s*\([^)]*\)/g, '')
+      .match(/\b(?:from|where|join|group by|having)\b/g);
+    if (line.trim().length > shortStatement && (clauses?.length ?? 0) > 1)
+      faults.push(`${clauses?.join(' and ')} on one line of more than ${shortStatement} columns`);
+    return faults.map((fault) => ({ file, line: at + 1, fault }));
+  });
+}
+
+function statementFaults(statement: Statement): Finding[] {
+  const { file, from: line, kind, node } = statement;
+  const faults = kind === 'CreateFunctionStmt' ? functionFaults(statement) : [];
+  if (kind === 'CommentStmt') faults.push(...commentFaults(node));
+  if (lacksSchema(statement)) faults.push('what it makes has no schema before its name');
+  return faults.map((fault) => ({ file, line, fault }));
+}
+
+function functionFaults({ node, from, to, comment }: Statement): string[] {
+  const name = nameOf(node.funcname);
+  const faults: string[] = [];
+  if (to - from + 1 > longestFunction) faults.push(`${name} has ${to - from + 1} lines, at most ${longestFunction}`);
+  if (!comment && !isPublic(name)) faults.push(`${name} has no comment directly before it`);
+  if (!setsSearchPath(node)) faults.push(`${name} does not set search_path = ${searchPath}`);
+  const records = (node.parameters ?? []).filter(
+    ({ FunctionParameter: { mode = '', argType } = {} }) =>
+      !/OUT|TABLE/.test(mode) && nameOf(argType?.names).replace(/^.*\./, '') === 'record',
+  );
+  for (const { FunctionParameter: { name: parameter } = {} } of records) {
+    faults.push(`the parameter ${parameter} of ${name} is of type record: name its fields`);
+  }
+  return faults;
+}
+
+function setsSearchPath({ options = [] }: Node): boolean {
+  const set = options.find(({ DefElem }) => DefElem?.arg?.VariableSetStmt?.name === 'search_path');
+  const values = [...JSON.stringify(set ?? {}).matchAll(/"sval":"([^"]*)"/g)].map(([, value]) => value);
+  return values.join(', ') === searchPath;
+}
+
+function commentFaults({ objtype, object }: Node): string[] {
+  if (objtype === 'OBJECT_TYPE') return ['a type is explained in a comment before it'];
+  const name = nameOf(object?.ObjectWithArgs?.objname);
+  if (objtype !== 'OBJECT_FUNCTION' || isPublic(name)) return [];
+  return [`${name} is not called by people: say it in the comment before the function`];
+}
+
+/** Whether a statement creates something and leaves its schema to the session. */
+function lacksSchema({ kind, node }: Statement): boolean {
+  if (kind === 'CreateFunctionStmt') return (node.funcname?.length ?? 0) < 2;
+  if (kind === 'CreateEnumStmt') return (node.typeName?.length ?? 0) < 2;
+  if (!/^(Create|View|Index|CompositeType|AlterTable)/.test(kind)) return false;
+  const made = node.relation ?? node.view ?? node.typevar;
+  return made !== undefined && made.schemaname === undefined;
+}
+
+function withoutCommentsAndStrings(text: string): string {
+  return text.replaceAll(/\b[eE]?'(?:[^']|'')*'|'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\/\*[\s\S]*?\*\//g, blank);
+}

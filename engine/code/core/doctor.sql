@@ -1,0 +1,231 @@
+-- The doctor
+--
+-- Each function here looks at one part of the engine and says of each point whether all is well,
+-- and if not what helps. doctor() joins what they find.
+
+-- Looks at the settings. A Vault that cannot be read is a finding, not an error.
+create or replace function millrace.setting_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_url text;
+  v_headers jsonb;
+  v_flag text;
+  v_fault text := 'missing';
+begin
+  begin
+    v_url := millrace.setting('project_url');
+    v_headers := millrace.wake_headers();
+    v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
+  exception when others then
+    v_fault := 'Vault cannot be read: ' || sqlerrm;
+  end;
+  return query
+    select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false),
+      coalesce(v_url, v_fault
+        || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
+  return query
+    select 'wake_secret is set', coalesce(v_headers ? 'x-millrace-wake-secret', false),
+      case
+        when v_headers ? 'x-millrace-wake-secret' then 'present'
+        when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
+        else 'the doorbell shows secret_key instead, which every SQL role can read in '
+          || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
+  return query
+    select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
+      coalesce(v_flag, v_fault);
+end
+$$;
+
+-- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
+-- functions answered to wake-ups.
+create or replace function millrace.doorbell_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+begin
+  return query
+    select 'pg_cron job ' || j.name, coalesce(c.active, false),
+      coalesce(c.schedule, format(
+        'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command))
+    from millrace.schedules j
+    left join cron.job c on c.jobname = j.name;
+  return query
+    select 'the sweep has run in the last minute',
+      coalesce(v_swept > millrace.now() - interval '1 minute', false),
+      coalesce(v_swept::text, 'never; it is due every ten seconds');
+  return query
+    select 'the functions answered the last wakes',
+      coalesce(bool_and(n.status_code between 200 and 299), true),
+      coalesce(string_agg(distinct coalesce(
+        n.status_code || coalesce(
+          ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
+        n.error_msg, 'no answer'), ', '), 'no wakes yet')
+    from millrace.last_answers(20) n;
+  return query
+    select 'pg_net''s worker runs', w.pid is not null,
+      coalesce('process ' || w.pid,
+        'it is not in pg_stat_activity: select net.worker_restart()')
+    from (
+      select min(a.pid) as pid
+      from pg_stat_activity a
+      where a.datname = current_database()
+        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
+end
+$$;
+
+-- Looks at work that nobody takes, but for what waits for its limits.
+create or replace function millrace.ready_work_finding()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'ready work is taken within a minute', count(*) = 0,
+    coalesce(string_agg(format(
+      'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name),
+      ', ' order by p.name, s.id), 'nothing waits')
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral (
+    select min(a.queue_at) as since
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.queue_at <= millrace.now() - interval '1 minute'
+      and a.state = 'queued') w
+  where s.enabled
+    and p.enabled
+    and w.since is not null
+    and millrace.live_workers(s.id) = 0
+    and (s.limits is null or millrace.may_claim(s))
+$$;
+
+-- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
+-- column that was dropped or renamed since stops every claim. One that was added is not sent to the
+-- stages, which matters to nobody where it belongs to a stage.
+create or replace function millrace.fault_of(p_pipeline text) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
+  return (
+    select format('stages are not given the column %s, which was added later', min(a.attname))
+    from millrace.pipelines p
+    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
+    join pg_proc f on f.pronamespace = 'millrace'::regnamespace and f.proname = p.name || '__rows'
+    where p.name = p_pipeline
+      and position(format('e.%I,', a.attname) in f.prosrc) = 0
+      and position(format('e.%I ', a.attname) in f.prosrc) = 0
+      and not exists (
+        select
+        from millrace.pipelines o
+        join millrace.stages s on s.pipeline_id = o.id
+        where o.entity_table = p.entity_table
+          and o.projection = 'columns'
+          and a.attname = any (millrace.stage_columns(s.name)))
+    having count(*) > 0);
+exception when others then
+  return sqlerrm;
+end
+$$;
+
+-- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
+create or replace function millrace.pipeline_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'only the engine can write results', count(*) = 0,
+      coalesce(string_agg(
+        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+          f.entity_table, f.remedy), ' '),
+        'no role of the Data API can')
+    from millrace.forgers f;
+  return query
+    select 'nothing is paused', count(*) = 0,
+      coalesce(string_agg(
+        coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
+        ' '), 'nothing is')
+    from millrace.paused d;
+  return query
+    select 'pipeline ' || p.name || ' fits its table', f.fault is null,
+      coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
+    from millrace.pipelines p
+    cross join lateral millrace.fault_of(p.name) f(fault);
+end
+$$;
+
+-- Looks at what takes too long: jobs at services, stages with a bound, and jobs with a deadline.
+create or replace function millrace.time_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faulty text := millrace.faulty_jobs();
+begin
+  return query
+    select 'jobs at services can be asked after and finished', v_faulty is null,
+      coalesce(v_faulty, 'none is in trouble');
+  return query
+    select 'no stage is later than its bound', count(*) = 0,
+      coalesce(
+        string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
+          order by l.pipeline, l.id)
+          || ': select * from millrace.alerts where resolved_at is null', 'none')
+    from (
+      select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where s.sla is not null) l
+    where l.late > 0;
+  return query
+    select 'external jobs end before their deadlines', count(*) = 0,
+      coalesce(string_agg(format(
+        'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: '
+          || 'set limits.maxInFlight (now %s) to what the service works on at once, '
+          || 'or completion.deadlineSeconds to more',
+        j.stage, j.pipeline, j.ended, j.past_deadline, j.completed,
+        coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
+    from millrace.job_outcomes j
+    where j.past_deadline > j.completed;
+end
+$$;
+
+-- Joins all findings.
+create or replace function millrace.doctor()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query select f.what, f.ok, f.detail from millrace.setting_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
+  return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
+  return query
+    select 'no invariant is violated', count(*) = 0,
+      coalesce(string_agg(distinct i.rule, '; '), 'none')
+    from millrace.check_invariants() i;
+  return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > millrace.now() - interval '1 hour';
+end
+$$;
+comment on function millrace.doctor() is
+  'Checks the engine''s configuration and health, one line each with the remedy.';

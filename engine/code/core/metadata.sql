@@ -1,0 +1,119 @@
+-- Metadata: what a row's metadata column held when its run started
+
+-- Copies what the metadata column of each entity holds, for runs that start now. ids: the copies,
+-- in the order of the entities; faults: where one is too large, why. Both are null without a
+-- column.
+--
+-- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
+-- rows from filling the engine's tables.
+create or replace function millrace.copy_metadata(
+  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit constant int := 65536;
+  v_values jsonb[] := millrace.metadata_of_entities(p_pipeline_id, p_entity_ids);
+begin
+  if v_values is null then
+    return;
+  end if;
+  with given as materialized (
+    select g.place, g.value, z.size,
+      case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
+    from unnest(v_values) with ordinality g(value, place)
+    cross join lateral (select octet_length(g.value::text) as size offset 0) z
+  ), copied as (
+    insert into millrace.run_metadata (id, value)
+    select g.id, g.value
+    from given g
+    where g.id is not null
+  )
+  select array_agg(g.id order by g.place),
+    array_agg(case when g.size > v_limit then format(
+      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
+      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
+      order by g.place)
+  into ids, faults
+  from given g
+  cross join millrace.pipelines p
+  where p.id = p_pipeline_id;
+end
+$$;
+
+-- Raises the first fault of copy_metadata(), as MR002.
+create or replace function millrace.refuse_metadata(p_faults text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002',
+        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
+  end if;
+end
+$$;
+
+-- Reads a run's metadata for whoever looks at the run.
+create or replace function millrace.metadata_of(p_run bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select m.value
+  from millrace.runs r
+  join millrace.run_metadata m on m.id = r.metadata_id
+  where r.id = p_run
+$$;
+comment on function millrace.metadata_of(bigint) is
+  'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
+
+-- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
+-- holds a run that has it. So no run that is not to be seen here can have it, unless one that is to
+-- be seen has it too.
+create or replace function millrace.sweep_metadata(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with dropped as (
+    delete from millrace.dropped_metadata d
+    where d.id in (
+      select o.id
+      from millrace.dropped_metadata o
+      order by o.id
+      limit p_limit
+      for update skip locked)
+    returning d.metadata_id
+  )
+  delete from millrace.run_metadata m
+  where m.id in (select d.metadata_id from dropped d)
+    and not exists (select from millrace.runs r where r.metadata_id = m.id);
+end
+$$;
+
+-- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
+create or replace function millrace.metadata_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
+  from millrace.runs r
+  where r.metadata_id is not null
+    and not exists (
+      select
+      from millrace.run_metadata m
+      where m.id = r.metadata_id)
+  union all
+  select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
+  from millrace.run_metadata m
+  where not exists (select from millrace.runs r where r.metadata_id = m.id)
+    and not exists (
+      select
+      from millrace.dropped_metadata d
+      where d.metadata_id = m.id)
+$$;

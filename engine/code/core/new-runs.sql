@@ -1,0 +1,221 @@
+-- New runs, and the stages that begin with them
+
+-- Copies the results of these stages from the previous run of each entity into its new run, as
+-- finished attempts. A run that went the other way since has made them out of date.
+create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[];
+begin
+  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  v_ways := millrace.ways_of((
+    select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
+  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+    created_at, started_at, finished_at, output)
+  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+    d.created_at, d.started_at, d.finished_at, d.output
+  from millrace.runs r
+  cross join lateral (
+    select o.id
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (v_ways)
+      and o.id < r.id
+    order by o.id desc
+    limit 1) o
+  join millrace.done_attempts d on d.run_id = o.id and d.stage_id = any (p_keep)
+  where r.id = any (p_run_ids);
+end
+$$;
+
+-- Tells whether a stage is the one with which every run of its version begins.
+create or replace function millrace.is_only_root(p_stage millrace.version_stages) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return p_stage.needs = '{}' and p_stage.after = '[]' and (
+    select count(*) = 1
+    from millrace.version_stages vs
+    where vs.version_id = p_stage.version_id
+      and vs.needs = '{}'
+      and vs.after = '[]');
+end
+$$;
+
+-- Makes new runs of the current version for entities that the caller holds and that have no live
+-- run, with the results of earlier stages copied. Returns the runs.
+create or replace function millrace.new_runs(
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_pipeline millrace.pipelines;
+  v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_runs bigint[];
+  v_stage millrace.version_stages;
+begin
+  perform millrace.refuse_metadata(v_copied.faults);
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  with added as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, v_now
+    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
+    returning id
+  )
+  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
+  select vs.* into v_stage
+  from millrace.version_stages vs
+  where vs.version_id = v_pipeline.current_version_id
+    and vs.stage_id = p_stage_id;
+  if not found then
+    raise exception 'stage % is not part of the pipeline''s current version',
+      (select s.name from millrace.stages s where s.id = p_stage_id)
+      using errcode = 'MR004',
+        hint = 'It was dropped from the definition; queue another stage.';
+  end if;
+  if v_pipeline.is_child then
+    perform millrace.inherit_place(v_runs);
+  end if;
+  perform millrace.copy_earlier_results(v_runs, array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = v_stage.version_id
+      and vs.stage_id <> p_stage_id
+      and vs.stage_id <> all (v_stage.dependents)
+      and not millrace.is_only_root(v_stage)));
+  return v_runs;
+end
+$$;
+
+-- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
+-- to queue instead: the need may lack a need of its own.
+create or replace function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
+    min(s.name) as need into v_lacking
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.needs) n
+  join millrace.stages s on s.id = n
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n);
+  if v_lacking.runs = 0 then
+    return;
+  end if;
+  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    v_lacking.runs, v_lacking.entity_id, v_lacking.need
+    using errcode = 'MR005',
+      hint = format('Queue %s instead; the stages after it follow by themselves.', (
+        select s.name
+        from millrace.runs r
+        join millrace.version_stages vs
+          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+        join millrace.stages s on s.id = vs.stage_id
+        where r.id = v_lacking.run_id
+          and not exists (
+            select
+            from millrace.done_attempts d
+            where d.run_id = r.id
+              and d.stage_id = vs.stage_id)
+        order by vs.position
+        limit 1));
+end
+$$;
+
+-- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
+-- Returns the stages with work.
+create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+  if (
+      select bool_and(vs.unconditional)
+      from millrace.runs r
+      join millrace.version_stages vs
+        on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+      where r.id = any (p_run_ids)) then
+    perform millrace.queue_attempts(p_stage_id, p_run_ids);
+    return array[p_stage_id];
+  end if;
+  return millrace.begin_stage(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Begins what may begin beside the stage that new runs start at: branches that the previous run
+-- left unfinished go on too, or the run could never end. Returns the stages with work.
+create or replace function millrace.start_sibling_branches(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other record;
+  v_open bigint[];
+  v_wake int[] := '{}';
+begin
+  for v_other in
+    select o.stage_id, o.dependents,
+      exists (
+        select
+        from millrace.version_stages t
+        where t.version_id = o.version_id
+          and t.after <> '[]') as thresholds
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id
+        and vs.stage_id = p_stage_id
+        and not millrace.is_only_root(vs)
+    join millrace.version_stages o
+      on o.version_id = vs.version_id
+        and o.stage_id <> p_stage_id
+        and o.stage_id <> all (vs.dependents)
+    where p.id = p_pipeline_id
+    order by o.position
+  loop
+    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
+    -- A stage that had begun by a threshold was copied, though the map that it awaited begins
+    -- again.
+    perform millrace.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
+    from (
+      select array_agg(r.entity_id) as entity_ids,
+        case when v_other.thresholds then array(
+          select d
+          from unnest(v_other.dependents) d
+          where not exists (
+            select
+            from millrace.attempts a
+            where a.run_id = r.id and a.stage_id = d and not a.superseded))
+        else v_other.dependents end as pending
+      from millrace.runs r
+      where r.id = any (v_open)
+      group by 2) g;
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+  end loop;
+  return v_wake;
+end
+$$;

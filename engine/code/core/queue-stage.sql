@@ -1,0 +1,198 @@
+-- Queueing a stage: what writing `queued` means, and start()
+
+-- Shows a stage as queued and its dependents as pending, with their columns cleared.
+create or replace function millrace.project_queued(
+  p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 then
+    perform millrace.write_entities(
+      p_pipeline_id, 'queued',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      null,
+      p_entity_ids,
+      array(select s.name from millrace.stages s where s.id = any (p_dependents)));
+  end if;
+end
+$$;
+
+-- Ends what locked runs have of these stages and keeps it as history. It shows none of it on the
+-- entities: what they show next is the fresh start.
+create or replace function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
+  update millrace.attempts a
+  set superseded = true
+  where a.run_id = any (p_run_ids)
+    and a.stage_id = any (p_stage_ids)
+    and not a.superseded;
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids)
+    and f.stage_id = any (p_stage_ids)
+    and f.state = 'finished';
+end
+$$;
+
+-- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
+-- kept as history. Returns the stages with work.
+create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_version record;
+  v_closure int[];
+  v_other record;
+  v_wake int[] := '{}';
+begin
+  select count(*) as runs, min(r.entity_id) as entity_id into v_other
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and vs.stage_id = p_stage_id);
+  if v_other.runs > 0 then
+    raise exception
+      'stage % is not part of the version that % live runs began with (entity %, …)',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_other.runs, v_other.entity_id
+      using errcode = 'MR005',
+        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+  end if;
+  for v_version in
+    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
+      array_agg(r.entity_id) as entity_ids
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+    group by r.pipeline_id, vs.version_id, vs.dependents
+    order by vs.version_id
+  loop
+    v_closure := v_version.dependents || p_stage_id;
+    perform millrace.supersede(v_version.runs, v_closure);
+    perform millrace.project_queued(
+      v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
+  end loop;
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and r.fan_out_id is not null;
+  return v_wake;
+end
+$$;
+
+-- Clears the columns of entities whose new runs are to start at a stage. Returns the runs that are
+-- to begin still: a user's trigger may have ended some.
+create or replace function millrace.show_new_runs(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[], p_entity_ids text[]
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) = 0 then
+    return p_run_ids;
+  end if;
+  perform millrace.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_entity_ids)
+  from millrace.pipelines p
+  join millrace.version_stages vs
+    on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+  where p.id = p_pipeline_id;
+  return millrace.runs_to_begin(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Queues a stage for entities that the caller holds: new runs where none is live, else starting
+-- over. Dirty are the entities with columns that a new run must clear. Returns the stages with
+-- work.
+create or replace function millrace.queue_here(
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_counted boolean := (
+    select s.counted from millrace.stages s where s.id = p_stage_id);
+  v_live record;
+  v_new bigint[];
+  v_wake int[] := '{}';
+begin
+  -- Locked before it is decided who has none: without a projection, a worker that ends a run does
+  -- not hold its row.
+  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
+  from (
+    select r.id, r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update) l;
+  if v_counted then
+    perform millrace.name_payers(p_pipeline_id, v_live.runs);
+  end if;
+  if cardinality(v_live.runs) > 0 then
+    p_entity_ids := array(
+      select e
+      from unnest(p_entity_ids) e
+      where e not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  if cardinality(v_live.runs) > 0 then
+    v_wake := millrace.start_over(v_live.runs, p_stage_id);
+    p_dirty_ids := array(
+      select d
+      from unnest(p_dirty_ids) d
+      where d not in (select l from unnest(v_live.entity_ids) l));
+  end if;
+  if v_counted then
+    perform millrace.name_payers(p_pipeline_id, v_new);
+  end if;
+  v_new := millrace.show_new_runs(p_pipeline_id, p_stage_id, v_new, p_dirty_ids);
+  if cardinality(v_new) > 0 then
+    v_wake := v_wake
+      || millrace.enqueue_stage(v_new, p_stage_id)
+      || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
+  end if;
+  if v_counted then
+    perform millrace.note_starts(v_live.runs || v_new, v_began_at);
+  end if;
+  return v_wake;
+end
+$$;
+
+-- Queues a stage for held entities and wakes it. Where a pipeline replaces another, each entity
+-- goes one of the two ways (see cut-over.sql).
+create or replace function millrace.queue_stage(
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_wake int[];
+begin
+  if cardinality(v_ways) = 1 then
+    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids);
+  else
+    v_wake := millrace.queue_one_way(
+      p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids);
+  end if;
+  perform millrace.wake(v_wake);
+end
+$$;

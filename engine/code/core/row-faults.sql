@@ -1,0 +1,56 @@
+-- What the entity tables and the runs say of each other
+
+-- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
+-- It is stable, so all of it is read in the caller's snapshot.
+--
+-- A row that never had a run was not written by the engine: a restored dump, or an insert under
+-- triggers that were switched off. A table that was dropped, or a key that was renamed, is
+-- doctor()'s to name.
+create or replace function millrace.row_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline record;
+begin
+  for v_pipeline in
+    select p.id, p.entity_key, c.oid::regclass as entity_table,
+      format_type(a.atttypid, a.atttypmod) as key_type,
+      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+       from millrace.stages s
+       where s.pipeline_id = p.id
+         and p.projection = 'columns'
+         and millrace.has_columns(p, s.name)) as statuses
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    join pg_attribute a
+      on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
+    order by p.id
+  loop
+    return query execute format($q$
+      select 'a live run has its row', r.id, null::bigint,
+        format('%%s has no row %%s', %1$L, r.entity_id)
+      from millrace.runs r
+      where r.pipeline_id = $1
+        and r.status = 'running'
+        and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
+    using v_pipeline.id;
+    continue when v_pipeline.statuses is null;
+    return query execute format($q$
+      select 'a row that shows queued or started has a live run', l.id, null::bigint,
+        format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
+      from %1$s e
+      cross join lateral (
+        select r.id, r.status
+        from millrace.runs r
+        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
+        order by r.status = 'running' desc, r.id desc
+        limit 1) l
+      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
+    using millrace.ways_of(v_pipeline.id);
+  end loop;
+end
+$$;

@@ -1,0 +1,106 @@
+-- Alert bounds: a definition changes how long a stage may take
+
+-- Says when an execution of a stage became ready.
+create or replace function millrace.execution_began(
+  p_run_id bigint, p_stage_id int, p_execution int
+) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select a.created_at
+    from millrace.attempts a
+    where a.run_id = p_run_id
+      and a.stage_id = p_stage_id
+      and a.number = p_execution);
+end
+$$;
+
+-- Sets the time at which up to so many open attempts of a stage are late, after its bound was
+-- changed; returns how many it found to differ. define() leaves that to the sweep: it holds the
+-- entity table, for which those may wait that hold the attempts.
+create or replace function millrace.follow_bound(p_stage_id int, p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_sla interval := (select s.sla from millrace.stages s where s.id = p_stage_id);
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select a.id
+    from (
+      select o.*
+      from millrace.attempts o
+      where o.stage_id = p_stage_id
+        and o.queue_at is not null
+      union all
+      select o.*
+      from millrace.attempts o
+      where o.stage_id = p_stage_id
+        and o.deadline_at is not null
+    ) a
+    cross join lateral (
+      select v_sla + case a.retry_count
+        when 0 then a.created_at
+        else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count)
+      end as late_at
+    ) d
+    where a.late_at is distinct from d.late_at
+      -- What was reported stays so, unless it is no longer late.
+      and not (a.late_at is null and d.late_at <= v_now and exists (
+        select
+        from millrace.alerts l
+        where l.run_id = a.run_id
+          and l.stage_id = a.stage_id
+          and l.execution = a.number - a.retry_count
+          and l.resolved_at is null))
+    limit p_limit);
+  with held as (
+    select a.id, a.run_id, a.number - a.retry_count as execution
+    from millrace.attempts a
+    where a.id = any (v_ids)
+      and a.state in ('queued', 'started', 'waiting')
+    order by a.id
+    for no key update skip locked
+  )
+  update millrace.attempts a
+  set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla
+  from held h
+  where a.id = h.id;
+  return cardinality(v_ids);
+end
+$$;
+
+-- Applies bounds that a definition gave, changed or dropped to the attempts that are open.
+create or replace function millrace.follow_bounds() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select s.id, s.sla_changed_at
+    from millrace.stages s
+    where s.sla_changed_at is not null
+    order by s.id
+  loop
+    -- For a minute it looks again: whoever queued while the definition was being committed did so
+    -- under the former bound.
+    if millrace.follow_bound(v_stage.id, 5000) = 0
+       and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
+      update millrace.stages s
+      set sla_changed_at = null
+      where s.id in (
+        select o.id
+        from millrace.stages o
+        where o.id = v_stage.id
+          and o.sla_changed_at = v_stage.sla_changed_at
+        for update skip locked);
+    end if;
+  end loop;
+end
+$$;

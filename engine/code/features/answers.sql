@@ -1,0 +1,230 @@
+-- Answers: what a person decides
+--
+-- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers
+-- do the rest: one checks the payload, one completes the waiting attempt in the same transaction,
+-- and at the commit one collects the parent of a child.
+
+-- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
+-- the row alone shows, and notes who gave it.
+create or replace function millrace.check_answer() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text;
+begin
+  new.decision := coalesce(new.decision, 'null');
+  if old.decided_at is not null and new.decision = old.decision then
+    return old;
+  elsif old.decided_at is not null then
+    raise exception 'attempt % is already decided: %',
+        old.attempt_id, millrace.short_json(old.decision)
+      using errcode = 'MR004',
+        hint = 'A decision stands. To decide anew, start the stage over: it asks again.';
+  elsif old.closed_at is not null then
+    raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
+      using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
+  end if;
+  v_fault := millrace.schema_fault(old.schema, new.decision, 'decision');
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002',
+        hint = 'Correct it and decide again; nothing was written. '
+          'The column schema of public.millrace_decisions says what is allowed.';
+  end if;
+  -- Some identity providers' ids are no uuids, and then auth.uid() raises.
+  new.decided_by := case
+    when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
+  end;
+  new.decided_at := millrace.now();
+  new.closed_at := new.decided_at;
+  new.closed_why := 'decided';
+  return new;
+end
+$$;
+
+create trigger millrace_decisions_check
+  before update of decision on public.millrace_decisions
+  for each row execute function millrace.check_answer();
+
+-- Builds the outcomes of attempts that were decided just now. Refuses an answer whose attempt no
+-- longer waits, or that is larger than the stage's results may be.
+create or replace function millrace.outcomes_of_answers(p_attempt_ids bigint[])
+returns millrace.work[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found record;
+  v_items millrace.work[];
+begin
+  select d.attempt_id, millrace.why_undecided(a.state, a.error) as why into v_found
+  from public.millrace_decisions d
+  left join millrace.attempts a on a.id = d.attempt_id
+  where d.attempt_id = any (p_attempt_ids)
+    and a.state is distinct from 'waiting'
+  order by d.attempt_id
+  limit 1;
+  if found then
+    raise exception 'attempt % can no longer be decided: %', v_found.attempt_id, v_found.why
+      using errcode = 'MR004',
+        hint = 'Its row will be closed by the sweep. '
+          'Look for another open decision of the same entity.';
+  end if;
+  v_items := array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by),
+      p_ord => (row_number() over (order by a.id))::int)
+    from public.millrace_decisions d
+    join millrace.attempts a on a.id = d.attempt_id
+    join millrace.runs r on r.id = a.run_id
+    where d.attempt_id = any (p_attempt_ids));
+  select i.attempt_id, octet_length(i.result::text) as size, s.name, s.result_limit_bytes
+  into v_found
+  from unnest(v_items) i
+  join millrace.stages s on s.id = i.stage_id
+  where octet_length(i.result::text) > s.result_limit_bytes
+  limit 1;
+  if found then
+    raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %',
+        v_found.attempt_id, v_found.size, v_found.name, v_found.result_limit_bytes
+      using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
+  end if;
+  return v_items;
+end
+$$;
+
+-- After the update, for all rows of the statement at once: completes the attempts as if a job had
+-- ended, with the result {decision, decided_by}, and wakes what follows.
+create or replace function millrace.take_answers() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_decided bigint[] := array(
+    select n.attempt_id from new_rows n where n.decided_at is not null
+    except
+    select o.attempt_id from old_rows o where o.decided_at is not null);
+  v_refused record;
+  v_done record;
+begin
+  if cardinality(v_decided) = 0 then
+    return null;
+  end if;
+  perform millrace.hold_runs(array(
+    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
+  -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and
+  -- nothing is written.
+  v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
+  select i.attempt_id, i.reason into v_refused
+  from unnest(v_done.items) i
+  where i.verdict is not null
+  limit 1;
+  if found then
+    raise exception 'the decision on attempt % was not taken: %',
+        v_refused.attempt_id, v_refused.reason
+      using errcode = 'MR004',
+        hint = 'The stage''s apply function, or another decision of the same statement, '
+          'ended the attempt.';
+  end if;
+  perform millrace.wake(v_done.ready);
+  return null;
+end
+$$;
+
+create trigger millrace_decisions_take
+  after update on public.millrace_decisions
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function millrace.take_answers();
+
+-- At the commit, so that nobody holds a parent for as long as a person's transaction lasts: adds up
+-- for the parents what a decision has come to in a child run. It waits for nobody; the sweep does
+-- what it leaves out.
+create or replace function millrace.apply_decisions() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
+set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_run_id bigint := new.run_id;
+  v_fan_out millrace.fan_outs;
+  v_done record;
+  v_context text;
+begin
+  -- Above read committed it would not see what other children have reported.
+  while current_setting('transaction_isolation') = 'read committed' loop
+    select f.* into v_fan_out
+    from millrace.runs r
+    join millrace.fan_outs f on f.id = r.fan_out_id
+    where r.id = v_run_id;
+    exit when not found
+      or not exists (select from millrace.child_tallies t where t.fan_out_id = v_fan_out.id)
+      or not pg_try_advisory_xact_lock(
+        hashtextextended('millrace.collect_children', v_fan_out.id));
+    v_done := millrace.collect_children(v_fan_out.id);
+    perform millrace.wake(v_done.wake);
+    exit when v_done.busy;
+    -- The parent may be a child itself, whose run has ended with it.
+    v_run_id := v_fan_out.run_id;
+  end loop;
+  return null;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    case millrace.error_kind(sqlstate, v_context)
+      when 'fatal' then
+        raise;
+      when 'lasting' then
+        perform millrace.report('error', 'collect_failed', format(
+          'The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
+      else
+        null;
+    end case;
+    return null;
+end
+$$;
+
+create constraint trigger millrace_decisions_apply
+  after update on public.millrace_decisions
+  deferrable initially deferred
+  for each row when (old.decided_at is null and new.decided_at is not null)
+  execute function millrace.apply_decisions();
+
+-- Runs with the rights of the caller, so that the policies of public.millrace_decisions say who
+-- may.
+create or replace function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decided_at timestamptz;
+begin
+  select d.decided_at into v_decided_at
+  from public.millrace_decisions d
+  where d.attempt_id = p_attempt
+  for update;
+  if not found then
+    raise exception 'there is no decision on attempt % that you may make',
+        coalesce(p_attempt::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Open ones: select * from public.millrace_decisions where closed_at is null. '
+          'Who may read and decide is said by the policies of that table.';
+  end if;
+  update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
+  return jsonb_build_object('attempt', p_attempt,
+    'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
+end
+$$;
+comment on function public.millrace_decide(bigint, jsonb) is
+  'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes '
+  'on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy '
+  'for select and update on public.millrace_decisions.';
+revoke all on function public.millrace_decide(bigint, jsonb)
+  from public, anon, authenticated, service_role;
+grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;

@@ -1,0 +1,252 @@
+-- Beginning stages: queueing, waiting and skipping
+--
+-- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
+-- its kind may make it wait for a person or for children instead of a worker.
+--
+-- The callers hold the entities and the runs. The functions here show on the entities what they do,
+-- and return the stages that have work for a worker now.
+
+-- Begins a stage whose needs are done. Skips it where its condition does not hold or the skip of a
+-- need cascades; elsewhere queues it, asks a person or starts a child run.
+create or replace function millrace.begin_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_cascaded bigint[];
+  v_unmet bigint[];
+  v_wake int[] := '{}';
+begin
+  if cardinality(p_run_ids) = 0 then
+    return '{}';
+  end if;
+  v_cascaded := array(
+    select distinct n.run_id
+    from millrace.attempts n
+    join millrace.runs r on r.id = n.run_id
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+      and n.state = 'skipped'
+      and not n.superseded
+      and n.error -> 'dependents' = 'true'
+      and (n.stage_id = any (vs.needs)
+        or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
+  if cardinality(v_cascaded) > 0 then
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, jsonb_build_object(
+      'code', 'skipped', 'message', 'a stage it depends on was skipped', 'dependents', true));
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_cascaded));
+  end if;
+  v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
+  if cardinality(v_unmet) > 0 then
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_unmet,
+      '{"code": "skipped", "message": "its condition does not hold"}');
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
+  end if;
+  if cardinality(p_run_ids) = 0 then
+    return v_wake;
+  end if;
+  case (select s.kind from millrace.stages s where s.id = p_stage_id)
+    when 'manual' then
+      perform millrace.open_decisions(p_stage_id, p_run_ids);
+      return v_wake;
+    when 'pipeline' then
+      return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
+    else
+      perform millrace.queue_attempts(p_stage_id, p_run_ids);
+      perform millrace.show_queued(p_stage_id, p_run_ids);
+      return v_wake || p_stage_id;
+  end case;
+end
+$$;
+
+-- Begins whatever may begin in held runs and has not. Runs that go on after they were over need it:
+-- their end may have come before some stage began.
+create or replace function millrace.begin_open(p_run_ids bigint[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+  v_wake int[] := '{}';
+begin
+  for v_stage in
+    select vs.stage_id, array_agg(r.id) as run_ids
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = any (p_run_ids)
+    group by vs.stage_id, vs.position
+    order by vs.position
+  loop
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
+      millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Does what advance() leaves out when a stage is done: tallies a stage that is counted by the
+-- parent, and begins conditional followers. A map that is done satisfies every threshold on it.
+create or replace function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id) then
+    insert into millrace.child_tallies (fan_out_id, stage_id, done)
+    select r.fan_out_id, p_stage_id, count(*)
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.fan_out_id is not null
+    group by r.fan_out_id;
+  end if;
+  return millrace.begin_followers(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Begins the conditional followers of a stage that may begin in these runs and have not: they need
+-- it, or wait for a threshold on it.
+create or replace function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_follower record;
+  v_after_it jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
+  v_wake int[] := '{}';
+begin
+  for v_follower in
+    with run as materialized (
+      select r.id, r.version_id
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+    ), follower as materialized (
+      select f.version_id, f.stage_id, f.position
+      from millrace.version_stages f
+      where f.version_id in (select distinct r.version_id from run r)
+        and not f.unconditional
+        and (p_stage_id = any (f.needs) or f.after @> v_after_it)
+    )
+    select f.stage_id, array_agg(r.id) as run_ids
+    from follower f
+    join run r on r.version_id = f.version_id
+    group by f.stage_id, f.position
+    order by f.position
+  loop
+    v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
+      millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Skips a stage in these runs, says why, and goes on to what follows it.
+create or replace function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, p_stage_id,
+    coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = p_stage_id), 0) + 1,
+    'skipped', v_now, v_now,
+    p_why || case vs.otherwise
+      when 'skip_dependents' then '{"dependents": true}'
+      else '{}'::jsonb
+    end
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where r.id = any (p_run_ids)
+  order by r.id;
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
+  return millrace.continue_after_skip(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Readies what follows a skipped stage and finishes runs, as complete() does for the stage that it
+-- completes. A user's trigger may have deleted or ended a run, or started the stage over, while the
+-- skip was shown: then there is nothing to go on from.
+create or replace function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+      and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id
+          and a.state = 'skipped'
+          and not a.superseded)
+    order by r.id);
+  v_ready record;
+  v_wake int[] := '{}';
+begin
+  for v_ready in
+    select r.stage_id, array_agg(r.run_id) as run_ids
+    from unnest((millrace.advance(p_stage_id, v_runs)).ready) r
+    group by r.stage_id
+    order by r.stage_id
+  loop
+    perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
+    perform millrace.show_queued(v_ready.stage_id, v_ready.run_ids);
+    v_wake := v_wake || v_ready.stage_id;
+  end loop;
+  v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
+  perform millrace.finish_runs(p_stage_id, v_runs);
+  return v_wake;
+end
+$$;
+
+-- Follows a failure for good with a skipped attempt, so that the run goes on without the stage. A
+-- user's trigger may have started the stage over while its failure was shown: then there is nothing
+-- to go on from.
+create or replace function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_error constant jsonb := jsonb_build_object(
+    'code', 'failed', 'message', 'the stage failed, and the run goes on without it');
+  v_runs bigint[];
+begin
+  with skipped as (
+    insert into millrace.attempts
+      (run_id, stage_id, number, parent_id, state, created_at, finished_at, error)
+    select a.run_id, a.stage_id, a.number + 1, a.id, 'skipped', v_now, v_now, v_error
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and r.status = 'running'
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)
+    order by a.run_id
+    returning run_id
+  )
+  select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;

@@ -1,0 +1,238 @@
+-- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
+
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- Returns them, each with its group.
+create or replace function millrace.take_from_groups(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_share int,
+  p_token uuid,
+  p_now timestamptz,
+  out attempt_ids bigint[],
+  out groups text[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with visited as materialized (
+    select u.concurrency_group,
+      case when v_limit is null then p_share else least(p_share, v_limit - (
+        select count(*)
+        from (
+          select from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f))
+      end as share
+    from unnest(p_groups) u(concurrency_group)
+  ), picked as materialized (
+    select a.id, v.concurrency_group
+    from visited v
+    cross join lateral (
+      select q.id
+      from millrace.attempts q
+      where q.stage_id = p_stage.id
+        and q.concurrency_group = v.concurrency_group
+        and q.queue_at <= p_now
+        and q.state = 'queued'
+        and not q.isolated
+      order by q.queue_at, q.id
+      limit v.share
+      for update skip locked) a
+  ), taken as (
+    update millrace.attempts a
+    set state = 'started', token = p_token, started_at = p_now
+    from picked p
+    where a.id = p.id
+    returning a.id, p.concurrency_group
+  )
+  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
+  into attempt_ids, groups
+  from taken t;
+end
+$$;
+
+-- queued → started for the oldest isolated attempt, if its host has nothing else in work. is_due
+-- tells whether there is one.
+create or replace function millrace.take_isolated(
+  p_stage millrace.stages,
+  p_busy boolean,
+  p_token uuid,
+  p_now timestamptz,
+  out is_due boolean,
+  out attempt_id bigint,
+  out concurrency_group text)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.id, a.concurrency_group
+  into attempt_id, concurrency_group
+  from millrace.attempts a
+  where a.stage_id = p_stage.id
+    and a.isolated
+    and a.queue_at <= p_now
+    and a.state = 'queued'
+    and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+  order by a.queue_at, a.id
+  limit 1
+  for update skip locked;
+  is_due := attempt_id is not null;
+  if p_busy then
+    attempt_id := null;
+  end if;
+  update millrace.attempts a
+  set state = 'started', token = p_token, started_at = p_now
+  where a.id = attempt_id;
+end
+$$;
+
+-- queued → started for up to p_room attempts, round by round: each round takes a share from every
+-- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
+create or replace function millrace.take_by_turns(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_room int,
+  p_token uuid,
+  p_now timestamptz,
+  inout last_turn bigint,
+  out attempt_ids bigint[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_groups text[];
+  v_got record;
+begin
+  attempt_ids := '{}';
+  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks
+  -- again.
+  for v_round in 1 .. 50 loop
+    v_groups := array(
+      select g.concurrency_group
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id
+        and g.turn is not null
+        and g.priority = (
+          select t.priority
+          from millrace.concurrency_groups t
+          where t.stage_id = p_stage.id and t.turn is not null
+          order by t.priority desc, t.turn
+          limit 1)
+      order by g.turn
+      limit p_room - cardinality(attempt_ids));
+    exit when cardinality(v_groups) = 0;
+    v_got := millrace.take_from_groups(p_stage, v_groups,
+      greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
+    perform millrace.note_in_flight(
+      p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
+    last_turn := last_turn + cardinality(v_groups);
+    attempt_ids := attempt_ids || v_got.attempt_ids;
+    exit when cardinality(attempt_ids) >= p_room;
+  end loop;
+  if cardinality(attempt_ids) = 0 then
+    wait_ms := case
+      when cardinality(v_groups) > 0
+        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (
+        select from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+    end;
+  end if;
+end
+$$;
+
+-- Claims at a stage with groups, by turns; an isolated attempt that is due goes first, and by
+-- itself. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+create or replace function millrace.claim_groups(
+  p_stage millrace.stages,
+  p_worker_id uuid,
+  p_host uuid,
+  p_room int,
+  inout limiter millrace.limiters,
+  out token uuid,
+  out attempt_ids bigint[],
+  out entity_ids text[],
+  out wait_ms int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_token uuid := gen_random_uuid();
+  v_host record;
+  v_isolated record;
+  v_turns record;
+  v_taken bigint[] := '{}';
+begin
+  select count(*) > 0 as busy, bool_or(c.isolated) as isolated
+  into v_host
+  from millrace.claims c
+  where c.host = p_host and c.expires_at > v_now;
+  if v_host.isolated then
+    return;
+  end if;
+  limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
+  v_isolated := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
+  if v_isolated.attempt_id is not null then
+    v_taken := array[v_isolated.attempt_id];
+    perform millrace.note_in_flight(
+      p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
+  elsif not v_isolated.is_due then
+    v_turns := millrace.take_by_turns(
+      p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
+    limiter.last_turn := v_turns.last_turn;
+    v_taken := v_turns.attempt_ids;
+    wait_ms := v_turns.wait_ms;
+  end if;
+  if cardinality(v_taken) > 0 then
+    token := v_token;
+    attempt_ids := v_taken;
+    entity_ids := array(
+      select r.entity_id
+      from unnest(v_taken) with ordinality i(id, place)
+      join millrace.attempts a on a.id = i.id
+      join millrace.runs r on r.id = a.run_id
+      order by i.place);
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
+  end if;
+end
+$$;
+
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace function millrace.limit_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a queued attempt''s concurrency group is known to its stage',
+    a.run_id, a.id, a.concurrency_group
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.has_groups
+  where a.queue_at is not null
+    and a.state = 'queued'
+    and a.concurrency_group is not null
+    and not exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+    and not exists (
+      select from millrace.arrivals n
+      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+  union all
+  select 'a parked concurrency group''s key has something in flight, or was freed',
+    null, null, g.concurrency_group
+  from millrace.concurrency_groups g
+  join millrace.stages s on s.id = g.stage_id and s.has_groups
+  where g.due_at = 'infinity'
+    and not exists (
+      select from millrace.in_flight f
+      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+    and not exists (
+      select from millrace.arrivals n
+      where n.stage_id = g.stage_id
+        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+$$;

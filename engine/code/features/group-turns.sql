@@ -1,0 +1,260 @@
+-- Concurrency groups: whose turn it is.
+--
+-- The groups of a stage come by turns: the higher class of priority first, in a class one round
+-- after the other. A group with nothing due sleeps; one whose key is at its limit is parked until a
+-- slot is freed. Only claims write groups, one at a time, since they have passed the stage's
+-- limiter.
+
+-- Lists the groups with arrivals behind the one named, up to so many: each once, however many
+-- arrivals it has, by a loose scan from one group to the next.
+create or replace function millrace.groups_with_arrivals(
+  p_stage_id int,
+  p_after text,
+  p_limit int)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive seen(concurrency_group) as (
+      (select a.concurrency_group
+       from millrace.arrivals a
+       where a.stage_id = p_stage_id and a.concurrency_group > p_after
+       order by a.concurrency_group
+       limit 1)
+      union all
+      select (
+        select a.concurrency_group
+        from millrace.arrivals a
+        where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group
+        order by a.concurrency_group
+        limit 1)
+      from seen s
+      where s.concurrency_group is not null
+    )
+    select s.concurrency_group
+    from seen s
+    where s.concurrency_group is not null
+    limit p_limit);
+end
+$$;
+
+-- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
+-- they are due. Returns the keys of which slots were freed.
+create or replace function millrace.read_arrivals(
+  p_stage_id int,
+  p_groups text[],
+  p_each int,
+  p_last_turn bigint,
+  p_now timestamptz)
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_freed text[];
+begin
+  with gone as (
+    delete from millrace.arrivals a
+    using (
+      select b.concurrency_group, b.id
+      from unnest(p_groups) u(concurrency_group)
+      cross join lateral (
+        select n.concurrency_group, n.id
+        from millrace.arrivals n
+        where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
+        order by n.id
+        limit p_each) b) d
+    where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+    returning a.concurrency_group, a.due_at
+  ), news as (
+    select g.concurrency_group, min(g.due_at) as due_at,
+      row_number() over (order by g.concurrency_group) as place
+    from gone g
+    where g.concurrency_group not like '*%'
+    group by g.concurrency_group
+  ), admitted as (
+    insert into millrace.concurrency_groups as t
+      (stage_id, concurrency_group, priority, turn, due_at)
+    select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
+      case when n.due_at <= p_now then p_last_turn + n.place end,
+      case when n.due_at > p_now then n.due_at end
+    from news n
+    on conflict on constraint concurrency_groups_pkey do update
+    set turn = coalesce(t.turn, excluded.turn),
+      due_at = case
+        when coalesce(t.turn, excluded.turn) is not null then null
+        when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
+        else t.due_at
+      end
+  )
+  select array_agg(distinct substr(g.concurrency_group, 2))
+  into v_freed
+  from gone g
+  where g.concurrency_group like '*%';
+  return v_freed;
+end
+$$;
+
+-- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
+-- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
+-- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
+-- Returns the limiter as it is then.
+create or replace function millrace.admit_arrivals(
+  p_stage_id int,
+  p_limiter millrace.limiters,
+  p_room int)
+returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_many int := 100 + 2 * p_room;
+  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
+  v_freed text[];
+begin
+  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
+    v_groups := array(
+      select distinct g
+      from unnest(v_groups || millrace.groups_with_arrivals(
+        p_stage_id, '', v_many - cardinality(v_groups))) g);
+    p_limiter.arrivals_to := '';
+  else
+    p_limiter.arrivals_to := case
+      when cardinality(v_groups) < v_many then ''
+      else v_groups[v_many]
+    end;
+  end if;
+  if cardinality(v_groups) > 0 then
+    v_freed := millrace.read_arrivals(p_stage_id, v_groups,
+      1 + 10 * v_many / cardinality(v_groups), p_limiter.last_turn, v_now);
+  end if;
+  p_limiter.last_turn := p_limiter.last_turn + v_many;
+  with woken as (
+    select w.concurrency_group, row_number() over () as place
+    from (
+      (select g.concurrency_group
+       from millrace.concurrency_groups g
+       where g.stage_id = p_stage_id and g.due_at <= v_now
+       order by g.due_at
+       limit v_many)
+      union all
+      select g.concurrency_group
+      from unnest(v_freed) k
+      cross join generate_series(0, 9) c
+      join millrace.concurrency_groups g on g.stage_id = p_stage_id
+        and g.concurrency_group = c || k
+        and g.due_at = 'infinity') w
+  )
+  update millrace.concurrency_groups g
+  set turn = p_limiter.last_turn + w.place, due_at = null
+  from woken w
+  where g.stage_id = p_stage_id and g.concurrency_group = w.concurrency_group;
+  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
+  return p_limiter;
+end
+$$;
+
+-- Sends groups that had their turn to the end, to sleep until something of them is due, or to be
+-- parked while their key is at its limit. A group with nothing queued is deleted.
+create or replace function millrace.end_turns(
+  p_stage millrace.stages,
+  p_groups text[],
+  p_served text[],
+  p_last_turn bigint,
+  p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  with looked as materialized (
+    select u.concurrency_group, u.place, n.queue_at,
+      u.concurrency_group = any (p_served) as served,
+      v_limit is not null and v_limit <= (
+        select count(*)
+        from (
+          select from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+          limit v_limit) f) as full
+    from unnest(p_groups) with ordinality u(concurrency_group, place)
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.concurrency_group = u.concurrency_group
+        and a.queue_at is not null
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) n on true
+  ), gone as (
+    delete from millrace.concurrency_groups g
+    using looked k
+    where g.stage_id = p_stage.id
+      and g.concurrency_group = k.concurrency_group
+      and k.queue_at is null
+  )
+  update millrace.concurrency_groups g
+  set turn = case
+      when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place
+    end,
+    due_at = case
+      when k.full then 'infinity'
+      when k.queue_at > p_now then k.queue_at
+      -- What is due and was not taken is locked, or isolated: it is left for a moment.
+      when not k.served then p_now + interval '1 second'
+    end
+  from looked k
+  where g.stage_id = p_stage.id
+    and g.concurrency_group = k.concurrency_group
+    and k.queue_at is not null;
+end
+$$;
+
+-- Puts the groups of attempts that a claim does not keep back in turn. A group that got nothing
+-- after all goes to the front, so that one with large rows cannot be served before it for ever. One
+-- that got less than it might have has had its turn, and is announced like any group in which
+-- something arrives.
+create or replace function millrace.give_back_turns(
+  p_stage millrace.stages,
+  p_kept bigint[],
+  p_back bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first bigint := coalesce((
+    select min(g.turn)
+    from millrace.concurrency_groups g
+    where g.stage_id = p_stage.id and g.turn is not null), 0);
+begin
+  with back as materialized (
+    select a.concurrency_group, min(a.queue_at) as due_at, min(u.place) as place,
+      a.concurrency_group in (
+        select k.concurrency_group
+        from millrace.attempts k
+        where k.id = any (p_kept)) as served
+    from unnest(p_back) with ordinality u(id, place)
+    join millrace.attempts a on a.id = u.id
+    where a.concurrency_group is not null
+    group by a.concurrency_group
+  ), announced as (
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select p_stage.id, b.concurrency_group, b.due_at
+    from back b
+    where b.served
+  )
+  insert into millrace.concurrency_groups as g (stage_id, concurrency_group, priority, turn)
+  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint,
+    v_first - row_number() over (order by b.place desc)
+  from back b
+  where not b.served
+  on conflict on constraint concurrency_groups_pkey do update
+  set turn = excluded.turn, due_at = null;
+end
+$$;

@@ -1,0 +1,269 @@
+-- Quotas: holding back what a tenant has no room for, until there is room again.
+
+-- Puts attempts back into the queue until their tenant has room, and says so on their rows. With
+-- them goes what the next claims would come upon, so that a few claims put back a tenant's
+-- thousands. Starts are spread over the windows to come, so that each is put back about once,
+-- however many there are.
+create or replace function millrace.hold_back(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_kind text,
+  p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_closes_at timestamptz := millrace.window_end(p_payer.quota, p_kind);
+  v_window interval := make_interval(
+    secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
+  v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
+  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
+  v_turn record;
+begin
+  if p_kind = 'spending' then
+    v_count := cardinality(v_ids);
+  end if;
+  for v_turn in
+    select v_closes_at + (u.place - 1) / v_count * v_window as due_at,
+      array_agg(u.id order by u.place) as attempt_ids
+    from unnest(v_ids) with ordinality u(id, place)
+    group by 1
+    order by 1
+  loop
+    perform millrace.put_back(p_stage, v_turn.attempt_ids, v_turn.due_at,
+      jsonb_build_object(
+        'code', 'quota_' || p_kind,
+        'message', millrace.hold_message(p_payer.quota, p_kind, v_turn.due_at),
+        'quota', p_payer.quota));
+  end loop;
+  perform millrace.show_held(p_stage, v_ids);
+end
+$$;
+
+-- Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only
+-- starts.
+create or replace function millrace.due_of_payer(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_uncounted boolean)
+returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select q.id
+    from (
+      select a.id, a.run_id, a.uncounted
+      from millrace.attempts a
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 500) q
+    join millrace.runs r on r.id = q.run_id
+    where r.quota_of = p_payer.pipeline_id
+      and r.quota_key = p_payer.key
+      and (q.uncounted or not p_uncounted));
+  return array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
+    order by a.queue_at, a.id
+    for update skip locked);
+end
+$$;
+
+-- started | queued → queued for attempts that the caller holds, due at a later time. What is held
+-- back is not late: its bound moves with it.
+create or replace function millrace.put_back(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_due_at timestamptz,
+  p_why jsonb default null)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set state = 'queued',
+    token = null,
+    started_at = null,
+    queue_at = p_due_at,
+    late_at = a.late_at + (p_due_at - millrace.now()),
+    held = p_why is not null or a.held,
+    error = coalesce(p_why, a.error)
+  where a.id = any (p_attempt_ids);
+  if p_stage.limits is not null then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  if p_stage.has_groups then
+    perform millrace.assign_groups(p_stage.id, array(
+      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
+  end if;
+end
+$$;
+
+-- Says what a tenant reads on a row that is held back.
+create or replace function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
+  v_unit text := case
+    when v_seconds % 3600 = 0 then 'hour'
+    when v_seconds % 60 = 0 then 'minute'
+    else 'second'
+  end;
+  v_units int := v_seconds / case v_unit when 'hour' then 3600 when 'minute' then 60 else 1 end;
+begin
+  return format('held back until %s UTC: the quota of %s in %s %s%s is used up',
+    to_char(p_due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
+    case p_kind
+      when 'starts' then (p_quota #>> '{starts,count}') || ' starts'
+      else (p_quota #>> '{spending,usd}') || ' US dollars'
+    end,
+    v_units, v_unit, case when v_units = 1 then '' else 's' end);
+end
+$$;
+
+-- Shows attempts as queued, with their error, on those of their entities that nobody holds. Whoever
+-- holds a row does not wait for this, nor this for him.
+create or replace function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_free text[];
+  v_context text;
+begin
+  if exists (
+      select from millrace.pipelines p
+      where p.id = p_stage.pipeline_id and p.projection = 'none') then
+    return;
+  end if;
+  v_free := millrace.lock_entities(p_stage.pipeline_id, array(
+    select r.entity_id
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids)), false);
+  perform millrace.project(p_stage.id, array(
+    select jsonb_populate_record(null::millrace.change, jsonb_build_object(
+      'entity_id', r.entity_id,
+      'status', 'queued',
+      'error', a.error ->> 'message',
+      'retry_count', a.retry_count))
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    perform millrace.report('error', 'projection_failed',
+      'What is held back could not be shown on its entities: ' || sqlerrm,
+      jsonb_build_object('stage', p_stage.name));
+end
+$$;
+
+-- Takes the word that they are held back from attempts that go on, and from their entities.
+create or replace function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_attempt_ids) > 0 then
+    update millrace.attempts a
+    set held = false, error = null
+    where a.id = any (p_attempt_ids);
+    perform millrace.show_held(p_stage, p_attempt_ids);
+  end if;
+end
+$$;
+
+-- Makes due what is held back by a quota that was changed or dropped, so many at a time; the next
+-- claims ask the new numbers. Returns how many it found.
+create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_found bigint[];
+  v_group record;
+begin
+  v_found := array(
+    select a.id
+    from millrace.stages s
+    cross join lateral (
+      select o.id, o.run_id, o.error
+      from millrace.attempts o
+      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
+      order by o.queue_at, o.id) a
+    join millrace.runs r on r.id = a.run_id
+    where s.counted
+      and r.quota_of = p_pipeline.id
+      and a.error -> 'quota' is distinct from p_pipeline.quota
+    limit p_limit);
+  for v_group in
+    select s as stage, array_agg(a.id) as attempt_ids
+    from unnest(millrace.lock_attempts(v_found)) i
+    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
+    join millrace.stages s on s.id = a.stage_id
+    group by s
+  loop
+    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
+    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+  end loop;
+  return cardinality(v_found);
+end
+$$;
+
+-- The sweep adds up what tenants have used, and lets go what a changed definition no longer holds
+-- back.
+create or replace function millrace.sweep_quotas() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.sum_uses(10000);
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    where p.quota_changed_at is not null
+    order by p.id
+  loop
+    -- For a minute it looks again: a claim that was under way may hold back by the former
+    -- numbers.
+    if millrace.let_go(v_pipeline, 5000) = 0
+      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
+      update millrace.pipelines p
+      set quota_changed_at = null
+      where p.id in (
+        select o.id
+        from millrace.pipelines o
+        where o.id = v_pipeline.id and o.quota_changed_at = v_pipeline.quota_changed_at
+        for update skip locked);
+    end if;
+  end loop;
+exception
+  when others then
+    if millrace.error_kind(sqlstate) = 'fatal' then
+      raise;
+    end if;
+    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+end
+$$;

@@ -1,0 +1,170 @@
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
+-- concurrency.
+--
+-- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
+-- alone: the next claims and the sweep delete the rows of attempts that have ended.
+
+-- Deletes those of these attempts from in_flight that are no longer started or waiting, and
+-- announces each freed key, since only a claim can tell whether groups of that key are parked.
+create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with ended as (
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.attempt_id = any (p_attempt_ids)
+        and not exists (
+          select from millrace.attempts a
+          where a.id = o.attempt_id and a.token = o.token and a.state in ('started', 'waiting'))
+      for update of o skip locked) e
+    where f.attempt_id = e.attempt_id and f.token = e.token
+    returning f.stage_id, f.key
+  )
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select distinct e.stage_id, '*' || e.key, millrace.now()
+  from ended e
+  join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
+end
+$$;
+
+-- Frees the slots of attempts that have just ended. It notes a wake for those of their stages that
+-- can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
+-- safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have found
+-- the stage full, the stage is woken in any case. Nobody waits while holding this lock.
+create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages int[] := array(
+    select distinct f.stage_id
+    from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    order by 1);
+  v_wakes int[] := '{}';
+  v_stage_id int;
+begin
+  if cardinality(v_stages) > 0 then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  foreach v_stage_id in array v_stages loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
+      or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
+      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      v_wakes := v_wakes || v_stage_id;
+    end if;
+  end loop;
+  return v_wakes;
+end
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+create or replace function millrace.note_in_flight(
+  p_stage millrace.stages,
+  p_attempt_ids bigint[],
+  p_groups text[],
+  p_token uuid,
+  p_worker_id uuid)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
+    from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
+  end if;
+end
+$$;
+
+-- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
+-- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim is passing
+-- the stage's limiter at this moment, the next sweep counts instead.
+create or replace function millrace.count_attempts(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select a.id
+    from (
+      select r.id
+      from millrace.runs r
+      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+      union
+      select q.run_id
+      from (
+        select o.run_id
+        from millrace.attempts o
+        where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
+        order by o.queue_at, o.id
+        limit p_limit) q) r(id)
+    join millrace.attempts a on a.run_id = r.id
+      and a.stage_id = p_stage.id
+      and a.state in ('started', 'waiting')
+      and a.token is not null
+    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+      and not exists (
+        select from millrace.in_flight f
+        where f.attempt_id = a.id and f.token = a.token));
+  if cardinality(v_ids) > 0
+    and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
+    from unnest(v_ids) i
+    join millrace.attempts a on a.id = i
+    left join millrace.claims c on c.token = a.token
+    where a.state in ('started', 'waiting') and a.token is not null;
+  end if;
+end
+$$;
+
+-- Before a claim counts, it frees the slots of what its worker has ended, and of what has ended
+-- among the next 200 of the stage. Returns up to which attempt it has looked.
+create or replace function millrace.check_slots(
+  p_stage_id int,
+  p_worker_id uuid,
+  p_checked_to bigint)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_many constant int := 200;
+  v_next bigint[] := array(
+    select f.attempt_id
+    from millrace.in_flight f
+    where f.stage_id = p_stage_id and f.attempt_id > p_checked_to
+    order by f.attempt_id
+    limit c_many);
+begin
+  perform millrace.free_slots(v_next || array(
+    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
+  return case when cardinality(v_next) < c_many then 0 else v_next[c_many] end;
+end
+$$;
+
+-- Says how many more attempts of a group's key may be in work; null without a limit.
+create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
+begin
+  return v_limit - (
+    select count(*)
+    from (
+      select from millrace.in_flight f
+      where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
+      limit v_limit) f);
+end
+$$;

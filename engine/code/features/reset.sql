@@ -1,0 +1,151 @@
+-- Operations: starting stages of a run, or its failed children, over.
+
+-- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
+-- history and clears the columns. Children that came late for a stage which was over are abandoned,
+-- since those that start anew must not meet them.
+create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.supersede(p_run.id, p_stage_ids);
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
+  perform millrace.write_entities(
+    p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
+    array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_stage millrace.version_stages := v_held.version_stage;
+  v_stages int[] := v_stage.dependents || v_stage.stage_id;
+  v_wake int[];
+begin
+  if p_stage is null then
+    v_stages := array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = (v_held.run).version_id);
+  end if;
+  perform millrace.clear_stages(v_held.run, v_stages);
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+comment on function millrace.reset(bigint, text) is
+  'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from '
+  'there: also in a run that is over. What they had is kept as history; children of a map that is '
+  'reset are cancelled and spawned anew.';
+
+-- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
+-- it.
+create or replace function millrace.needing(p_version_id int, p_stage_id int) returns int[]
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive needing as (
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
+    union
+    select vs.stage_id
+    from needing n
+    join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
+  )
+  select array(select n.stage_id from needing n)
+$$;
+
+-- Retries the children of a stage that still waits which failed or were cancelled, but for those
+-- whose row somebody holds. Returns how many.
+create or replace function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_child int := p_fan_out.child_pipeline_id;
+  v_runs bigint[];
+  v_entities text[];
+begin
+  select coalesce(array_agg(r.id), '{}'), coalesce(array_agg(r.entity_id), '{}')
+  into v_runs, v_entities
+  from millrace.runs r
+  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
+  if exists (
+      select from millrace.pipelines p
+      where p.id = v_child and p.projection <> 'none') then
+    v_entities := millrace.lock_entities(v_child, v_entities, false);
+  end if;
+  return millrace.retry_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_runs)
+      and r.entity_id = any (v_entities)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update skip locked));
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_stage_id int := (v_held.version_stage).stage_id;
+  v_kind text := (select s.kind from millrace.stages s where s.id = v_stage_id);
+  v_fan_out millrace.fan_outs;
+  v_stages int[];
+  v_failed int;
+  v_wake int[];
+begin
+  select f.*
+  into v_fan_out
+  from millrace.fan_outs f
+  where f.run_id = p_run and f.stage_id = v_stage_id
+  order by f.id desc
+  limit 1;
+  if not found then
+    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'without any',
+      'Only a map or pipeline stage that has spawned has children; '
+      'use millrace.reset(run, stage).');
+  elsif v_fan_out.state = 'open' then
+    return millrace.retry_failed_children(v_fan_out);
+  elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
+    perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending',
+      'Its needs run again; it spawns anew when they are done.');
+  end if;
+  v_failed := (
+    select count(*)
+    from millrace.runs r
+    where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
+  if v_failed = 0 then
+    return 0;
+  end if;
+  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
+  perform millrace.clear_stages(v_held.run, v_stages);
+  v_wake := millrace.reopen_run(v_held.run, v_stages);
+  v_wake := v_wake
+    || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+  return v_failed;
+end
+$$;
+comment on function millrace.reset_children(bigint, text) is
+  'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
+  'failed. A stage that was over waits for them again, and the stages that need it start over; one '
+  'that had begun by a threshold stays. Returns how many children.';

@@ -1,0 +1,150 @@
+-- Retrying children: a person retries a parent, and its children go on
+
+-- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
+-- that failed.
+create or replace function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.fan_outs f
+  set state = 'open', total = null, retry_children = true,
+    -- Rows that were deleted meanwhile are no children any more.
+    spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
+  where f.id in (
+      select max(o.id)
+      from millrace.fan_outs o
+      where o.run_id = any (p_run_ids)
+        and o.stage_id = p_stage_id
+      group by o.run_id)
+    and f.state in ('abandoned', 'closed', 'finished');
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select f.id, true
+  from millrace.fan_outs f
+  where f.run_id = any (p_run_ids)
+    and f.stage_id = p_stage_id
+    and f.state = 'open';
+end
+$$;
+
+-- Brings the runs that are filed under these items up to date with what happened to their rows
+-- since; the caller holds the rows. A row that was queued by itself has a later run, which becomes
+-- the child. A row that another parent has run since can go on with that later run alone: the
+-- former run leaves the fan-out, so its item gets a new one.
+create or replace function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_overtaken bigint[];
+begin
+  perform millrace.inherit_place(array(
+    select max(l.id)
+    from millrace.runs c
+    join millrace.runs l
+      on l.entity_id = c.entity_id
+      and l.pipeline_id = c.pipeline_id
+      and l.id > c.id
+      and l.fan_out_id is null
+    where c.fan_out_id = p_fan_out_id
+      and c.item_key = any (p_item_keys)
+    group by c.id));
+  v_overtaken := array(
+    select r.id
+    from millrace.runs r
+    where r.fan_out_id = p_fan_out_id
+      and r.item_key = any (p_item_keys)
+      and r.status in ('failed', 'cancelled')
+      and not millrace.is_latest_run(r.id));
+  if cardinality(v_overtaken) = 0 then
+    return;
+  end if;
+  perform millrace.keep_costs(v_overtaken);
+  update millrace.runs r
+  set fan_out_id = null, item_key = null
+  where r.id = any (v_overtaken);
+  update millrace.fan_outs f
+  set spawned = f.spawned - cardinality(v_overtaken)
+  where f.id = p_fan_out_id;
+  insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
+end
+$$;
+
+-- Retries those of a map's items whose runs failed, where a person retried their parent. After a
+-- lost lease they stay as they are.
+create or replace function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not p_fan_out.retry_children then
+    return;
+  end if;
+  perform millrace.refile_items(p_fan_out.id, p_item_keys);
+  perform millrace.retry_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.fan_out_id = p_fan_out.id
+      and r.item_key = any (p_item_keys)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update));
+end
+$$;
+
+-- Gives a pipeline stage a new attempt that waits for the same child run, which goes on where it
+-- failed. Where no child had begun, one begins now. Returns the stages with work.
+create or replace function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_fan_outs bigint[];
+  v_children bigint[];
+  v_with bigint[];
+  v_without bigint[];
+  v_waiting bigint[];
+  v_wake int[];
+begin
+  perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
+  v_fan_outs := array(
+    select f.id
+    from millrace.fan_outs f
+    where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open');
+  perform millrace.refile_items(f, array['1']) from unnest(v_fan_outs) f;
+  v_children := array(
+    select r.id
+    from millrace.runs r
+    where r.fan_out_id = any (v_fan_outs)
+    order by r.id
+    for no key update);
+  v_with := array(
+    select distinct f.run_id
+    from millrace.runs c
+    join millrace.fan_outs f on f.id = c.fan_out_id
+    where c.id = any (v_children));
+  v_without := array(select p from unnest(p_run_ids) p where p <> all (v_with));
+  v_waiting := millrace.wait_for_child_runs(p_stage_id, v_with, v_now);
+  perform millrace.name_parents(p_stage_id, v_with);
+  update millrace.fan_outs f
+  set attempt_id = a.id, total = 1, retry_children = false
+  from millrace.attempts a
+  where a.id = any (v_waiting) and f.run_id = a.run_id and f.id = any (v_fan_outs);
+  perform millrace.retry_runs(v_children);
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now);
+  update millrace.fan_outs f
+  set state = 'closed'
+  where f.run_id = any (v_without) and f.id = any (v_fan_outs) and f.state = 'open';
+  if cardinality(v_without) = 0 then
+    return '{}';
+  end if;
+  v_wake := millrace.start_child_runs(p_stage_id, v_without);
+  perform millrace.name_parents(p_stage_id, v_without);
+  return v_wake;
+end
+$$;

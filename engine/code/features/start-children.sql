@@ -1,0 +1,195 @@
+-- Starting children
+--
+-- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own
+-- row. Its attempt waits meanwhile. A child never touches its parent's rows, or a thousand children
+-- that end at once would queue for one lock: it adds a tally, one row a batch, and
+-- collect_children() adds the tallies up.
+--
+-- Whoever holds a child never takes its parent. From a parent's side children are taken in batches
+-- and with skip locked only. A parent that is cancelled, fails or starts over gives its fan-out up;
+-- the sweep cancels the children.
+
+-- Begins the first stages of new child runs, whose entities the caller holds; returns the stages
+-- with work.
+create or replace function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_shown boolean := (
+    select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id);
+  v_root record;
+  v_runs bigint[];
+  v_wake int[] := '{}';
+begin
+  if exists (
+      select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
+    perform millrace.inherit_quotas(p_run_ids);
+  end if;
+  for v_root in
+    -- By the runs' own version: a definition may have been committed since they were made.
+    select vs.stage_id, vs.dependents, vs.unconditional, r.run_ids
+    from (
+      select r.version_id, array_agg(r.id order by r.id) as run_ids
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+      group by r.version_id
+    ) r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where vs.needs = '{}'
+      and vs.after = '[]'
+    order by vs.version_id, vs.position
+  loop
+    -- A stage that failed as it began, since its own child could not, has ended its run.
+    v_runs := millrace.running_of(v_root.run_ids);
+    perform millrace.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents,
+      array(select r.entity_id from millrace.runs r where r.id = any (v_runs)));
+    if v_shown then
+      v_runs := millrace.runs_to_begin(v_root.stage_id, v_runs);
+    end if;
+    if v_root.unconditional then
+      perform millrace.queue_attempts(v_root.stage_id, v_runs);
+      v_wake := v_wake || v_root.stage_id;
+    else
+      v_wake := v_wake || millrace.begin_stage(v_root.stage_id, v_runs);
+    end if;
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Adds to each of these runs an attempt of a pipeline stage that waits for its child; returns the
+-- attempts.
+create or replace function millrace.wait_for_child_runs(
+  p_stage_id int, p_run_ids bigint[], p_at timestamptz
+) returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempts bigint[];
+begin
+  with waiting as (
+    insert into millrace.attempts
+      (run_id, stage_id, number, state, created_at, started_at, deadline_at, late_at,
+        service, job_id)
+    select r.id, p_stage_id,
+      coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id), 0) + 1,
+      'waiting', p_at, p_at, p_at + s.deadline, p_at + s.sla, 'children', s.child ->> 'pipeline'
+    from unnest(p_run_ids) r(id), millrace.stages s
+    where s.id = p_stage_id
+    order by r.id
+    returning id
+  )
+  select array_agg(w.id) into v_attempts from waiting w;
+  return v_attempts;
+end
+$$;
+
+-- Picks the waiting attempts of a pipeline stage whose child run could not start, as failures that
+-- say why: a row that has a live run of the child's pipeline keeps it, and one with too much
+-- metadata gets none.
+create or replace function millrace.parents_without_child(
+  p_child millrace.pipelines,
+  p_stage_id int,
+  p_run_ids bigint[],
+  p_free text[],
+  p_faults text[]
+) returns millrace.work[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select millrace.work_on(a, r.entity_id, 'failed',
+      p_ord => (row_number() over (order by a.id))::int,
+      p_error => case when e.fault is null then
+        jsonb_build_object('code', 'child_running', 'permanent', true, 'message', format(
+          'the row has a live run of pipeline %s that %s; '
+          'let it finish or cancel it, then retry this run',
+          p_child.name,
+          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
+      else
+        jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
+          'message', e.fault || '; shorten it, then retry this run')
+      end)
+    from millrace.fan_outs f
+    join millrace.attempts a on a.id = f.attempt_id
+    join millrace.runs r on r.id = a.run_id
+    left join millrace.runs l
+      on l.pipeline_id = p_child.id and l.entity_id = r.entity_id and l.status = 'running'
+    left join millrace.fan_outs o on o.id = l.fan_out_id
+    left join unnest(p_free, p_faults) e(id, fault) on e.id = r.entity_id
+    where f.run_id = any (p_run_ids)
+      and f.stage_id = p_stage_id
+      and f.state = 'open'
+      and not exists (select from millrace.runs c where c.fan_out_id = f.id));
+end
+$$;
+
+-- Starts the child run of a pipeline stage in each of these runs: it goes over the same row, which
+-- the caller holds, and an attempt waits for it. Returns the stages with work.
+create or replace function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_child millrace.pipelines;
+  v_rows text[] := array(select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
+  v_free text[];
+  v_copied record;
+  v_waiting bigint[];
+  v_children bigint[];
+  v_busy millrace.work[];
+  v_wake int[];
+begin
+  select p.* into v_child
+  from millrace.stages s
+  join millrace.pipelines p on p.name = s.child ->> 'pipeline'
+  where s.id = p_stage_id;
+  perform millrace.cancel_given_up(v_child.id, v_rows);
+  v_free := array(
+    select e.id
+    from unnest(v_rows) e(id)
+    where not exists (
+      select
+      from millrace.runs l
+      where l.pipeline_id = v_child.id and l.entity_id = e.id and l.status = 'running'));
+  v_copied := millrace.copy_metadata(v_child.id, v_free);
+  v_waiting := millrace.wait_for_child_runs(p_stage_id, p_run_ids, v_now);
+  with fan_out as (
+    insert into millrace.fan_outs
+      (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
+    select a.run_id, p_stage_id, a.id, v_child.id, 1, 1, v_now
+    from millrace.attempts a
+    where a.id = any (v_waiting)
+    order by a.id
+    returning id, run_id
+  ), added as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, created_at)
+    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
+      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end, v_now
+    from fan_out f
+    join millrace.runs r on r.id = f.run_id
+    join unnest(v_free, v_copied.ids, v_copied.faults) e(id, metadata_id, fault)
+      on e.id = r.entity_id and e.fault is null
+    returning id
+  )
+  select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now, v_child.name);
+  v_wake := millrace.begin_roots(v_child.id, v_children);
+  v_busy := millrace.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
+  if cardinality(v_busy) > 0 then
+    v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
+  end if;
+  return v_wake;
+end
+$$;

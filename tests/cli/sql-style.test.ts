@@ -1,0 +1,118 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { projectFolder } from '../../cli/check/run-program.ts';
+import { checkSqlStyle } from '../../cli/check/sql-style.ts';
+
+/** What the check says of a project with these files. */
+async function checked(files: Record<string, string>): Promise<string> {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'sql-style-'));
+  onTestFinished(() => fs.rmSync(root, { recursive: true }));
+  for (const [file, text] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+    fs.writeFileSync(path.join(root, file), text);
+  }
+  return checkSqlStyle(root);
+}
+
+const file = 'engine/code/core/new.sql';
+const of = (text: string) => checked({ [file]: text });
+
+/** A function that keeps to every rule, but for what is given otherwise. */
+function functionOf({
+  comment = '-- Adds the children up.\n',
+  name = 'millrace.cancel',
+  parameters = 'p_id int, out sum int',
+  path = ' set search_path = pg_catalog, pg_temp',
+  body = '  select 1;',
+} = {}): string {
+  return `${comment}create or replace function ${name}(${parameters})\nlanguage sql${path}\nas $$\n${body}\n$$;\n`;
+}
+
+test('the engine keeps to its style', async () => {
+  expect(await checkSqlStyle(projectFolder)).toBe('');
+});
+
+test('what keeps to the style passes', async () => {
+  const allowed = [
+    functionOf(),
+    functionOf({ comment: '', name: 'public.millrace_ring' }),
+    functionOf({ parameters: 'out found record' }),
+    functionOf({ body: `  select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
+    functionOf({ body: Array(55).fill('  select 1;').join('\n') }),
+    `comment on function millrace.cancel(int) is 'Cancels.';\n`,
+    `comment on table millrace.runs is 'Runs.';\n`,
+    'create table millrace.runs (id bigint);\ncreate index by_id on millrace.runs (id);\n',
+    `-- ${'é'.repeat(97)}\n`,
+  ];
+  expect(await of(allowed.join('\n'))).toBe('');
+});
+
+test.each([
+  ['a line is too wide', `-- ${'é'.repeat(98)}\n`, '1: 101 columns, at most 100'],
+  ['a keyword is in upper case', functionOf({ body: '  SELECT 1;' }), '5: SELECT is not in lower case'],
+  [
+    'several clauses stand on a long line',
+    functionOf({ body: `  select ${'r.id, '.repeat(12)}r.id from millrace.runs r where r.id = 1;` }),
+    '5: from and where on one line of more than 80 columns',
+  ],
+  [
+    'a function is too long',
+    functionOf({ body: Array(57).fill('  select 1;').join('\n') }),
+    '2: millrace.cancel has 61 lines, at most 60',
+  ],
+  [
+    'a function has no comment',
+    functionOf({ comment: '-- A chapter.\n\n', name: 'millrace.add_up' }) + twoCalls(),
+    '3: millrace.add_up has no comment directly before it',
+  ],
+  [
+    'a function leaves its search path to the session',
+    functionOf({ path: '' }),
+    '2: millrace.cancel does not set search_path = pg_catalog, pg_temp',
+  ],
+  [
+    'a function has another search path',
+    functionOf({ path: ' set search_path = public' }),
+    '2: millrace.cancel does not set search_path = pg_catalog, pg_temp',
+  ],
+  [
+    'a parameter has no known fields',
+    functionOf({ parameters: 'p_id int, p_row record' }),
+    '2: the parameter p_row of millrace.cancel is of type record: name its fields',
+  ],
+  [
+    'a comment is stored about what people do not call',
+    `comment on function millrace.add_up(int) is 'Adds up.';\n`,
+    '1: millrace.add_up is not called by people: say it in the comment before the function',
+  ],
+  ['a table has no schema', 'create table runs (id bigint);\n', '1: what it makes has no schema before its name'],
+  ['a view has no schema', 'create view live as select 1 as one;\n', '1: what it makes has no schema before its name'],
+  ['a function has no schema', functionOf({ name: 'add_up' }), '2: what it makes has no schema before its name'],
+  ['nothing calls a function', functionOf({ name: 'millrace.add_up' }), '2: nothing calls millrace.add_up'],
+  [
+    'a short helper has one caller',
+    `${functionOf({ name: 'millrace.add_up' })}\n${functionOf({ body: '  select millrace.add_up(1);' })}`,
+    '2: millrace.add_up has 1 lines and one caller: write them there',
+  ],
+])('it is refused that %s', async (_, text, fault) => {
+  expect((await of(text)).split('\n')).toContain(`${file}:${fault}`);
+});
+
+/** A caller that needs a helper twice. */
+function twoCalls(): string {
+  return functionOf({ body: '  select millrace.add_up(1) + millrace.add_up(2);' });
+}
+
+test('a short helper stays where something beside its caller needs it by name', async () => {
+  const helper = functionOf({ name: 'millrace.add_up' });
+  const caller = functionOf({ body: '  select millrace.add_up(1);' });
+  expect(await of(helper + twoCalls())).toBe('');
+  expect(await checked({ [file]: helper + caller, 'tests/engine/sums.test.ts': "'select millrace.add_up(1)'" })).toBe(
+    '',
+  );
+  expect(await checked({ [file]: caller, 'engine/code/features/sums.sql': helper })).toBe('');
+  expect(await of(helper.replace('language sql', 'language sql security definer') + caller)).toBe('');
+  expect(await of(helper.replace('  select 1;', Array(10).fill('  select 1;').join('\n')) + caller)).toBe('');
+});
