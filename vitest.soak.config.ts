@@ -4,7 +4,7 @@ import { common, globalSetup } from './vitest.config.ts';
 const isChaos = process.argv.includes('chaos');
 
 // `npm run soak`: the random hunts at a length that would hold up CI. SOAK_STEPS, SOAK_GRAPHS (random graphs, one session
-// each) and SOAK_SESSION_GRAPHS (random graphs, several sessions each) set it further.
+// each) and SOAK_SESSION_GRAPHS (random graphs, several sessions each) and SOAK_UPGRADES set it further.
 const hunts = {
   globalSetup,
   include: [
@@ -21,6 +21,7 @@ const hunts = {
     SOAK_STEPS: process.env.SOAK_STEPS ?? '1000',
     SOAK_GRAPHS: process.env.SOAK_GRAPHS ?? '3000',
     SOAK_SESSION_GRAPHS: process.env.SOAK_SESSION_GRAPHS ?? '300',
+    SOAK_UPGRADES: process.env.SOAK_UPGRADES ?? '100',
   },
 };
 

@@ -1,8 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
+import { uninstallSql } from '../engine/build.ts';
 import { definitionSchemaSql, schemaFile } from '../engine/definition-schema.ts';
-import { installSql } from '../engine/engine-sql.ts';
+import { buildMigration } from '../engine/migration.ts';
+import { frozenFaults, readProject } from '../engine/releases.ts';
+import { uninstallFile } from '../release.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
 const snapshotFile = path.join('tests', 'schema.snapshot.sql');
@@ -10,8 +13,6 @@ const snapshotHeading = `-- The schema that the migrations make, as text, writte
 -- in a review it shows what a change of the migrations does.
 `;
 const typesFile = path.join('supabase', 'functions', '_millrace', 'engine', 'database.types.ts');
-/** The engine as one migration, for whoever deploys it. */
-const installFile = path.join('supabase', 'migrations', '20261101000000_millrace_0.1.0.sql');
 const shownLines = 30;
 const typesHeading = `// The types of the functions that the engine serves by the Data API, written by \`npm run check -- --write\` from the
 // migrated database.
@@ -20,12 +21,24 @@ const typesHeading = `// The types of the functions that the engine serves by th
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
 /**
- * Compares the schema of definitions with the zod schemas that it is made of, and the migration that installs the engine with
- * what engine/ builds, or with `write` replaces them.
+ * Compares the schema of definitions with the zod schemas that it is made of, and the migration and the uninstall that engine/ builds with their files, or with `write` replaces these; and looks
+ * for changes to what a release has frozen. Resolves to findings.
  */
 export async function checkInstall(write: boolean): Promise<string> {
   const schema = compare(path.join('engine', schemaFile), definitionSchemaSql(), write);
-  return schema || compare(installFile, await installSql(path.join(projectFolder, 'engine')), write);
+  if (schema) return schema;
+  const project = readProject(projectFolder);
+  const faults = frozenFaults(project);
+  if (faults.length > 0) return faults.join('\n');
+  const built = await buildMigration(project);
+  if (write && built?.instead) fs.renameSync(built.instead, built.file);
+  const uninstall = path.relative(projectFolder, uninstallFile(projectFolder));
+  return [
+    built ? compare(path.relative(projectFolder, built.file), built.text, write) : '',
+    compare(uninstall, await uninstallSql(project.engine), write),
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
 
 /** Compares the schema of the database at `url` with its snapshot, or with `write` replaces it. Resolves to findings. */

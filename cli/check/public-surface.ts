@@ -2,7 +2,6 @@
 
 /** Every `public.millrace_*` belongs to the surface as well. */
 export const publicSurface = [
-  'evidence.entity_costs',
   'millrace.attach',
   'millrace.cancel',
   'millrace.check_invariants',
@@ -11,6 +10,7 @@ export const publicSurface = [
   'millrace.cut_over_way',
   'millrace.define',
   'millrace.doctor',
+  'millrace.engine',
   'millrace.fail_stage',
   'millrace.metadata_of',
   'millrace.now',
@@ -31,6 +31,7 @@ export const publicSurface = [
   'millrace.sweep',
   'millrace.timeline',
   'millrace.unpause',
+  'millrace_evidence.entity_costs',
 ];
 
 /** Whether people call the function of this name, given with its schema. */

@@ -1,7 +1,7 @@
 -- The schema as text, one row a line, in an order that depends on names alone: what the migrations have made of the
--- schemas millrace and public, and of the schedules.
+-- schemas millrace, millrace_evidence and public, and of the schedules.
 with spaces as (
-  select n.oid, n.nspname from pg_catalog.pg_namespace n where n.nspname in ('millrace', 'public')
+  select n.oid, n.nspname from pg_catalog.pg_namespace n where n.nspname in ('millrace', 'millrace_evidence', 'public')
 ),
 relations as (
   select c.*, format('%s.%s', s.nspname, c.relname) as name

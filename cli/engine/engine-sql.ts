@@ -1,7 +1,11 @@
-// The engine's SQL as people read it, in engine/, and the text of an install that is built of it.
+// The engine's SQL as people read it, in engine/, and its statements.
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadModule, parseSync } from 'libpg-query';
+
+/** A node of Postgres's own grammar, as its parser tells it. */
+// biome-ignore lint/suspicious/noExplicitAny: the grammar has hundreds of shapes, and each reader knows the one it reads.
+export type Node = any;
 
 /** One statement of a file, with the comments before it. */
 export interface Statement {
@@ -9,6 +13,7 @@ export interface Statement {
   file: string;
   /** The node's name in Postgres's own grammar, such as `CreateFunctionStmt`. */
   kind: string;
+  node: Node;
   text: string;
 }
 
@@ -33,6 +38,7 @@ export async function statementsOf(engine: string, file: string): Promise<Statem
       ({ stmt = {}, stmt_location: at = 0, stmt_len: length = 0 }) => ({
         file,
         kind: Object.keys(stmt)[0] ?? '',
+        node: Object.values(stmt)[0],
         text: text
           .subarray(at, length > 0 ? at + length : undefined)
           .toString()
@@ -45,26 +51,13 @@ export async function statementsOf(engine: string, file: string): Promise<Statem
   }
 }
 
-/** All statements of engine/code: functions, then views, then triggers, then the rest, each kind in the order of its files. */
-export async function codeStatements(engine: string): Promise<Statement[]> {
-  const files = sqlFiles(engine, 'code');
-  const all = (await Promise.all(files.map((file) => statementsOf(engine, file)))).flat();
-  const rank = ({ kind }: Statement) => (order.includes(kind) ? order.indexOf(kind) : order.length);
-  return all.sort((a, b) => rank(a) - rank(b));
+/** All statements of a folder of the engine, in the order of its files. */
+export async function statementsIn(engine: string, folder: string): Promise<Statement[]> {
+  return (await Promise.all(sqlFiles(engine, folder).map((file) => statementsOf(engine, file)))).flat();
 }
 
-/** The text that installs the engine in a database that has none: the structure, file by file, and the code. */
-export async function installSql(engine: string): Promise<string> {
-  const structure = sqlFiles(engine, 'structure').map((file) =>
-    fs.readFileSync(path.join(engine, file), 'utf8').trim(),
-  );
-  const code = (await codeStatements(engine)).map(({ text }) => `${text};`);
-  return [
-    '-- Millrace, built from engine/ by `npm run check -- --write`. Change it there.',
-    ...structure,
-    '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;',
-    ...code,
-    'reset check_function_bodies;',
-    '',
-  ].join('\n\n');
+/** All statements of engine/code: functions, then views, then triggers, then the rest, each kind in the order of its files. */
+export async function codeStatements(engine: string): Promise<Statement[]> {
+  const rank = ({ kind }: Statement) => (order.includes(kind) ? order.indexOf(kind) : order.length);
+  return (await statementsIn(engine, 'code')).sort((a, b) => rank(a) - rank(b));
 }

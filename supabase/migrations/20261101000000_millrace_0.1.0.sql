@@ -1,5 +1,77 @@
 -- Millrace, built from engine/ by `npm run check -- --write`. Change it there.
 
+-- Looks at the whole database before anything is made, and refuses with all that is in the way at
+-- once.
+do $preflight$
+declare
+  v_faults text[] := '{}';
+  v_taken text[];
+begin
+  if current_setting('server_version_num')::int < 170000 then
+    v_faults := v_faults || format('this is Postgres %s: upgrade it to 17 or newer',
+      current_setting('server_version'));
+  end if;
+  if to_regproc('net.http_post') is null
+    and (to_regnamespace('net') is not null
+      or not exists (select from pg_available_extensions where name = 'pg_net')) then
+    v_faults := v_faults
+      || 'the extension pg_net is missing: enable it under Database, Extensions'::text;
+  end if;
+  if to_regclass('cron.job') is null
+    and (to_regnamespace('cron') is not null
+      or not exists (select from pg_available_extensions where name = 'pg_cron')) then
+    v_faults := v_faults
+      || 'the extension pg_cron is missing: enable it under Database, Extensions'::text;
+  end if;
+  if to_regprocedure('millrace.engine()') is not null then
+    v_faults := v_faults
+      || 'Millrace is installed already: run the upgrade to a newer release, or nothing'::text;
+  else
+    v_taken := array(
+      select 'schema ' || n.nspname
+      from pg_namespace n
+      where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
+      union all
+      select format('%s %s',
+        case c.relkind
+          when 'v' then 'view'
+          when 'm' then 'materialized view'
+          when 'S' then 'sequence'
+          else 'table'
+        end,
+        c.oid::regclass)
+      from pg_class c
+      where c.relnamespace = to_regnamespace('public')
+        and c.relname ^@ 'millrace_'
+        and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      union all
+      select 'function ' || p.oid::regprocedure
+      from pg_proc p
+      where p.pronamespace = to_regnamespace('public')
+        and p.proname ^@ 'millrace_');
+    if to_regclass('cron.job') is not null then
+      execute $$
+        select $1 || array(
+          select 'pg_cron job ' || j.jobname
+          from cron.job j
+          where j.jobname ^@ 'millrace-'
+          order by 1) $$
+      into v_taken
+      using v_taken;
+    end if;
+    if cardinality(v_taken) > 0 then
+      v_faults := v_faults || format(
+        'these names are taken: %s: rename or drop what is called so',
+        array_to_string(v_taken, ', '));
+    end if;
+  end if;
+  if cardinality(v_faults) > 0 then
+    raise exception 'Millrace cannot be installed: %', array_to_string(v_faults, '; ')
+      using errcode = 'MR004', hint = 'Nothing has been made. Mend all of it, then install again.';
+  end if;
+end
+$preflight$;
+
 -- The extensions of the engine.
 --
 -- Millrace needs three parts of a Supabase project: pg_net (HTTP from the database, the doorbell),
@@ -754,14 +826,14 @@ insert into millrace.settings (name, value, comment) values
   ('alerts_seen', '0',
     'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
 
-create schema evidence;
-comment on schema evidence is
+create schema millrace_evidence;
+comment on schema millrace_evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
-revoke all on schema evidence from public;
+revoke all on schema millrace_evidence from public;
 
 -- Not to authenticated: a view finds its functions without this right, which its caller needs to
 -- name one. So nobody asks after the rows of others.
-grant usage on schema evidence to service_role;
+grant usage on schema millrace_evidence to service_role;
 
 create table millrace.quota_uses (
   id bigint generated always as identity constraint quota_uses_pkey primary key,
@@ -784,6 +856,20 @@ comment on column millrace.quota_uses.summed is
 -- A tenant: the pipeline whose quota it has, its value of the quota's column, and that quota as it
 -- is today.
 create type millrace.payer as (pipeline_id int, key text, quota jsonb);
+
+-- What has been installed here and when; millrace.engine() tells what is here now.
+create table millrace.releases (
+  level int constraint releases_pkey primary key,
+  release text not null,
+  installed_at timestamptz not null default millrace.now()
+);
+comment on table millrace.releases is
+  'One row a release that was installed in this database, or that it was upgraded to.';
+
+insert into millrace.settings (name, value, comment) values
+  ('upgrade_patience', '15 seconds',
+    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
+    'been changed.');
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -4681,7 +4767,10 @@ begin
   v_request := net.http_post(
     url := rtrim(v_url, '/') || '/functions/v1/' || p_function,
     body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}',
+    headers := v_headers || '{"Content-Type": "application/json"}' || (
+      select jsonb_build_object('x-millrace-level', e.level::text,
+        'x-millrace-contracts', array_to_string(e.contracts, ','))
+      from millrace.engine() e),
     timeout_milliseconds := 5000);
   insert into millrace.posts (request_id) values (v_request);
   return true;
@@ -4858,6 +4947,9 @@ declare
   v_again int[];
   v_accepted bigint[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
   -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a
   -- wake-up too many.
@@ -4899,6 +4991,9 @@ declare
   v_now timestamptz := millrace.now();
   v_jobs jsonb;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
     raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms
       using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
@@ -4990,6 +5085,9 @@ declare
   v_now timestamptz := millrace.now();
   v_noted int;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_job_states(p_jobs);
   with held as (
     select w.id, w.deadline, t.state
@@ -5381,6 +5479,9 @@ as $$
 declare
   v_attempt millrace.attempts;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
@@ -5424,6 +5525,9 @@ declare
   v_noted int;
   v_first jsonb;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_faults) is distinct from 'array' then
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
@@ -6789,6 +6893,77 @@ begin
 end
 $$;
 
+-- The release, and who speaks which contract.
+--
+-- A level is one state of the engine: its tables and its functions. A contract is what the engine
+-- and the runtime say to each other: the functions of the Data API, their arguments and answers,
+-- and what a wake-up holds. Its number rises only where an older side would misunderstand a newer
+-- one. An engine speaks its own contract and the one before, so that the database is upgraded first
+-- and the functions are deployed after it, with nothing to wait for in between.
+
+-- Tells which contracts the engine speaks, the newest first: its own, and the one before where
+-- there is one.
+create or replace function millrace.contracts() returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array['1'];
+end
+$$;
+
+-- Tells which release of Millrace this database has. The build writes level and release.
+create or replace function millrace.engine(out level int, out release text, out contracts int[])
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  level := 1;
+  release := '0.1.0';
+  contracts := millrace.contracts();
+end
+$$;
+
+-- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
+-- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
+-- not raise, or what it writes into the log, for doctor() to see at once, would go with the call. A
+-- call without the header comes from no runtime.
+create or replace function millrace.refuse_contract() returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.
+  v_contract text := split_part(
+    split_part(current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1);
+  v_message text;
+  v_remedy text;
+begin
+  if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
+    return null;
+  end if;
+  select
+    format('these functions speak contract %s, and the engine %s (level %s, release %s)',
+      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release),
+    case
+      when v_contract ~ '^[0-9]{1,9}$' and v_contract::int > e.contracts[1]
+        then 'Upgrade the database to the release of these functions: apply its migrations '
+          '(supabase db push).'
+      else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
+    end
+  into v_message, v_remedy
+  from millrace.engine() e;
+  -- PostgREST opens no transaction that writes for a function that only reads.
+  if current_setting('transaction_read_only') = 'off' then
+    perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
+      jsonb_build_object('contract', left(v_contract, 20)));
+  end if;
+  perform set_config('response.status', '426', true);
+  return jsonb_build_object(
+    'code', 'PT426', 'message', v_message, 'hint', v_remedy, 'details', null);
+end
+$$;
+
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
 create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
 returns void
@@ -7158,6 +7333,9 @@ declare
   v_stage millrace.stages := millrace.stage_named(p_pipeline, p_stage);
   v_worker millrace.workers;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_host is null or p_seq is null
     or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
@@ -7221,6 +7399,9 @@ declare
   v_done record;
   v_dropped boolean;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002',
@@ -7265,6 +7446,9 @@ declare
   v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (
     select c.token from millrace.claims c
@@ -7307,6 +7491,9 @@ declare
   v_worker millrace.workers;
   v_wake jsonb := '[]';
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   select w.* into v_worker from millrace.workers w
   where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then
@@ -7981,6 +8168,9 @@ set search_path = pg_catalog, pg_temp
 set statement_timeout = '60s'
 as $$
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;
@@ -8266,6 +8456,9 @@ declare
   v_stage jsonb;
   v_woken int := 0;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
       using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
@@ -8923,6 +9116,9 @@ declare
   v_reason text;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given'
       using errcode = 'MR002',
@@ -8970,6 +9166,9 @@ declare
   v_turns json;
   v_began timestamptz;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given'
       using errcode = 'MR002',
@@ -10996,6 +11195,9 @@ declare
   v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
     raise exception 'p_fan_outs has % entries, but must be a list of at most 100',
         coalesce(cardinality(p_fan_outs)::text, 'no')
@@ -11366,7 +11568,7 @@ $$;
 
 -- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
 -- rows alone that row-level security shows to the caller.
-create or replace function evidence.entity_costs(p_pipeline text, p_entity_ids text[])
+create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -15440,6 +15642,9 @@ declare
   v_reason text;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_items(p_items);
   if p_last is null then
     raise exception 'p_last is null, but must be true or false'
@@ -16497,6 +16702,10 @@ comment on function millrace.prune() is
   'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
   'goes on until it is done.';
 
+comment on function millrace.engine() is
+  'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
+  'newest first.';
+
 comment on view millrace.dead_letters is
   'What is exhausted or failed for good. Where can_retry is true, try again with '
   'millrace.retry(run) or millrace.replay(pipeline, condition).';
@@ -16652,13 +16861,13 @@ comment on function millrace.stage_costs(bigint) is
   'What each stage of a run has cost so far in US dollars, its children counted to it, and how '
   'many attempts of its own it has.';
 
-comment on function evidence.entity_costs(text, text[]) is
+comment on function millrace_evidence.entity_costs(text, text[]) is
   'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
   'included. Null where nobody named a price.';
 
-revoke all on function evidence.entity_costs(text, text[]) from public, anon;
+revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 
-grant execute on function evidence.entity_costs(text, text[]) to authenticated, service_role;
+grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
 
 comment on view millrace.cut_over_report is
   'Both ways of each cut-over side by side, over all runs that are kept and began at the first '
@@ -16731,5 +16940,6 @@ comment on function millrace.unpause(text, text) is
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
 
-reset check_function_bodies;
+insert into millrace.releases (level, release) values (1, '0.1.0');
 
+reset check_function_bodies;

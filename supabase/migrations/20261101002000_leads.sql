@@ -88,7 +88,7 @@ create view public.lead_costs with (security_invoker = true) as
 select e.account_id,
   count(*) as leads,
   count(*) filter (where e.messaging_status = 'completed') as completed,
-  evidence.entity_costs('leads', array_agg(e.id::text)) as cost_usd
+  millrace_evidence.entity_costs('leads', array_agg(e.id::text)) as cost_usd
 from public.leads e
 group by e.account_id;
 comment on view public.lead_costs is

@@ -200,7 +200,7 @@ create view public.book_costs with (security_invoker = true) as
 select e.account_id,
   count(*) as books,
   count(*) filter (where e.assemble_status = 'completed') as completed,
-  evidence.entity_costs('books', array_agg(e.id::text)) as cost_usd
+  millrace_evidence.entity_costs('books', array_agg(e.id::text)) as cost_usd
 from public.books e
 group by e.account_id;
 comment on view public.book_costs is

@@ -4,10 +4,10 @@
 -- own rows, so that there is one source of truth: an attempt, its run and the document's columns change in one transaction,
 -- evidence and summary together. Whoever sees a document sees its job and its phases.
 --
--- The engine's schema stays closed. Two functions in the schema `evidence`, in which nobody but the service may name anything, read
+-- The engine's schema stays closed. Two functions in the schema `millrace_evidence`, in which nobody but the service may name anything, read
 -- it for one document with their owner's rights; the views call them for those documents alone that row-level security shows.
 
-create function evidence.document_job(p_document_id uuid)
+create function millrace_evidence.document_job(p_document_id uuid)
 returns table (run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamptz, started_at timestamptz, completed_at timestamptz, updated_at timestamptz)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -32,9 +32,9 @@ as $$
   where r.entity_id = p_document_id::text
   order by r.id desc limit 1
 $$;
-comment on function evidence.document_job(uuid) is 'A document''s latest run. Its metadata is what the document had when it started, with what all of its runs have cost, by phase and in total.';
+comment on function millrace_evidence.document_job(uuid) is 'A document''s latest run. Its metadata is what the document had when it started, with what all of its runs have cost, by phase and in total.';
 
-create function evidence.document_phases(p_document_id uuid)
+create function millrace_evidence.document_phases(p_document_id uuid)
 returns table (id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count int, parent_phase_id bigint, metadata jsonb, queued_at timestamptz, started_at timestamptz, completed_at timestamptz)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -57,14 +57,14 @@ as $$
     -- A result that a run took over from the one before is no attempt of its own.
     and not exists (select from millrace.attempts f where f.id = a.parent_id and f.run_id <> a.run_id)
 $$;
-comment on function evidence.document_phases(uuid) is 'Every attempt at a document''s phases, of all its runs. The metadata is what the attempt used up; cost counts that of its chunks.';
+comment on function millrace_evidence.document_phases(uuid) is 'Every attempt at a document''s phases, of all its runs. The metadata is what the attempt used up; cost counts that of its chunks.';
 
-revoke all on function evidence.document_job(uuid), evidence.document_phases(uuid) from public;
-grant execute on function evidence.document_job(uuid), evidence.document_phases(uuid) to authenticated, service_role;
+revoke all on function millrace_evidence.document_job(uuid), millrace_evidence.document_phases(uuid) from public;
+grant execute on function millrace_evidence.document_job(uuid), millrace_evidence.document_phases(uuid) to authenticated, service_role;
 
 create view public.pipeline_job with (security_invoker = true) as
 select d.id, d.id as document_id, j.current_phase, j.status, j.metadata, j.created_at, j.started_at, j.completed_at, j.updated_at, j.run_id, j.trace_id, j.pipeline
-from public.document d cross join lateral evidence.document_job(d.id) j;
+from public.document d cross join lateral millrace_evidence.document_job(d.id) j;
 comment on view public.pipeline_job is 'One row a document: its latest run, whichever way it goes. The id is the document''s, since it has one job.';
 comment on column public.pipeline_job.current_phase is 'The first phase that is not done, or completed. The old way has the one phase monolith.';
 comment on column public.pipeline_job.metadata is 'source_name, source_platform, clerk_org_id and what else the document had when the run started; cost_usd by phase and total_cost_usd, of all its runs.';
@@ -73,7 +73,7 @@ create view public.pipeline_phase with (security_invoker = true) as
 select f.id, d.id as pipeline_job_id, f.phase, f.status, l.input_location, case when f.status = 'completed' then l.output_location end as output_location,
   f.error ->> 'message' as error_message, f.error ->> 'code' as error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline
 from public.document d
-cross join lateral evidence.document_phases(d.id) f
+cross join lateral millrace_evidence.document_phases(d.id) f
 cross join lateral (
   select case
       when f.phase in ('extraction', 'monolith') then 'documents/' || d.source_path

@@ -2,6 +2,12 @@ import { expect } from 'vitest';
 import { chain, test } from '../support/engine.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
 
+/** What the engine tells of itself. */
+const itself = {
+  'x-millrace-level': expect.stringMatching(/^\d+$/),
+  'x-millrace-contracts': expect.stringMatching(/^\d+(,\d+)?$/),
+};
+
 test('a bulk update of many rows is one wake, which carries no work', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   await engine.configureDoorbell('http://project.test/', 'ring_secret_test');
@@ -10,7 +16,7 @@ test('a bulk update of many rows is one wake, which carries no work', async ({ e
     {
       url: 'http://project.test/functions/v1/flow-one',
       body: { pipeline: 'flow', stage: 'one' },
-      headers: { 'Content-Type': 'application/json', 'x-millrace-wake-secret': 'ring_secret_test' },
+      headers: { ...itself, 'Content-Type': 'application/json', 'x-millrace-wake-secret': 'ring_secret_test' },
     },
   ]);
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(2000);
@@ -83,8 +89,8 @@ test('the secret key wakes until a wake-up secret is set, and is never sent from
   await engine.advance('3 seconds');
   await engine.queued('one');
   expect((await engine.wakes()).map(({ headers }) => headers)).toEqual([
-    { 'Content-Type': 'application/json', apikey: 'sb_secret_whole' },
-    { 'Content-Type': 'application/json', 'x-millrace-wake-secret': 'wake' },
+    { ...itself, 'Content-Type': 'application/json', apikey: 'sb_secret_whole' },
+    { ...itself, 'Content-Type': 'application/json', 'x-millrace-wake-secret': 'wake' },
   ]);
   expect(await engine.rows('select * from millrace.log')).toEqual([]);
 });

@@ -9,11 +9,11 @@ const functions: Record<string, string> = {
   'authenticated public.clerk_org_id()':
     'policies on documents call it: says the organisation in the caller’s own token',
   'authenticated public.millrace_decide(bigint,jsonb)': 'takes a person’s decision; row-level security says whose',
-  'authenticated evidence.document_job(uuid)':
+  'authenticated millrace_evidence.document_job(uuid)':
     'the view pipeline_job calls it with the documents that the caller sees; no right to name it',
-  'authenticated evidence.document_phases(uuid)':
+  'authenticated millrace_evidence.document_phases(uuid)':
     'the view pipeline_phase calls it with the documents that the caller sees; no right to name it',
-  'authenticated evidence.entity_costs(text,text[])':
+  'authenticated millrace_evidence.entity_costs(text,text[])':
     'the views of costs call it with the rows that the caller sees; no right to name it',
 };
 
@@ -37,7 +37,7 @@ const relations: Record<string, string> = {
   'authenticated public.pipeline_phase': 'select',
 };
 
-const ours = "n.nspname in ('public', 'millrace', 'evidence')";
+const ours = "n.nspname in ('public', 'millrace', 'millrace_evidence')";
 const roles = "(values ('anon'), ('authenticated'), ('public')) r(role)";
 
 async function reachable(engine: Engine, statement: string): Promise<string[]> {

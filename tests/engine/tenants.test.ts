@@ -152,13 +152,13 @@ describe('a tenant', () => {
       { account_id: red, leads: '1' },
     ]);
     for (const call of [
-      `evidence.entity_costs('leads', array['${foreign}'])`,
-      `evidence.document_job('${foreign}')`,
-      `evidence.document_phases('${foreign}')`,
+      `millrace_evidence.entity_costs('leads', array['${foreign}'])`,
+      `millrace_evidence.document_job('${foreign}')`,
+      `millrace_evidence.document_phases('${foreign}')`,
     ]) {
       expect(await engine.refusal(`select ${call}`, [], tenant), call).toMatchObject({
         code: '42501',
-        message: 'permission denied for schema evidence',
+        message: 'permission denied for schema millrace_evidence',
       });
     }
   });

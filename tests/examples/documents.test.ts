@@ -126,7 +126,7 @@ describe('evidence and summary', () => {
       },
     ]);
     expect(
-      (await alice.rows.schema('evidence').rpc('document_job', { p_document_id: ids.harbour })).error,
+      (await alice.rows.schema('millrace_evidence').rpc('document_job', { p_document_id: ids.harbour })).error,
     ).not.toBeNull();
   });
 });

@@ -103,3 +103,23 @@ describe('an answer that says that the sweep is late', () => {
     expect(rpc).toHaveBeenCalledTimes(1);
   });
 });
+
+test('a call that an upgrade of the engine overtakes is repeated for a while, and then refused', async () => {
+  const reloading = {
+    data: null,
+    error: { message: 'Could not find the function', code: 'PGRST202' },
+    status: 404,
+  };
+  const { rpc, engine } = engineThatAnswers([reloading, ok({ left: true, wake: [] })]);
+  expect(await engine.leave('w', false)).toEqual({ left: true, wake: [] });
+  expect(rpc).toHaveBeenCalledTimes(2);
+  vi.useFakeTimers();
+  try {
+    const { engine: never } = engineThatAnswers([reloading], 60_000);
+    const refused = expect(never.leave('w', false)).rejects.toBeInstanceOf(EngineRefusal);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await refused;
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -27,7 +27,7 @@ async function rightsIn(client: pg.Client): Promise<string[]> {
       where c.relnamespace = 'public'::regnamespace
       union all
       select p.oid::regprocedure::text, coalesce(p.proacl, acldefault('f', p.proowner))
-      from pg_proc p where p.pronamespace in ('public'::regnamespace, 'millrace'::regnamespace, 'evidence'::regnamespace)
+      from pg_proc p where p.pronamespace in ('public'::regnamespace, 'millrace'::regnamespace, 'millrace_evidence'::regnamespace)
     )
     select format('%s: %s to %s', s.object, a.privilege_type, case a.grantee when 0 then 'public' else a.grantee::regrole::text end) as text
     from acls s, aclexplode(s.acl) a

@@ -55,7 +55,10 @@ begin
   v_request := net.http_post(
     url := rtrim(v_url, '/') || '/functions/v1/' || p_function,
     body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}',
+    headers := v_headers || '{"Content-Type": "application/json"}' || (
+      select jsonb_build_object('x-millrace-level', e.level::text,
+        'x-millrace-contracts', array_to_string(e.contracts, ','))
+      from millrace.engine() e),
     timeout_milliseconds := 5000);
   insert into millrace.posts (request_id) values (v_request);
   return true;

@@ -137,6 +137,9 @@ declare
   v_again int[];
   v_accepted bigint[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
   -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a
   -- wake-up too many.
@@ -184,6 +187,9 @@ declare
   v_now timestamptz := millrace.now();
   v_jobs jsonb;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
     raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms
       using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
@@ -280,6 +286,9 @@ declare
   v_now timestamptz := millrace.now();
   v_noted int;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_job_states(p_jobs);
   with held as (
     select w.id, w.deadline, t.state

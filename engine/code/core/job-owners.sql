@@ -57,6 +57,9 @@ as $$
 declare
   v_attempt millrace.attempts;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
@@ -107,6 +110,9 @@ declare
   v_noted int;
   v_first jsonb;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_faults) is distinct from 'array' then
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';

@@ -19,6 +19,9 @@ declare
   v_stage millrace.stages := millrace.stage_named(p_pipeline, p_stage);
   v_worker millrace.workers;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_host is null or p_seq is null
     or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
@@ -87,6 +90,9 @@ declare
   v_done record;
   v_dropped boolean;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002',
@@ -137,6 +143,9 @@ declare
   v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (
     select c.token from millrace.claims c
@@ -184,6 +193,9 @@ declare
   v_worker millrace.workers;
   v_wake jsonb := '[]';
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   select w.* into v_worker from millrace.workers w
   where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then

@@ -155,6 +155,9 @@ set search_path = pg_catalog, pg_temp
 set statement_timeout = '60s'
 as $$
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;

@@ -97,6 +97,9 @@ declare
   v_stage jsonb;
   v_woken int := 0;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
       using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';

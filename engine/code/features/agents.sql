@@ -158,6 +158,9 @@ declare
   v_reason text;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given'
       using errcode = 'MR002',
@@ -212,6 +215,9 @@ declare
   v_turns json;
   v_began timestamptz;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given'
       using errcode = 'MR002',

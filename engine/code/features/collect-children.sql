@@ -182,6 +182,9 @@ declare
   v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
     raise exception 'p_fan_outs has % entries, but must be a list of at most 100',
         coalesce(cardinality(p_fan_outs)::text, 'no')

@@ -140,7 +140,7 @@ comment on function millrace.stage_costs(bigint) is
 
 -- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
 -- rows alone that row-level security shows to the caller.
-create or replace function evidence.entity_costs(p_pipeline text, p_entity_ids text[])
+create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -153,11 +153,11 @@ as $$
     where p.name = p_pipeline
       and r.entity_id = any (p_entity_ids))) c
 $$;
-comment on function evidence.entity_costs(text, text[]) is
+comment on function millrace_evidence.entity_costs(text, text[]) is
   'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
   'included. Null where nobody named a price.';
-revoke all on function evidence.entity_costs(text, text[]) from public, anon;
-grant execute on function evidence.entity_costs(text, text[]) to authenticated, service_role;
+revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
+grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
 
 create or replace view millrace.cut_over_report as
 with run as materialized (

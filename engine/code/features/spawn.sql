@@ -157,6 +157,9 @@ declare
   v_reason text;
   v_done record;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   perform millrace.check_items(p_items);
   if p_last is null then
     raise exception 'p_last is null, but must be true or false'

@@ -1,12 +1,14 @@
 import { PostgrestClient } from '@supabase/postgrest-js';
-import type { Platform } from './platform.ts';
+import { CONTRACT, CONTRACT_HEADER, type Platform } from './platform.ts';
 
 /**
  * The project's Data API with the rights of its secret key. supabase-js would bring sign-in, channels and Storage along, and
  * the platform embeds a package whole.
  */
 export function dataApi({ url, secretKey }: Platform): PostgrestClient {
-  return new PostgrestClient(`${url}/rest/v1`, { headers: keyHeaders(secretKey) });
+  return new PostgrestClient(`${url}/rest/v1`, {
+    headers: { ...keyHeaders(secretKey), [CONTRACT_HEADER]: String(CONTRACT) },
+  });
 }
 
 /** What a call of one of the project's services shows of its secret key. */

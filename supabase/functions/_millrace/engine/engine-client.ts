@@ -24,6 +24,8 @@ type EngineArgs<N extends keyof EngineFunctions> = {
 
 /** The engine could not be reached, or answered 5xx, for as long as the caller was willing to try. */
 export class EngineUnavailable extends Error {}
+/** The engine speaks another contract: until database and functions are of one release, no call is of use. */
+export class ContractRefused extends EngineUnavailable {}
 /** The engine refused the call itself; the same call would be refused again. */
 export class EngineRefusal extends Error {
   /** `code` is the SQLSTATE, where the database gave one. */
@@ -97,7 +99,10 @@ export type JobName = contract.JobOrigin | { job_id: string };
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
-/** The SQLSTATE of a cancelled statement, mostly by its timeout: nothing of it stays. */
+/** What a call is told that an upgrade of the engine overtakes: PostgREST or a session still knows the functions of before. */
+const UPGRADE_CODES = ['PGRST202', '42883'];
+const UPGRADE_MS = 5_000;
+/** The SQLSTATE of a statement that was cancelled, mostly by its timeout: nothing of it stays. */
 const QUERY_CANCELED = '57014';
 
 /**
@@ -141,13 +146,14 @@ export function createEngine(options: EngineOptions): Engine {
 function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
   return async (schema, name, given, once = false, afterTimeout = (args) => args) => {
     let args = given;
+    const began = Date.now();
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const answer = await tryCall(rpc, name, args);
       if (!answer.error) return readAnswer(schema, name, answer.data);
       const said = `${name}: ${answer.status} ${answer.error.message}`;
-      if (!isTransient(answer)) {
-        throw new EngineRefusal([said, answer.error.hint].filter(Boolean).join(' — '), answer.error.code);
-      }
+      const told = [said, answer.error.hint].filter(Boolean).join(' — ');
+      if (answer.status === 426) throw new ContractRefused(told);
+      if (!isTransient(answer) && !mayBeUpgraded(answer, began)) throw new EngineRefusal(told, answer.error.code);
       if (once || Date.now() + pause >= retryUntil()) throw new EngineUnavailable(said);
       log.warn('the engine did not answer, trying again', { rpc: name, status: answer.status, error: said });
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
@@ -244,4 +250,9 @@ function readAnswer<S extends z.ZodType>(schema: S, name: string, data: unknown)
 /** postgrest-js reports a failed fetch as status 0. */
 function isTransient(answer: RpcAnswer): boolean {
   return answer.status === 0 || answer.status === 408 || answer.status === 429 || answer.status >= 500;
+}
+
+/** Whether the function may be there in a moment: an upgrade replaces all of them in one transaction. */
+function mayBeUpgraded({ error }: RpcAnswer, began: number): boolean {
+  return UPGRADE_CODES.includes(error?.code ?? '') && Date.now() < began + UPGRADE_MS;
 }

@@ -2,6 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { MisconfiguredError } from '../errors.ts';
 import type { Env } from '../settings.ts';
 
+/**
+ * What this runtime and the engine say to each other, as a number: the functions that it calls, their arguments and answers,
+ * and what a wake-up holds. Raise it with millrace.engine()'s where an older side would misunderstand a newer one.
+ */
+export const CONTRACT = 1;
+/** The header of each call by which the engine learns the contract. */
+export const CONTRACT_HEADER = 'x-millrace-contract';
+/** The headers of a wake-up by which a function learns which engine wakes it. */
+const LEVEL_HEADER = 'x-millrace-level';
+const CONTRACTS_HEADER = 'x-millrace-contracts';
+
 /** Where the project is, and the keys that let one part of it call another. */
 export interface Platform {
   url: string;
@@ -59,13 +70,31 @@ export function refuseStranger(request: Request, platform: Platform): Response |
   return unauthorized('Send a secret key of this project in the header "apikey".');
 }
 
-/** Checks that a request may wake a function. Returns null when it may, else the answer to give. */
+/**
+ * Checks that a request may wake a function, and comes from an engine that speaks this runtime's contract. Returns null when
+ * it does, else the answer to give.
+ */
 export function refuseWakeUp(request: Request, platform: Platform): Response | null {
-  if (callerOf(request, platform)) return null;
+  if (callerOf(request, platform)) return refuseOtherContract(request);
   return unauthorized(
     `Wake it with the value of MILLRACE_WAKE_SECRET in the header "${WAKE_HEADER}", or with a secret key of this project ` +
       'in "apikey": set the function secret MILLRACE_WAKE_SECRET and Vault’s millrace_wake_secret to the same value.',
   );
+}
+
+/** Nobody else would say why the stage stands still. What the database posts, it shows in doctor(). */
+function refuseOtherContract(request: Request): Response | null {
+  const spoken = request.headers.get(CONTRACTS_HEADER)?.split(',').map(Number) ?? [];
+  if (spoken.length === 0 || spoken.includes(CONTRACT)) return null;
+  const remedy =
+    CONTRACT > Math.max(...spoken)
+      ? 'upgrade the database to the release of this function (supabase db push).'
+      : 'deploy the functions of the database’s release (supabase functions deploy).';
+  const message =
+    `This function speaks contract ${CONTRACT}, and the engine that woke it ${spoken.join(' and ')} ` +
+    `(level ${request.headers.get(LEVEL_HEADER)}): ${remedy}`;
+  console.error(message);
+  return Response.json({ error: { code: 'contract_refused', message } }, { status: 409 });
 }
 
 function unauthorized(message: string): Response {

@@ -53,7 +53,8 @@ export function serveStage(stage: Stage): void {
 /**
  * What the function answers. To a wake-up: 202 when it goes to work, 500 with the faults of its settings. To a callback that
  * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, in whose
- * stead the wake-up secret will do for a wake-up, 409 when it is meant for a stage that is not its own. A GET with `?health` tells
+ * stead the wake-up secret will do for a wake-up, 409 when it is meant for a stage that is not its own, or comes from an engine
+ * that speaks another contract. A GET with `?health` tells
  * the state of the settings and starts nothing.
  */
 export function answerRequests(

@@ -1,0 +1,179 @@
+// What is built of engine/: the migration that installs it, the one that upgrades the release before, and what removes it.
+import fs from 'node:fs';
+import path from 'node:path';
+import { alteredTables, bare, type Code, codeOf, digest, madeBy, triggerName, writtenFunctions } from './catalogue.ts';
+import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
+import type { Release, Target } from './releases.ts';
+
+const heading = '-- Millrace, built from engine/ by `npm run check -- --write`. Change it there.';
+const bodiesLater = '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;';
+/** What millrace.engine() says before the build writes level and release into it. */
+const unwritten = /level := 0;\s+release := '0\.0\.0';/;
+
+const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
+const literal = (value: string | number | string[]) =>
+  Array.isArray(value) ? `array[${wrapped(value.map(quote))}]::text[]` : String(value);
+const join = (parts: string[]) => `${parts.filter(Boolean).join('\n\n')}\n`;
+
+/** A list in lines of at most 100 columns, on one where it is short. */
+function wrapped(items: string[]): string {
+  if (items.join(', ').length < 40) return items.join(', ');
+  const lines = [''];
+  for (const item of items) {
+    const line = lines.at(-1) ?? '';
+    if (line && line.length + item.length > 88) lines.push(`${item}, `);
+    else lines[lines.length - 1] = `${line}${item}, `;
+  }
+  return `\n${lines
+    .map((line) => `      ${line.trim()}`)
+    .join('\n')
+    .replace(/,$/, '')}\n    `;
+}
+
+/** A file of engine/install, with the values for what it calls '{{name}}'. */
+function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {
+  const text = fs.readFileSync(path.join(engine, 'install', name), 'utf8').trim();
+  return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {
+    const value = values[key];
+    if (value === undefined) throw new Error(`engine/install/${name} asks for ${key}, which the build does not know.`);
+    return literal(value);
+  });
+}
+
+const structureFiles = (engine: string, isWanted: (file: string) => boolean = () => true) =>
+  sqlFiles(engine, 'structure')
+    .filter(isWanted)
+    .map((file) => fs.readFileSync(path.join(engine, file), 'utf8').trim());
+
+/** The code with level and release written into millrace.engine(). */
+async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
+  const statements = await codeStatements(engine);
+  if (statements.filter(({ text }) => unwritten.test(text)).length !== 1) {
+    throw new Error("millrace.engine() must say level := 0; release := '0.0.0'; for the build to write them.");
+  }
+  return statements.map((statement) => ({
+    ...statement,
+    text: statement.text.replace(unwritten, `level := ${level};\n  release := ${quote(version)};`),
+  }));
+}
+
+const noteRelease = ({ level, version }: Target) =>
+  `insert into millrace.releases (level, release) values (${level}, ${quote(version)});`;
+
+/** The text that installs the engine in a database that has none: the structure, file by file, and the code. */
+export async function installSql(engine: string, target: Target): Promise<string> {
+  const { schemas } = madeBy(await statementsIn(engine, 'structure'));
+  return join([
+    heading,
+    template(engine, 'preflight.sql', { schemas }),
+    ...structureFiles(engine),
+    bodiesLater,
+    ...(await codeFor(engine, target)).map(({ text }) => `${text};`),
+    noteRelease(target),
+    'reset check_function_bodies;',
+  ]);
+}
+
+/** The text that brings a database from the release before to this one. */
+export async function upgradeSql(engine: string, target: Target & { from: Release }): Promise<string> {
+  const { from, level, version } = target;
+  const isNew = (file: string) => !(file in from.structure);
+  const structure = await statementsIn(engine, 'structure');
+  const added = structure.filter(({ file }) => isNew(file));
+  const code = await codeFor(engine, target);
+  const now = codeOf(code);
+  const removed = removals(from.code, now);
+  const altered = [...alteredTables(added), ...triggersChanged(from.code, now)];
+  const tables = madeBy(structure).tables.filter((name) => name.startsWith('public.'));
+  return join([
+    heading,
+    `-- From level ${from.level} (release ${from.version}) to level ${level} (release ${version}).`,
+    template(engine, 'begin-upgrade.sql', { from: from.level, to: level, altered, tables }),
+    ...structureFiles(engine, isNew),
+    bodiesLater,
+    ...removed,
+    ...code.flatMap((statement) => replacing(statement, from.code)),
+    ...revoked(from.code, now),
+    template(engine, 'end-upgrade.sql', { written: writtenFunctions(code), functions: functionsOf(structure, now) }),
+    noteRelease(target),
+    'reset check_function_bodies;',
+  ]);
+}
+
+/** The statement that removes the engine with all that it made. */
+export async function uninstallSql(engine: string): Promise<string> {
+  const structure = await statementsIn(engine, 'structure');
+  const statements = await codeStatements(engine);
+  const code = codeOf(statements);
+  const { schemas, tables, composites, types } = madeBy(structure);
+  return join([
+    template(engine, 'uninstall.sql', {
+      schemas,
+      types,
+      functions: functionsOf(structure, code),
+      relations: [...tables, ...composites, ...Object.keys(code.views)],
+      tables: tables.filter((name) => name.startsWith('public.')),
+      jobs: code.jobs,
+      written: writtenFunctions(statements),
+    }),
+  ]);
+}
+
+const functionsOf = (structure: Statement[], code: Code) => [
+  ...madeBy(structure).functions,
+  ...Object.keys(code.functions),
+];
+
+/** The tables whose triggers go or may have to be dropped first, which keeps even readers out. */
+function triggersChanged(was: Code, now: Code): string[] {
+  const names = Object.keys(was.triggers).filter((name) => was.triggers[name] !== now.triggers[name]);
+  return [...new Set(names.map((name) => name.split(' on ')[1] ?? ''))];
+}
+
+/** What goes before the code is written anew: what the source has no more, and functions whose signature changed. */
+function removals(was: Code, now: Code): string[] {
+  const gone = Object.keys(was.functions).filter((name) => now.functions[name] !== was.functions[name]);
+  const views = Object.keys(was.views).filter((name) => !(name in now.views));
+  const triggers = Object.keys(was.triggers).filter((name) => !(name in now.triggers));
+  const jobs = was.jobs.filter((name) => !now.jobs.includes(name));
+  const regclasses = `array(select to_regclass(s) from unnest(${literal(views)}) s where to_regclass(s) is not null)::oid[]`;
+  return [
+    ...triggers.map((name) => `drop trigger if exists ${name};`),
+    views.length > 0 ? `select pg_temp.drop_views('{}', ${regclasses});` : '',
+    gone.length > 0 ? `select pg_temp.drop_functions(${literal(gone)});` : '',
+    ...jobs.map((name) => `select cron.unschedule(j.jobname) from cron.job j where j.jobname = ${quote(name)};`),
+  ];
+}
+
+/** A statement of the code, such that it can be run where an earlier one has been. */
+function replacing({ kind, node, text }: Statement, was: Code): string[] {
+  if (kind === 'ViewStmt') {
+    const name = `${node.view.schemaname}.${node.view.relname}`;
+    const isChanged = was.views[name] !== digest(bare(text));
+    return [`select pg_temp.put_view(${quote(name)}, ${isChanged}, $view$\n${text}\n$view$);`];
+  }
+  if (kind === 'CreateTrigStmt') {
+    if (was.triggers[triggerName(node)] === digest(bare(text))) return [];
+    // A constraint trigger cannot be replaced.
+    if (node.isconstraint) return [`drop trigger if exists ${triggerName(node)};`, `${text};`];
+    return [`${text.replace(/^create trigger /m, 'create or replace trigger ')};`];
+  }
+  return [`${text};`];
+}
+
+/** Takes back the rights and comments that the source gives no more to what is still there. */
+function revoked(was: Code, now: Code): string[] {
+  const grants = Object.entries(was.grants)
+    .filter(([grant, functions]) => !(grant in now.grants) && functions.every((name) => name in now.functions))
+    .map(([grant]) => grant)
+    .filter((grant) => grant.startsWith('grant '));
+  const comments = was.comments.filter((name) => {
+    const [, kind, object = ''] = /^(function|view) (.*)$/.exec(name) ?? [];
+    const isThere = kind === 'function' ? object in now.functions : kind !== 'view' || object in now.views;
+    return isThere && !now.comments.includes(name);
+  });
+  return [
+    ...grants.map((grant) => `${grant.replace(/^grant /, 'revoke ').replace(/ to (?=[^)]*$)/, ' from ')};`),
+    ...comments.map((name) => `comment on ${name} is null;`),
+  ];
+}

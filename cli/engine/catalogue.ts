@@ -1,0 +1,131 @@
+// What the engine's statements make, by name: what an upgrade compares, and what an uninstall removes.
+import { createHash } from 'node:crypto';
+import type { Node, Statement } from './engine-sql.ts';
+
+/** What one state of engine/code makes. Texts are kept as digests where they only tell whether something changed. */
+export interface Code {
+  /** `millrace.claim(…)` with the types of its arguments → names, defaults and result, which `create or replace` keeps. */
+  functions: Record<string, string>;
+  /** In the order in which they are made. */
+  views: Record<string, string>;
+  /** By `name on table`. */
+  triggers: Record<string, string>;
+  /** Each `grant` and `revoke` with the functions that it names. */
+  grants: Record<string, string[]>;
+  comments: string[];
+  /** The names of pg_cron's jobs, with those that the engine schedules as it goes: what it calls millrace-…. */
+  jobs: string[];
+}
+
+/** What the structure makes. */
+export interface Made {
+  schemas: string[];
+  tables: string[];
+  /** Composite types: relations to Postgres, as tables are. */
+  composites: string[];
+  /** Enums and domains. */
+  types: string[];
+  functions: string[];
+}
+
+const argumentModes = ['FUNC_PARAM_DEFAULT', 'FUNC_PARAM_IN', 'FUNC_PARAM_INOUT', 'FUNC_PARAM_VARIADIC'];
+const isEngines = (name: string) => /^(millrace\w*\.|public\.millrace_)/.test(name);
+
+export const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
+const dotted = (names: Node[]) => names.map((name) => name.String.sval).join('.');
+/** A trigger as `drop trigger` names it. */
+export const triggerName = (node: Node) => `${node.trigname} on ${relationName(node.relation)}`;
+const relationName = (relation: Node) => `${relation.schemaname}.${relation.relname}`;
+
+function typeName(type: Node): string {
+  const modifiers = (type.typmods ?? []).map((modifier: Node) => JSON.stringify(modifier.A_Const?.ival ?? {}));
+  return `${type.setof ? 'setof ' : ''}${dotted(type.names).replace(/^pg_catalog\./, '')}${modifiers.join()}${'[]'.repeat(type.arrayBounds?.length ?? 0)}`;
+}
+
+/** A function's name with the types of its arguments, as to_regprocedure() reads it. */
+export function identityOf(node: Node): string {
+  const types = (node.parameters ?? [])
+    .map((parameter: Node) => parameter.FunctionParameter)
+    .filter((parameter: Node) => argumentModes.includes(parameter.mode))
+    .map((parameter: Node) => typeName(parameter.argType));
+  return `${dotted(node.funcname)}(${types.join(', ')})`;
+}
+
+/** What `create or replace` cannot change of a function. */
+function signatureOf(node: Node): string {
+  const parameters = (node.parameters ?? []).map(({ FunctionParameter: p }: Node) =>
+    [p.mode.replace('FUNC_PARAM_', ''), p.name, typeName(p.argType), p.defexpr ? 'default' : ''].join(' ').trim(),
+  );
+  return `(${parameters.join(', ')}) returns ${node.returnType ? typeName(node.returnType) : 'nothing'}`;
+}
+
+/** The function that a statement names with its arguments. */
+function named({ ObjectWithArgs: { objname, objargs = [] } }: Node): string {
+  return `${dotted(objname)}(${objargs.map((type: Node) => typeName(type.TypeName)).join(', ')})`;
+}
+
+const grantedOn = (node: Node): string[] =>
+  (node.objects ?? []).filter((object: Node) => object.ObjectWithArgs?.objargs).map(named);
+
+/** The object that `comment on` names. */
+function commented({ node, text }: Statement): string {
+  if (node.objtype === 'OBJECT_FUNCTION') return `function ${named(node.object)}`;
+  return (/^comment on ([\s\S]*?) is\s/m.exec(text)?.[1] ?? '').replace(/\s+/g, ' ');
+}
+
+/** A statement without the comments before it. */
+export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim();
+
+/** What the statements of engine/code make. */
+export function codeOf(statements: Statement[]): Code {
+  const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
+  const jobs = statements.flatMap(({ text }) => [...text.matchAll(/'(millrace-[a-z][a-z-]*)'/g)]);
+  return {
+    functions: Object.fromEntries(of('CreateFunctionStmt').map(({ node }) => [identityOf(node), signatureOf(node)])),
+    views: Object.fromEntries(of('ViewStmt').map(({ node, text }) => [relationName(node.view), digest(bare(text))])),
+    triggers: Object.fromEntries(of('CreateTrigStmt').map(({ node, text }) => [triggerName(node), digest(bare(text))])),
+    grants: Object.fromEntries(
+      of('GrantStmt').map(({ node, text }) => [bare(text).replace(/\s+/g, ' '), grantedOn(node)]),
+    ),
+    comments: of('CommentStmt').map(commented),
+    jobs: [...new Set(jobs.map(([, name = '']) => name))],
+  };
+}
+
+/** What attach() writes for all pipelines together: what it hands to write_way(), or creates by a text of its own. */
+export function writtenFunctions(statements: Statement[]): string[] {
+  const names = statements.flatMap(({ kind, text }) => {
+    const ways = [...text.matchAll(/write_way\(\s*'(\w+)'/g)];
+    const created = [...text.matchAll(/^\s*create or replace function millrace\.(\w+)/gm)];
+    return [...ways, ...(kind === 'CreateFunctionStmt' ? created.slice(1) : created)].map(([, name = '']) => name);
+  });
+  return [...new Set(names)];
+}
+
+/** What the statements of engine/structure make, under all names that it has had. */
+export function madeBy(statements: Statement[]): Made {
+  const of = (kind: string) => statements.filter((statement) => statement.kind === kind).map(({ node }) => node);
+  const renamed = of('RenameStmt')
+    .filter(({ renameType }) => renameType === 'OBJECT_TABLE')
+    .map(({ relation, newname }) => `${relation.schemaname}.${newname}`);
+  return {
+    schemas: of('CreateSchemaStmt').map(({ schemaname }) => schemaname),
+    tables: [...of('CreateStmt').map(({ relation }) => relationName(relation)), ...renamed],
+    composites: of('CompositeTypeStmt').map(({ typevar }) => relationName(typevar)),
+    types: [
+      ...of('CreateEnumStmt').map((node) => dotted(node.typeName)),
+      ...of('CreateDomainStmt').map((node) => dotted(node.domainname)),
+    ],
+    functions: of('CreateFunctionStmt').map(identityOf),
+  };
+}
+
+/** The tables that statements of the structure alter, which takes a lock that keeps even readers out. */
+export function alteredTables(statements: Statement[]): string[] {
+  const names = statements.flatMap(({ kind, node }) => {
+    if (kind === 'DropStmt') return (node.objects ?? []).map((object: Node) => dotted(object.List?.items ?? []));
+    const relation = node.relation;
+    return relation?.schemaname && kind !== 'CreateStmt' ? [relationName(relation)] : [];
+  });
+  return [...new Set<string>(names)].filter(isEngines);
+}

@@ -1,0 +1,42 @@
+-- Drops what attach() of the level before has written, but for the functions of triggers, and has
+-- attach() of this level write it.
+do $attach$
+declare
+  v_function regprocedure;
+  v_pipeline text;
+begin
+  for v_function in
+    select f.oid
+    from pg_proc f
+    where f.pronamespace = 'millrace'::regnamespace
+      and f.prorettype <> 'trigger'::regtype
+      and (f.proname = any ('{{written}}')
+        or exists (
+          select
+          from millrace.pipelines p
+          where f.proname ^@ (p.name || '__')))
+      and f.oid <> all (array(
+        select to_regprocedure(s)::oid
+        from unnest('{{functions}}'::text[]) s
+        where to_regprocedure(s) is not null))
+  loop
+    execute 'drop function ' || v_function;
+  end loop;
+  if exists (select from millrace.pipelines) then
+    perform millrace.write_dispatch();
+  end if;
+  for v_pipeline in
+    select p.name
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    order by p.id
+  loop
+    perform millrace.attach(v_pipeline);
+  end loop;
+end
+$attach$;
+
+drop function pg_temp.put_view(text, boolean, text);
+drop function pg_temp.drop_functions(text[]);
+drop function pg_temp.drop_views(oid[], oid[]);
+drop function pg_temp.dependents(oid[], oid[]);

@@ -1,0 +1,71 @@
+-- Looks at the whole database before anything is made, and refuses with all that is in the way at
+-- once.
+do $preflight$
+declare
+  v_faults text[] := '{}';
+  v_taken text[];
+begin
+  if current_setting('server_version_num')::int < 170000 then
+    v_faults := v_faults || format('this is Postgres %s: upgrade it to 17 or newer',
+      current_setting('server_version'));
+  end if;
+  if to_regproc('net.http_post') is null
+    and (to_regnamespace('net') is not null
+      or not exists (select from pg_available_extensions where name = 'pg_net')) then
+    v_faults := v_faults
+      || 'the extension pg_net is missing: enable it under Database, Extensions'::text;
+  end if;
+  if to_regclass('cron.job') is null
+    and (to_regnamespace('cron') is not null
+      or not exists (select from pg_available_extensions where name = 'pg_cron')) then
+    v_faults := v_faults
+      || 'the extension pg_cron is missing: enable it under Database, Extensions'::text;
+  end if;
+  if to_regprocedure('millrace.engine()') is not null then
+    v_faults := v_faults
+      || 'Millrace is installed already: run the upgrade to a newer release, or nothing'::text;
+  else
+    v_taken := array(
+      select 'schema ' || n.nspname
+      from pg_namespace n
+      where n.nspname = any ('{{schemas}}')
+      union all
+      select format('%s %s',
+        case c.relkind
+          when 'v' then 'view'
+          when 'm' then 'materialized view'
+          when 'S' then 'sequence'
+          else 'table'
+        end,
+        c.oid::regclass)
+      from pg_class c
+      where c.relnamespace = to_regnamespace('public')
+        and c.relname ^@ 'millrace_'
+        and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      union all
+      select 'function ' || p.oid::regprocedure
+      from pg_proc p
+      where p.pronamespace = to_regnamespace('public')
+        and p.proname ^@ 'millrace_');
+    if to_regclass('cron.job') is not null then
+      execute $$
+        select $1 || array(
+          select 'pg_cron job ' || j.jobname
+          from cron.job j
+          where j.jobname ^@ 'millrace-'
+          order by 1) $$
+      into v_taken
+      using v_taken;
+    end if;
+    if cardinality(v_taken) > 0 then
+      v_faults := v_faults || format(
+        'these names are taken: %s: rename or drop what is called so',
+        array_to_string(v_taken, ', '));
+    end if;
+  end if;
+  if cardinality(v_faults) > 0 then
+    raise exception 'Millrace cannot be installed: %', array_to_string(v_faults, '; ')
+      using errcode = 'MR004', hint = 'Nothing has been made. Mend all of it, then install again.';
+  end if;
+end
+$preflight$;

@@ -1,0 +1,521 @@
+-- Removes Millrace from a database: all that an install made, and nothing else. It is one
+-- statement, which does all of it or nothing. Kept are the columns of your tables with what they
+-- show, the extensions and the secrets in Vault. It refuses while runs are live, and where
+-- something of yours depends on what would go. Built from engine/ by `npm run check -- --write`;
+-- change it there.
+do $uninstall$
+declare
+  v_give_up timestamptz;
+  v_functions oid[] := array(
+    select to_regprocedure(s)
+    from unnest(array[
+      'millrace.now()', 'millrace.stage_columns(text)',
+      'millrace.stage_columns_ddl(text, text)',
+      'millrace.check_status_words(regclass, text[])', 'millrace.check_table(regclass)',
+      'millrace.check_key(millrace.pipelines)',
+      'millrace.check_columns(millrace.pipelines, text[])',
+      'millrace.check_projected(millrace.pipelines, text[])',
+      'millrace.has_columns(millrace.pipelines, text)',
+      'millrace.written_rows(millrace.pipelines, text, text[], text[], text)',
+      'millrace.intake_body(millrace.pipelines, text, text, text)',
+      'millrace.write_intake(millrace.pipelines, text)',
+      'millrace.projection_branch(millrace.pipelines, int4, text)',
+      'millrace.dirty_condition(text, text, bool)',
+      'millrace.write_by_stage(text, text, text)',
+      'millrace.write_projection(millrace.pipelines, text)',
+      'millrace.size_expression(regclass, name[], bool)',
+      'millrace.write_rows(millrace.pipelines, text, text[])',
+      'millrace.write_lock(millrace.pipelines, text)',
+      'millrace.write_metadata(millrace.pipelines, text)',
+      'millrace.write_row_triggers(millrace.pipelines)',
+      'millrace.detach_old(millrace.pipelines)', 'millrace.key_type(millrace.pipelines)',
+      'millrace.branches(int4[], text[])',
+      'millrace.write_way(text, text, int4[], text[], text)', 'millrace.write_dispatch()',
+      'millrace.write_project_entities(int4[], text[])', 'millrace.attach(text)',
+      'millrace.latest_version(int4)',
+      'millrace.batch_of(millrace.stages, uuid, millrace.claimed[], text[], int8, millrace.built[])',
+      'millrace.measured_rows(millrace.stages, millrace.claimed[], text[], int8)',
+      'millrace.built_row(millrace.stages, millrace.claimed)',
+      'millrace.fill_batch(millrace.stages, uuid, millrace.claimed[], text[], int8)',
+      'millrace.held_batch(millrace.stages, uuid, int8[], int8)',
+      'millrace.needs_of(int8, int4, int4, int8)', 'millrace.size_of_needs(int8, int4, int4)',
+      'millrace.hold_runs(int8[])', 'millrace.cancel(int8)',
+      'millrace.check_dropped_stages(int4, jsonb)',
+      'millrace.check_counted_stages(int4, jsonb)',
+      'millrace.check_moved(text, regclass, text)',
+      'millrace.check_parents(text, regclass, text)',
+      'millrace.check_changed_kinds(int4, jsonb)',
+      'millrace.check_changed_children(int4, jsonb)',
+      'millrace.refuse_value(jsonb, text[], text, text)', 'millrace.table_named(text)',
+      'millrace.function_named(text, text)', 'millrace.has_column(jsonb, text)',
+      'millrace.check_shape(jsonb)', 'millrace.check_needs(jsonb, text[])',
+      'millrace.check_stage(jsonb, text[], jsonb)', 'millrace.edges_to(jsonb)',
+      'millrace.order_stages(jsonb)', 'millrace.check_entity(jsonb)',
+      'millrace.check_definition(jsonb)',
+      'millrace.stale_reason(millrace.attempt_state, jsonb)',
+      'millrace.verdict_on_end(millrace.attempts, millrace.work, bool, bool)',
+      'millrace.verdict_on_report(millrace.attempts, millrace.work, text)',
+      'millrace.check_fencing(millrace.work[], int8[], int4[])',
+      'millrace.size_fault(millrace.work, millrace.stages)',
+      'millrace.verdict_of(millrace.work[], millrace.work, millrace.attempts, text, bool, bool, bool, bool, bool)',
+      'millrace.lock_uniform_batch(millrace.work[])', 'millrace.verdicts_of(millrace.work[])',
+      'millrace.record_items(millrace.work[])', 'millrace.run_faults()',
+      'millrace.attempt_faults()', 'millrace.job_faults()', 'millrace.stage_faults()',
+      'millrace.check_invariants()', 'millrace.alive_since()', 'millrace.live_workers(int4)',
+      'millrace.has_ready_work(int4)', 'millrace.may_scale_out(millrace.stages)',
+      'millrace.claim(millrace.stages, uuid, uuid, int4)',
+      'millrace.drop_claims(uuid, uuid, int4)',
+      'millrace.project_started(millrace.stages, text[])', 'millrace.held_items(uuid, int8[])',
+      'millrace.give_back(millrace.stages, uuid, int8[], int8[])',
+      'millrace.advance(int4, int8[], bool)', 'millrace.advance_each(int4, int8[])',
+      'millrace.finish_runs(int4, int8[])', 'millrace.complete(int4, millrace.work[], int4)',
+      'millrace.close_completed(millrace.work[], timestamptz, bool, text[], millrace.ready[])',
+      'millrace.apply_results(int4, millrace.work[])',
+      'millrace.change_of(text, text, text, text, timestamptz, timestamptz)',
+      'millrace.work_on(millrace.attempts, text, text, jsonb, jsonb, int4)',
+      'millrace.limits_of(jsonb)', 'millrace.deadline_of(jsonb)',
+      'millrace.save_stages(int4, jsonb)', 'millrace.switch_stages(int4, jsonb)',
+      'millrace.graph_of(jsonb)', 'millrace.after_of(int4, jsonb)',
+      'millrace.save_version_stages(int4, int4, jsonb)', 'millrace.note_awaited(int4)',
+      'millrace.save_version(int4, jsonb)', 'millrace.add_columns(regclass, text[])',
+      'millrace.save_pipeline(jsonb, regclass)', 'millrace.define(jsonb)',
+      'millrace.definition_schema()', 'millrace.setting_findings()',
+      'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
+      'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
+      'millrace.doctor()', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
+      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
+      'millrace.successor_of(millrace.attempts)',
+      'millrace.address_ends(millrace.work[], int8[])',
+      'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
+      'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
+      'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
+      'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
+      'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
+      'millrace.end_runs(int8[], millrace.run_status)',
+      'millrace.on_status_written(int4, text, text, text[], text[])',
+      'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',
+      'millrace.write_entities(int4, text, text, millrace.change[], text[], text[])',
+      'millrace.attempt_of_job(text)', 'public.millrace_job_owner(jsonb)',
+      'public.millrace_note_faults(jsonb)', 'millrace.note_on_attempts(jsonb)',
+      'millrace.faulty_jobs()', 'millrace.writes_entities(int4)',
+      'millrace.lock_attempts(int8[])', 'millrace.report(text, text, text, jsonb)',
+      'millrace.error_kind(text, text)',
+      'millrace.report_caught(text, text, text, text, jsonb)',
+      'millrace.copy_metadata(int4, text[])', 'millrace.refuse_metadata(text[])',
+      'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
+      'millrace.metadata_faults()', 'millrace.copy_earlier_results(int8[], int4[])',
+      'millrace.is_only_root(millrace.version_stages)',
+      'millrace.new_runs(int4, text[], int4)', 'millrace.refuse_missing_needs(int8[], int4)',
+      'millrace.enqueue_stage(int8[], int4)',
+      'millrace.start_sibling_branches(int4, int4, int8[])',
+      'millrace.apply_outcomes(millrace.work[], int4)',
+      'millrace.late_attempts(millrace.work[])', 'millrace.mark_late(millrace.work[], int8[])',
+      'millrace.without_late(millrace.work[], millrace.work[])',
+      'millrace.put_off(millrace.work[], text)',
+      'millrace.report_passed_over(text, text, text, text)',
+      'millrace.apply_outcomes_unprojected(millrace.work[])',
+      'millrace.apply_outcomes_in_halves(millrace.work[], timestamptz, bool)',
+      'millrace.apply_outcomes_guarded(millrace.work[], int4, timestamptz)',
+      'millrace.storable_item(json)', 'millrace.items_of(json)',
+      'millrace.item_fault(jsonb, text, int8)', 'millrace.parse_items(json, text)',
+      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.prune_runs(int8[])',
+      'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
+      'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4)',
+      'millrace.show_new_runs(int4, int4, int8[], text[])',
+      'millrace.queue_here(int4, int4, text[], text[])',
+      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.contracts()',
+      'millrace.engine()', 'millrace.refuse_contract()',
+      'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
+      'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
+      'millrace.name_parents(int4, int8[])', 'millrace.retry_stage(int4, text, int8[])',
+      'millrace.retry_runs(int8[])', 'millrace.refuse_orphan(millrace.runs)',
+      'millrace.retry(int8, text)', 'millrace.row_faults()',
+      'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
+      'public.millrace_complete(uuid, int4, json, int4)',
+      'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
+      'millrace.must_stay(millrace.workers)', 'millrace.schedule_polls()',
+      'millrace.wake_job_poll()', 'millrace.check_setting()', 'millrace.setting(text)',
+      'millrace.batch_bytes(text)', 'millrace.batch_bytes()', 'millrace.ways_of(int4)',
+      'millrace.first_stage(int4)',
+      'millrace.lock_rows_named(millrace.pipelines, text[], bool)',
+      'millrace.run_under_way(int4, int4, text)',
+      'millrace.start(text, text, text, int4, bool)', 'millrace.fail_overdue(int8[])',
+      'millrace.sweep_deadlines(int4, int4)', 'millrace.fail_lost(int8[])',
+      'millrace.sweep_leases(int4, int4)', 'millrace.sweep_pipeline(int4)',
+      'millrace.sweep_features()', 'millrace.forget_leftovers()', 'millrace.sweep()',
+      'public.millrace_sweep()', 'millrace.project(int4, millrace.change[])',
+      'millrace.wait(int4, millrace.work[])', 'millrace.release(int4, millrace.work[])',
+      'millrace.fail_tired(int4, millrace.work[])', 'millrace.cancel_attempts(int8[], int4[])',
+      'millrace.project_cancelled(millrace.cancelled[])',
+      'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
+      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
+      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
+      'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
+      'millrace.sweep_due(text)', 'millrace.sweep_due()',
+      'millrace.claim_allowed(millrace.call, int4, bool)',
+      'millrace.claim_next(millrace.call, int4, int4, json, int4[])',
+      'millrace.repeat_answer(millrace.call, json)', 'millrace.followers_with_work(int4)',
+      'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[])',
+      'millrace.clear_the_way(millrace.fan_outs, text[])',
+      'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
+      'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
+      'millrace.add_children(millrace.fan_outs, text[], text[])',
+      'millrace.check_turns(jsonb)', 'millrace.turn_fault(jsonb, text, int8)',
+      'millrace.void_reason(millrace.attempts, uuid)',
+      'millrace.append_turns(millrace.attempts, jsonb)',
+      'public.millrace_checkpoint(uuid, int8, uuid, jsonb)',
+      'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
+      'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
+      'millrace.follow_bounds()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
+      'millrace.late_runs(int4)', 'millrace.raise_alerts(int4)',
+      'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
+      'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
+      'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
+      'millrace.take_answers()', 'millrace.apply_decisions()',
+      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[])',
+      'millrace.begin_open(int8[])', 'millrace.advance_others(int4, int8[])',
+      'millrace.begin_followers(int4, int8[])', 'millrace.skip_stage(int4, int8[], jsonb)',
+      'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
+      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
+      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
+      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
+      'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
+      'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
+      'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
+      'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.check_limits(jsonb, jsonb)',
+      'millrace.check_quota(jsonb)', 'millrace.check_condition_path(jsonb)',
+      'millrace.paths_of(jsonpath)', 'millrace.stage_with_column(jsonb, text)',
+      'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.check_thresholds(jsonb, jsonb)', 'millrace.contains_pipeline(int4, text)',
+      'millrace.check_child(jsonb, jsonb)', 'millrace.stages_after(text, jsonb)',
+      'millrace.check_rival(jsonb, jsonb)', 'millrace.check_fan_in(jsonb)',
+      'millrace.take_from_groups(millrace.stages, text[], int4, uuid, timestamptz)',
+      'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
+      'millrace.take_by_turns(millrace.stages, uuid, int4, uuid, timestamptz, int8)',
+      'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
+      'millrace.limit_faults()', 'millrace.consume_child_tallies(int8)',
+      'millrace.recount_children(int8)', 'millrace.hold_fan_out(int8)',
+      'millrace.collect_children(int8)', 'public.millrace_collect_children(int8[])',
+      'millrace.parents_to_collect(int8[])', 'millrace.is_done(int8, int4)',
+      'millrace.running_of(int8[])', 'millrace.thresholds_hold(int8, jsonb)',
+      'millrace.open_runs(int4, int8[])', 'millrace.runs_to_begin(int4, int8[])',
+      'millrace.unmet_runs(int4, int8[])', 'millrace.attempt_costs(int8[])',
+      'millrace.keep_costs(int8[])', 'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
+      'millrace_evidence.entity_costs(text, text[])', 'millrace.use_new_pipeline()',
+      'millrace.share_of(text)', 'millrace.new_way_ids(millrace.pipelines, text[])',
+      'millrace.replacing_pipeline(text)',
+      'millrace.check_flag(millrace.pipelines, text, numeric, text[])',
+      'millrace.set_cut_over(text, text, numeric, text[])',
+      'millrace.key_of_row(millrace.pipelines, text)', 'millrace.cut_over_way(text, text)',
+      'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.must_see_both_ways(int4[])',
+      'millrace.refuse_other_way(int4, int4, int4, text[])',
+      'millrace.clear_entities(int4, text[])', 'millrace.open_decisions(int4, int8[])',
+      'millrace.why_undecided(millrace.attempt_state, jsonb)', 'millrace.close_held(int8[])',
+      'millrace.close_decisions(int4)', 'millrace.forget_decisions(int8[])',
+      'millrace.prune_decisions()', 'millrace.check_replaces(jsonb)',
+      'millrace.check_untied(millrace.pipelines, text)',
+      'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
+      'millrace.child_failure(millrace.fan_outs)',
+      'millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz)',
+      'millrace.fan_in_output(millrace.fan_outs, text)',
+      'millrace.leave_children(millrace.stages, int8[])',
+      'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
+      'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
+      'millrace.admit_arrivals(int4, millrace.limiters, int4)',
+      'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
+      'millrace.give_back_turns(millrace.stages, int8[], int8[])',
+      'millrace.hold_back(millrace.stages, millrace.payer, text, int8[])',
+      'millrace.due_of_payer(millrace.stages, millrace.payer, bool)',
+      'millrace.put_back(millrace.stages, int8[], timestamptz, jsonb)',
+      'millrace.hold_message(jsonb, text, timestamptz)',
+      'millrace.show_held(millrace.stages, int8[])',
+      'millrace.show_going(millrace.stages, int8[])',
+      'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
+      'millrace.free_slots(int8[])', 'millrace.wakes_for_freed(int8[])',
+      'millrace.note_in_flight(millrace.stages, int8[], text[], uuid, uuid)',
+      'millrace.count_attempts(millrace.stages, int4)',
+      'millrace.check_slots(int4, uuid, int8)', 'millrace.free_of_key(millrace.stages, text)',
+      'millrace.inherit_place(int8[])', 'millrace.json_path(text, text)',
+      'millrace.short_json(jsonb)', 'millrace.resolve_ref(jsonb, jsonb)',
+      'millrace.alternative_for(jsonb, jsonb)', 'millrace.wanted_by(jsonb)',
+      'millrace.value_fault(jsonb, jsonb)', 'millrace.scalar_fault(jsonb, jsonb)',
+      'millrace.fault_of(jsonb, text, text, bool)',
+      'millrace.object_fault(jsonb, jsonb, jsonb, text)',
+      'millrace.kind_fault(jsonb, jsonb, jsonb, text)',
+      'millrace.array_fault(jsonb, jsonb, jsonb, text)',
+      'millrace.find_fault(jsonb, jsonb, jsonb, text, bool)',
+      'millrace.schema_fault(jsonb, jsonb, text)',
+      'millrace.with_defaults(jsonb, jsonb, jsonb)',
+      'millrace.refuse_schema(text, jsonb, text, text)',
+      'millrace.check_schema_bounds(jsonb, text, text, text, bool)',
+      'millrace.check_schema_pattern(jsonb, text)',
+      'millrace.check_schema_object(jsonb, text)',
+      'millrace.check_schema_keywords(jsonb, text)', 'millrace.check_json_schema(jsonb, text)',
+      'millrace.keep_to_quotas(millrace.stages, uuid, int8[])',
+      'millrace.keep_to_quota(millrace.stages, millrace.payer, int8[])',
+      'millrace.charge_starts(millrace.stages, millrace.payer, int8[])',
+      'millrace.pass_limiter(int4, bool)', 'millrace.tokens_of(jsonb, millrace.limiters)',
+      'millrace.room_at(millrace.stages, millrace.limiters, int4)',
+      'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
+      'millrace.lock_limiters(text)',
+      'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
+      'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
+      'millrace.give_back_limits(millrace.stages, int8[], int8[])',
+      'millrace.sweep_limits(int4)', 'millrace.hold_stage(int8, text, bool)',
+      'millrace.state_of(int8, int4)',
+      'millrace.refuse_operation(int8, text, text, text, text)',
+      'millrace.supersede(int8, int4[])', 'millrace.reopen_run(millrace.runs, int4[])',
+      'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
+      'millrace.pass_thresholds(millrace.fan_outs)',
+      'millrace.pass_thresholds_guarded(millrace.fan_outs)',
+      'millrace.queue_attempts(int4, int8[])',
+      'millrace.show_stage(int4, int8[], text, timestamptz, text)',
+      'millrace.show_queued(int4, int8[])', 'millrace.window_end(jsonb, text)',
+      'millrace.used_by(millrace.payer, text)', 'millrace.note_spending(millrace.work[])',
+      'millrace.sum_uses(int4)', 'millrace.save_quota(int4, jsonb)',
+      'millrace.attach_quota(millrace.pipelines, text)', 'millrace.name_payers(int4, int8[])',
+      'millrace.inherit_quotas(int8[])', 'millrace.note_starts(int8[], timestamptz)',
+      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset(int8, text)',
+      'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
+      'millrace.reset_children(int8, text)', 'millrace.reopen_fan_outs(int4, int8[])',
+      'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
+      'millrace.retry_child_runs(int4, int8[])', 'millrace.group_key(text, text)',
+      'millrace.keys_expression(millrace.pipelines, text, text, text)',
+      'millrace.group_keys(millrace.stages, text[])',
+      'millrace.place_attempts(millrace.stages, int8[])',
+      'millrace.assign_groups(int4, int8[])', 'millrace.adopt_attempts(millrace.stages, int4)',
+      'millrace.groups_sorted_by(jsonb)', 'millrace.forget_groups(int4, jsonb)',
+      'millrace.write_group_keys(millrace.pipelines, text)',
+      'millrace.attach_groups(millrace.pipelines, text)',
+      'millrace.rows_for_items(millrace.stages, text, jsonb)',
+      'millrace.fan_out_of(millrace.attempts, int4)',
+      'millrace.spawn_chunk(millrace.attempts, jsonb, bool)', 'millrace.hold_parent(int8)',
+      'public.millrace_spawn(uuid, int8, uuid, jsonb, bool)',
+      'millrace.start_stage(int8, text)', 'millrace.end_stage(int8, text, text, jsonb, jsonb)',
+      'millrace.complete_stage(int8, text, jsonb)',
+      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip(int8, text)',
+      'millrace.begin_roots(int4, int8[])',
+      'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
+      'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
+      'millrace.start_child_runs(int4, int8[])', 'millrace.sweep_fan_out(int8)',
+      'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
+      'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
+      'millrace.pause(text, text)', 'millrace.unpause(text, text)'
+    ]::text[]) s
+    where to_regprocedure(s) is not null);
+  v_relations oid[] := array(
+    select to_regclass(s)
+    from unnest(array[
+      'millrace.log', 'millrace.settings', 'millrace.pipelines', 'millrace.stages',
+      'millrace.versions', 'millrace.version_stages', 'millrace.runs', 'millrace.run_metadata',
+      'millrace.dropped_metadata', 'millrace.attempts', 'millrace.workers', 'millrace.claims',
+      'millrace.wake_ups', 'millrace.fan_outs', 'millrace.fan_progress',
+      'millrace.former_costs', 'millrace.child_tallies', 'millrace.posts', 'millrace.limiters',
+      'millrace.in_flight', 'millrace.concurrency_groups', 'millrace.arrivals',
+      'millrace.cut_overs', 'millrace.turns', 'public.millrace_decisions', 'millrace.alerts',
+      'millrace.quota_uses', 'millrace.releases', 'millrace.work', 'millrace.change',
+      'millrace.ready', 'millrace.cancelled', 'millrace.claimed', 'millrace.built',
+      'millrace.written', 'millrace.call', 'millrace.payer', 'millrace.done_attempts',
+      'millrace.forgers', 'millrace.dead_letters', 'millrace.schedules',
+      'millrace.queue_depth', 'millrace.stage_health', 'millrace.job_outcomes',
+      'millrace.agent_log', 'millrace.agent_executions', 'millrace.cut_over_report',
+      'millrace.operations', 'millrace.quotas', 'millrace.paused'
+    ]::text[]) s
+    where to_regclass(s) is not null);
+  v_enums oid[] := array(
+    select to_regtype(s)
+    from unnest(array[
+      'millrace.run_status', 'millrace.attempt_state'
+    ]::text[]) s
+    where to_regtype(s) is not null);
+  v_types oid[];
+  v_until timestamptz;
+  v_table record;
+  v_live text;
+  v_others text[];
+  v_count bigint;
+  v_name text;
+begin
+  if to_regprocedure('millrace.engine()') is null then
+    raise exception 'there is no Millrace in this database'
+      using errcode = 'MR003', hint = 'Nothing has been removed.';
+  end if;
+
+  v_give_up := clock_timestamp() + coalesce((
+    select s.value
+    from millrace.settings s
+    where s.name = 'upgrade_patience'), '15 seconds')::interval;
+  -- As an upgrade does, it takes all locks within 800 ms or lets all go and tries again.
+  loop
+    begin
+      v_until := clock_timestamp() + interval '800 milliseconds';
+      for v_table in
+        select t.name
+        from (
+          select 1 as place, 'millrace.workers' as name
+          union all
+          select distinct 2, g.tgrelid::regclass::text
+          from pg_trigger g
+          join pg_proc f on f.oid = g.tgfoid
+          join pg_class c on c.oid = g.tgrelid
+          where f.pronamespace = 'millrace'::regnamespace
+            and c.oid <> all (v_relations)
+          union all
+          values (3, 'millrace.runs'), (4, 'millrace.attempts'), (5, 'millrace.claims')
+          union all
+          select 6, c.oid::regclass::text
+          from pg_class c
+          where c.oid = any (v_relations)
+            and c.relkind = 'r'
+            and c.relname <> all (array['workers', 'runs', 'attempts', 'claims'])
+        ) t
+        order by t.place, t.name
+      loop
+        perform set_config('lock_timeout',
+          greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms',
+          true);
+        execute format('lock table %s in access exclusive mode', v_table.name);
+      end loop;
+      exit;
+    exception when lock_not_available or deadlock_detected then
+      if clock_timestamp() >= v_give_up then
+        raise exception
+          'the database is busy, try again: somebody holds table %. Millrace stays as it was',
+          v_table.name
+          using errcode = 'lock_not_available',
+            hint = 'Run it when less is going on, or let it wait longer: update millrace.settings '
+              'set value = ''5 minutes'' where name = ''upgrade_patience''.';
+      end if;
+      perform pg_sleep(0.05 + random() * 0.2);
+    end;
+  end loop;
+  perform set_config('lock_timeout', '3s', true);
+
+  select string_agg(format('%s of %s', l.runs, l.name), ', ' order by l.name)
+  into v_live
+  from (
+    select p.name, count(*) as runs
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.status = 'running'
+    group by p.name
+  ) l;
+  if v_live is not null then
+    raise exception 'runs are live: %', v_live
+      using errcode = 'MR004',
+        hint = 'Let them end, or cancel them: select millrace.cancel(id) from millrace.runs where '
+          'status = ''running''. Nothing has been removed.';
+  end if;
+
+  -- What attach() has written belongs to it as well.
+  v_functions := v_functions || array(
+    select f.oid
+    from pg_proc f
+    where f.pronamespace = 'millrace'::regnamespace
+      and (f.proname = any (array[
+      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'metadata_of_entities',
+      'project_entities', 'quota_keys', 'keys_of_entities'
+    ]::text[])
+        or exists (
+          select
+          from millrace.pipelines p
+          where f.proname ^@ (p.name || '__'))));
+  v_types := array(
+    select t.oid
+    from pg_type t
+    where t.typrelid = any (v_relations)
+      or t.oid = any (v_enums)
+      or t.typelem = any (v_enums)
+      or t.typelem in (
+        select e.oid
+        from pg_type e
+        where e.typrelid = any (v_relations)));
+  for v_table in
+    select g.tgname, g.tgrelid::regclass as name
+    from pg_trigger g
+    where g.tgfoid = any (v_functions)
+      and g.tgrelid <> all (v_relations)
+  loop
+    execute format('drop trigger %I on %s', v_table.tgname, v_table.name);
+  end loop;
+
+  v_others := array(
+    -- What somebody keeps in the engine's schemas.
+    select pg_describe_object('pg_proc'::regclass, f.oid, 0)
+    from pg_proc f
+    join pg_namespace n on n.oid = f.pronamespace
+    where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
+      and f.oid <> all (v_functions)
+    union
+    select pg_describe_object('pg_class'::regclass, c.oid, 0)
+    from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
+      and c.relkind in ('r', 'p', 'v', 'm', 'f', 'c')
+      and c.oid <> all (v_relations)
+    union
+    select pg_describe_object('pg_type'::regclass, t.oid, 0)
+    from pg_type t
+    join pg_namespace n on n.oid = t.typnamespace
+    where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
+      and t.typtype in ('d', 'e')
+      and t.oid <> all (v_types)
+    union
+    -- What elsewhere depends on the engine's objects.
+    select case when r.oid is null then pg_describe_object(d.classid, d.objid, d.objsubid)
+      else pg_describe_object('pg_class'::regclass, r.ev_class, 0) end
+    from pg_depend d
+    left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass
+      and r.oid = d.objid
+    left join pg_attrdef a on d.classid = 'pg_attrdef'::regclass
+      and a.oid = d.objid
+    left join pg_constraint k on d.classid = 'pg_constraint'::regclass
+      and k.oid = d.objid
+    left join pg_trigger t on d.classid = 'pg_trigger'::regclass
+      and t.oid = d.objid
+    left join pg_index i on d.classid = 'pg_class'::regclass
+      and i.indexrelid = d.objid
+    left join pg_policy l on d.classid = 'pg_policy'::regclass
+      and l.oid = d.objid
+    where d.deptype = 'n'
+      and (d.refclassid = 'pg_proc'::regclass and d.refobjid = any (v_functions)
+        or d.refclassid = 'pg_class'::regclass and d.refobjid = any (v_relations)
+        or d.refclassid = 'pg_type'::regclass and d.refobjid = any (v_types))
+      and coalesce(
+        r.ev_class, a.adrelid, k.conrelid, t.tgrelid, i.indrelid, l.polrelid, d.objid)
+        <> all (v_relations || v_functions || v_types)
+    order by 1);
+  if cardinality(v_others) > 0 then
+    raise exception 'others depend on Millrace, drop these first: %',
+      array_to_string(v_others, ', ')
+      using errcode = 'dependent_objects_still_exist',
+        hint = 'They are not Millrace''s own. Nothing has been removed.';
+  end if;
+
+  foreach v_name in array array[
+      'millrace-prune-more', 'millrace-poll', 'millrace-sweep', 'millrace-prune'
+    ]::text[] loop
+    if exists (select from cron.job j where j.jobname = v_name) then
+      perform cron.unschedule(v_name);
+    end if;
+  end loop;
+  execute (
+    select string_agg(format('drop function %s cascade;', f::regprocedure), '')
+    from unnest(v_functions) f
+    join pg_proc p on p.oid = f
+    where p.pronamespace = 'public'::regnamespace);
+  foreach v_name in array array['public.millrace_decisions']::text[] loop
+    execute format('drop table if exists %s', v_name);
+  end loop;
+  foreach v_name in array array['millrace', 'millrace_evidence']::text[] loop
+    execute format('drop schema %I cascade', v_name);
+  end loop;
+  perform pg_notify('pgrst', 'reload schema');
+  raise notice 'Millrace is gone. The columns that it kept on your tables are still there, and so '
+    'are the extensions pg_net, pg_cron and Vault and the secrets in Vault that are called '
+    'millrace_….';
+end
+$uninstall$;

@@ -1,0 +1,211 @@
+// From one release to the next: what comes out, and who is not disturbed by it.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { beforeAll, describe, expect } from 'vitest';
+import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
+import { createBareDatabase, type TestDatabase } from '../support/database.ts';
+import { chain, test } from '../support/engine.ts';
+import { expectOver, finishAll } from '../support/random-ending.ts';
+import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
+import { completed, failed, Worker, waiting } from '../support/worker.ts';
+
+let next: NextLevel;
+beforeAll(async () => {
+  next = await makeNextLevel();
+});
+
+const definition = JSON.stringify({
+  pipeline: 'flow',
+  entity: { table: 'public.items', key: 'id', projection: 'columns', metadata: 'about' },
+  stages: [
+    { name: 'find', function: 'find', limits: { concurrency: { column: 'label', limit: 2 } } },
+    { name: 'sort', function: 'sort', needs: ['find'] },
+  ],
+});
+
+/** A database of a project that has one pipeline, after `install`. */
+async function projectWith(install: string): Promise<{ database: TestDatabase; owner: pg.Client }> {
+  const database = await createBareDatabase();
+  const owner = await database.connect();
+  await owner.query(install);
+  await owner.query('create table public.items (id bigint primary key, label text, about jsonb)');
+  for (const stage of ['find', 'sort']) {
+    const { rows } = await owner.query(`select millrace.stage_columns_ddl('public.items', $1) as ddl`, [stage]);
+    await owner.query(rows[0].ddl);
+  }
+  await owner.query('select millrace.define($1)', [definition]);
+  return { database, owner };
+}
+
+const refusal = (client: pg.Client, text: string) =>
+  client.query(text).then(
+    () => 'not refused',
+    async (error) => {
+      await client.query('');
+      return { code: error.code, message: error.message, hint: error.hint };
+    },
+  );
+
+describe('an upgrade', () => {
+  test('makes of an install what an install of the next level makes', async () => {
+    const upgraded = await projectWith(next.installFormer);
+    await upgraded.owner.query(next.upgrade);
+    const installed = await projectWith(next.installNext);
+    expect(await snapshot(upgraded.owner)).toEqual(await snapshot(installed.owner));
+    const { rows } = await upgraded.owner.query('select e.level, e.release from millrace.engine() e');
+    expect(rows).toEqual([{ level: next.level, release: '99.0.0' }]);
+    expect((await upgraded.owner.query('select level from millrace.releases order by 1')).rows).toEqual([
+      { level: next.level - 1 },
+      { level: next.level },
+    ]);
+    await upgraded.owner.query('insert into public.items (id, find_status) values (1, $1)', ['queued']);
+    expect((await upgraded.owner.query('select * from millrace.check_invariants()')).rows).toEqual([]);
+    expect(await refusal(upgraded.owner, next.upgrade)).toMatchObject({
+      code: 'MR004',
+      message: expect.stringContaining(`but this database is at level ${next.level}`),
+    });
+    await upgraded.database.drop();
+    await installed.database.drop();
+  });
+
+  test('keeps what users built on the engine, or names it and changes nothing', async ({ engine }) => {
+    await engine.sql.query(`
+      create view public.depth as select pipeline, stage from millrace.queue_depth;
+      create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s;
+      create view public.letters as select * from millrace.dead_letters`);
+    const before = await snapshot(engine.sql);
+    expect(await refusal(engine.sql, next.upgrade)).toEqual({
+      code: '2BP01',
+      message: 'the upgrade replaces what others depend on, drop these first: view public.busy',
+      hint: expect.stringContaining('Keep their text'),
+    });
+    await engine.sql.query('drop view public.busy');
+    expect(await refusal(engine.sql, next.upgrade)).toMatchObject({
+      message: 'the upgrade replaces what others depend on, drop these first: view public.depth',
+    });
+    await engine.sql.query(
+      'create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s',
+    );
+    expect(await snapshot(engine.sql)).toEqual(before);
+    await engine.sql.query('drop view public.busy; drop view public.depth');
+    await engine.sql.query(next.upgrade);
+    expect((await engine.sql.query('select count(*) from public.letters')).rows.length).toBeGreaterThan(0);
+  });
+
+  test('of a busy database says so and leaves it as it was', async ({ engine }) => {
+    await engine.pipeline(chain(['one', 'two']));
+    const [id] = await engine.queued('one');
+    const user = await engine.database.connect();
+    await user.query('begin');
+    await user.query('update public.items set label = $1 where id = $2', ['mine', id]);
+    const before = await snapshot(engine.sql);
+    const wait = (time: string) =>
+      engine.sql.query(`update millrace.settings set value = $1 where name = 'upgrade_patience'`, [time]);
+    await wait('0.1 seconds');
+    expect(await refusal(engine.sql, next.upgrade)).toEqual({
+      code: '55P03',
+      message: 'the database is busy, try again: somebody holds table items. Millrace stays as it was',
+      hint: expect.stringContaining('or let it wait longer'),
+    });
+    expect(await snapshot(engine.sql)).toEqual(before);
+    // It waits for nobody while it holds something, so it stands in nobody's way either.
+    await wait('10 seconds');
+    const upgrading = engine.sql.query(next.upgrade);
+    await user.query(`select pg_sleep(0.3)`);
+    await user.query(`update public.items set label = 'still mine' where id = $1`, [id]);
+    await user.query('commit');
+    await upgrading;
+    expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending' });
+  });
+
+  test('leaves whatever is under way to end as it would have', async ({ engine }) => {
+    await defineFamily(engine);
+    await engine.pipeline(
+      [
+        { name: 'draft', retry: { max_attempts: 5 } },
+        { name: 'review', kind: 'manual', needs: ['draft'], decision: { schema: { type: 'object' } } },
+        { name: 'render', kind: 'external', needs: ['review'], completion: { callback: true, deadline_seconds: 3600 } },
+      ],
+      { table: 'public.papers' },
+    );
+    const [folder] = await startFolders(engine);
+    await spawnAll(engine, numbers(1, 3));
+    const papers = await engine.rows<{ id: string }>(
+      `insert into public.papers (label) select 'paper' from generate_series(1, 6) returning id`,
+    );
+    for (const { id } of papers) await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
+    const worker = await Worker.of(engine, 'draft');
+    const [asked, sent, late, held, ...more] = await worker.take(5);
+    if (!asked || !sent || !late || !held) throw new Error('there was too little to claim');
+    await worker.report(completed(asked), completed(sent), failed(late));
+    const decision = `select attempt_id from public.millrace_decisions where entity_id = $1`;
+    const attempt = await engine.value(decision, [sent.entity_id]);
+    await engine.sql.query(`select public.millrace_decide($1, '{"ok": true}')`, [attempt]);
+    const renderer = await Worker.of(engine, 'render');
+    await renderer.report(waiting(await renderer.takeOne(), 'job-1'));
+    const states = await engine.rows(
+      `select s.name, a.state::text, count(*)::int from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+       where a.state in ('queued', 'started', 'waiting') group by 1, 2 order by 1, 2`,
+    );
+    expect(states.map((row) => Object.values(row).join(' '))).toEqual([
+      'draft queued 2',
+      'draft started 2',
+      'render waiting 1',
+      'review waiting 1',
+      'scan queued 3',
+      'split waiting 1',
+    ]);
+    await engine.sql.query(next.upgrade);
+    await engine.expectSound();
+    expect(await worker.renew([held])).toEqual({ renewed: 2, lost: [] });
+    expect(await worker.report(completed(held), ...more.map((item) => completed(item)))).toEqual([
+      'accepted',
+      'accepted',
+    ]);
+    await finishAll(engine);
+    await expectOver(engine, new Map());
+    const ended = await engine.rows(
+      `select p.name, r.status::text, count(*)::int from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+       group by 1, 2 order by 1`,
+    );
+    expect(ended.map((row) => Object.values(row).join(' '))).toEqual([
+      'files completed 3',
+      'flow completed 6',
+      'folder completed 1',
+    ]);
+    expect(await engine.value('select publish_status from public.folders where id = $1', [folder])).toBe('completed');
+  });
+
+  test('makes those who work and write meanwhile wait, and fails none of them', async ({ engine }) => {
+    await engine.pipeline(chain(['one', 'two']));
+    await engine.queued('one', 300);
+    let isOver = false;
+    let done = 0;
+    const work = async (stage: string) => {
+      const worker = await Worker.of(engine, stage);
+      for (let { batch } = await worker.claim(10); !isOver || batch.length > 0; ) {
+        done += batch.length;
+        const answer = await worker.complete(
+          batch.map((item) => completed(item)),
+          10,
+        );
+        expect(answer.items.map(({ verdict }) => verdict)).toEqual(batch.map(() => 'accepted'));
+        ({ batch } = answer);
+      }
+      await worker.leave();
+    };
+    const write = async () => {
+      const user = await engine.database.connect();
+      for (; !isOver; await sleep(10)) await user.query(`insert into public.items (one_status) values ('queued')`);
+    };
+    const all = Promise.all([work('one'), work('one'), work('two'), write()]);
+    while (done < 50) await sleep(5);
+    await engine.sql.query(next.upgrade);
+    const before = done;
+    while (done < before + 50) await sleep(5);
+    isOver = true;
+    await all;
+    await finishAll(engine);
+    expect(await engine.rows('select distinct status from millrace.runs')).toEqual([{ status: 'completed' }]);
+  });
+});
