@@ -21,8 +21,9 @@ const typesHeading = `// The types of the functions that the engine serves by th
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
 /**
- * Compares the schema of definitions with the zod schemas that it is made of, and the migration and the uninstall that engine/ builds with their files, or with `write` replaces these; and looks
- * for changes to what a release has frozen. Resolves to findings.
+ * Compares the schema of definitions with the zod schemas that it is made of, and the migration and the uninstall that
+ * engine/ builds with their files, or with `write` replaces these; and looks for changes to what a release has frozen.
+ * Resolves to findings.
  */
 export async function checkInstall(write: boolean): Promise<string> {
   const schema = compare(path.join('engine', schemaFile), definitionSchemaSql(), write);

@@ -2,6 +2,7 @@
 
 /** Every `public.millrace_*` belongs to the surface as well. */
 export const publicSurface = [
+  'millrace.add_columns',
   'millrace.attach',
   'millrace.cancel',
   'millrace.check_invariants',

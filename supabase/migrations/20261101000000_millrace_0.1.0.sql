@@ -7343,8 +7343,7 @@ begin
       using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
         'a sequence number from 1, and the number of attempts to claim.';
   end if;
-  select w.* into v_worker from millrace.workers w
-  where w.id = p_worker for update;
+  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found then
     -- Signing on takes turns, so that two workers never both become the last one that the maximum
     -- allows.
@@ -10404,7 +10403,8 @@ begin
     end if;
     -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
     if millrace.contains_pipeline(
-        (select p.id from millrace.pipelines p where p.name = v_other), p_definition ->> 'pipeline')
+        (select p.id from millrace.pipelines p where p.name = v_other),
+        p_definition ->> 'pipeline')
       or exists (
         select
         from millrace.pipelines p
@@ -16867,7 +16867,8 @@ comment on function millrace_evidence.entity_costs(text, text[]) is
 
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 
-grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
+grant execute on function millrace_evidence.entity_costs(text, text[])
+  to authenticated, service_role;
 
 comment on view millrace.cut_over_report is
   'Both ways of each cut-over side by side, over all runs that are kept and began at the first '

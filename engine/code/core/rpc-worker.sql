@@ -29,8 +29,7 @@ begin
       using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
         'a sequence number from 1, and the number of attempts to claim.';
   end if;
-  select w.* into v_worker from millrace.workers w
-  where w.id = p_worker for update;
+  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found then
     -- Signing on takes turns, so that two workers never both become the last one that the maximum
     -- allows.

@@ -24,7 +24,8 @@ begin
     end if;
     -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
     if millrace.contains_pipeline(
-        (select p.id from millrace.pipelines p where p.name = v_other), p_definition ->> 'pipeline')
+        (select p.id from millrace.pipelines p where p.name = v_other),
+        p_definition ->> 'pipeline')
       or exists (
         select
         from millrace.pipelines p

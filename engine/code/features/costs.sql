@@ -157,7 +157,8 @@ comment on function millrace_evidence.entity_costs(text, text[]) is
   'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
   'included. Null where nobody named a price.';
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
-grant execute on function millrace_evidence.entity_costs(text, text[]) to authenticated, service_role;
+grant execute on function millrace_evidence.entity_costs(text, text[])
+  to authenticated, service_role;
 
 create or replace view millrace.cut_over_report as
 with run as materialized (
