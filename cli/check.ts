@@ -8,6 +8,7 @@ import { checkFunctionSizes } from './check/function-sizes.ts';
 import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generated-files.ts';
 import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
+import { nomenclatureFaults } from './check/nomenclature.ts';
 import { projectFolder } from './check/run-program.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
@@ -40,12 +41,17 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
     { name: 'migration of the engine', remedy: byWriting, findings: install },
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
+    { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
   ];
+}
+
+async function nomenclature(): Promise<string> {
+  return nomenclatureFaults(projectFolder).join('\n');
 }
 
 /** Starts the checks of the migrated database at `url`. */

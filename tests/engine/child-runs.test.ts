@@ -269,7 +269,7 @@ test('a row whose child pipeline runs by itself already fails the stage, and the
   ]);
 });
 
-test('child runs nest: the innermost ends, and each fold names the next one out', async ({ engine }) => {
+test('child runs nest: the innermost ends, and each collection names the next one out', async ({ engine }) => {
   await engine.pipeline([{ name: 'look' }], {}, 'pattern');
   await engine.pipeline(
     [
@@ -290,7 +290,7 @@ test('child runs nest: the innermost ends, and each fold names the next one out'
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
 });
 
-test('a failure passes out through every level, one fold after the other, and a retry goes in again', async ({
+test('a failure passes out through every level, one collection after the other, and a retry goes in again', async ({
   engine,
 }) => {
   await engine.pipeline([{ name: 'look' }], {}, 'pattern');
@@ -344,13 +344,13 @@ test('a cancel of the parent and the end of its child take turns', async ({ engi
   const id = await started(engine);
   await runStage(engine, 'find', 'index');
   await runStage(engine, 'link', 'index');
-  const folding = await openTransaction(engine);
+  const collecting = await openTransaction(engine);
   const fanOut = await engine.value('select id from millrace.fan_outs');
-  await folding.query('select millrace.collect_children($1)', [fanOut]);
+  await collecting.query('select millrace.collect_children($1)', [fanOut]);
   const person = await engine.database.connect();
   const cancel = person.query('select millrace.cancel($1)', [(await runOf(engine, id, 'flow')).id]);
   await untilBlocked(engine, person);
-  await folding.query('commit');
+  await collecting.query('commit');
   await cancel;
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'failed' });
 });

@@ -70,7 +70,7 @@ test('one child whose row refuses to be shown as cancelled is reported, and all 
   await engine.sql.query(`update public.items set scan_status = 'pending' where number = '2'`);
 });
 
-test('a parent whose row refuses a stage that awaited a threshold keeps no fold from going on', async ({ engine }) => {
+test('a parent whose row refuses a stage that awaited a threshold keeps no collection from going on', async ({ engine }) => {
   await defineFamily(engine, {
     split: { max_workers: 9 },
     beside: [
@@ -148,7 +148,7 @@ test.for([
     `select millrace.retry(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
   ],
 ] as const)(
-  'neither sweep nor fold waits for a user who %s a parent that has %s',
+  'neither sweep nor collector waits for a user who %s a parent that has %s',
   async ([, end, statement], { engine }) => {
     const rule = end === 'finished' ? { fan_in: { rule: 'at_least', count: 1 } } : {};
     const { folder, fanOut } = await waitingFolder(engine, 3, { split: rule });

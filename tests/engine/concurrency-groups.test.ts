@@ -390,10 +390,10 @@ test('an attempt that must be alone is taken alone, once its host is idle and it
   await engine.sql.query('select millrace.sweep()');
   await queueKeys(engine, 'a', 'b');
   const worker = await Worker.of(engine, 'only');
-  const [loner] = await worker.take();
-  expect(loner).toMatchObject({ isolated: true, retry_count: 1 });
+  const [isolated] = await worker.take();
+  expect(isolated).toMatchObject({ isolated: true, retry_count: 1 });
   expect(await worker.take()).toEqual([]);
-  const answer = await worker.complete([completed(loner as Claimed)], 10);
+  const answer = await worker.complete([completed(isolated as Claimed)], 10);
   expect(keysOf(answer.batch)).toEqual(['a', 'b']);
 });
 

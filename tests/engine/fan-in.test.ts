@@ -236,7 +236,7 @@ test('a batch of children leaves one tally a stage and one for the runs that end
   ]);
 });
 
-test('a fold that finds its parent held is busy and changes nothing, and the sweep makes it good', async ({
+test('a collection that finds its parent held is busy and changes nothing, and the sweep makes it good', async ({
   engine,
 }) => {
   const { folder, fanOut } = await waitingFolder(engine, 2);
@@ -257,7 +257,7 @@ test('a fold that finds its parent held is busy and changes nothing, and the swe
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
-test('a parent that somebody holds does not keep the sweep from folding the others', async ({ engine }) => {
+test('a parent that somebody holds does not keep the sweep from collecting the others', async ({ engine }) => {
   await defineFamily(engine);
   const [held, free] = (await startFolders(engine, 2)) as [string, string];
   for (const _ of [held, free]) await spawnAll(engine, numbers(1, 1));
@@ -289,14 +289,14 @@ test('two collects at once count each tally once', async ({ engine }) => {
   ]);
 });
 
-test('a tally that is written while a fold is under way is left for the next one', async ({ engine }) => {
+test('a tally that is written while a collection is under way is left for the next one', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 2);
   await endFiles(engine, [1]);
   await runFiles(engine, 'scan');
-  const folding = await openTransaction(engine);
-  await folding.query('select millrace.collect_children($1)', [fanOut]);
+  const collecting = await openTransaction(engine);
+  await collecting.query('select millrace.collect_children($1)', [fanOut]);
   await runFiles(engine, 'blend');
-  await folding.query('commit');
+  await collecting.query('commit');
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
   expect(await joined(engine, folder)).toBe('completed');
 });
@@ -342,7 +342,7 @@ test('two children under way at once, of which each sees the other as running, a
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
 });
 
-test('a worker of the children hears which parents to fold', async ({ engine }) => {
+test('a worker of the children hears whose children to collect', async ({ engine }) => {
   const { fanOut } = await waitingFolder(engine, 1);
   await collectChildren(engine);
   await runFiles(engine, 'scan');

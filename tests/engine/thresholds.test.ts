@@ -213,7 +213,7 @@ test('several thresholds must all hold', async ({ engine }) => {
   expect(await peeked(engine, folder)).toBe('queued');
 });
 
-test('thresholds cascade: each stage begins at its own, in one fold', async ({ engine }) => {
+test('thresholds cascade: each stage begins at its own, in one collection', async ({ engine }) => {
   const beside = [peek({ count: 1 }), { name: 'leaf', after: [{ map: 'split', stage: 'scan', consecutive: 3 }] }];
   const { folder } = await waitingFolder(engine, 4, { beside });
   await runFiles(engine, 'scan', [1, 2, 3]);

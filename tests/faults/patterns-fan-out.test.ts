@@ -60,7 +60,7 @@ test('a map that is killed when all is spawned and done, before it says that it 
   expect(stack.told).toHaveLength(5);
 });
 
-test('the reports of a worker that is killed after its commit and before its fold are added up by the sweep', async () => {
+test('the reports of a worker that is killed after its commit and before it collects are added up by the sweep', async () => {
   const run = await stack.kill(
     'tracks-left',
     'before',
@@ -123,7 +123,7 @@ test('last children that end at once in two processes are joined once, without t
   for (const run of runs) await expectPublished(run, 2, once);
 });
 
-test('of two processes whose last children end at once, one is killed before its fold and the other joins for both', async () => {
+test('of two processes whose last children end at once, one is killed before it collects and the other joins for both', async () => {
   const { runs, open } = await endingAtOnce(4);
   // What it had asked for never comes to anything.
   stack.toProjectFromLeft.target = 'http://127.0.0.1:9';

@@ -73,7 +73,7 @@ test('a child run whose function is killed at work is tried again, while its par
   await expectReleased(run, ['mix 1 failed lost_lease', 'mix 2 completed']);
 });
 
-test('a child run whose function is killed after its commit and before its fold is joined by the sweep', async () => {
+test('a child run whose function is killed after its commit and before it collects is joined by the sweep', async () => {
   const isFold = ({ name }: EngineCall) => name === 'millrace_collect_children';
   const run = await stack.kill('mastering-mix', 'before', isFold, () => stack.begin('release'));
   expect(await stack.attempts(run)).toEqual(['master 1 waiting']);

@@ -78,7 +78,7 @@ describe('collecting children', () => {
     expect(log.lines).toEqual([expect.stringMatching(/the sweep will do it .*\[1\].*the engine is down/)]);
   });
 
-  test('ends although others go on reporting: that is for them to fold', async () => {
+  test('ends although others go on reporting: that is for them to collect', async () => {
     const { collector, calls } = makeCollector(([fanOut = 0]) => ({ collect: [fanOut + 1] }));
     collector.collectChildren([1]);
     await collector.settled();
@@ -159,7 +159,7 @@ describe('a drain', () => {
     expect(fake.callsOf('millrace_collect_children')).toEqual([{ p_fan_outs: [4] }, { p_fan_outs: [4] }]);
   });
 
-  test('does not repeat a fold that fails, and ends as if nothing had happened', async () => {
+  test('does not repeat a collection that fails, and ends as if nothing had happened', async () => {
     const fake = new FakeEngine();
     fake.queue = [makeItem(1)];
     fake.collects = [4];

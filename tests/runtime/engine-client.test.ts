@@ -49,7 +49,7 @@ test('after the time to retry the engine counts as unavailable', async () => {
   await expect(engine.wake([])).rejects.toBeInstanceOf(EngineUnavailable);
 });
 
-test('a renewal and a fold are tried once: a timer and the sweep repeat them', async () => {
+test('a renewal and a collection are tried once: a timer and the sweep repeat them', async () => {
   const { rpc, engine } = engineThatAnswers([failedAnswer(503)]);
   await expect(engine.renew('w', [])).rejects.toBeInstanceOf(EngineUnavailable);
   await expect(engine.collectChildren([1])).rejects.toBeInstanceOf(EngineUnavailable);

@@ -1,0 +1,33 @@
+// Words that docs/nomenclature.md has replaced, and where they still stand.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** What people read of the project itself; the examples may use any word. */
+const places =
+  /^(engine|cli|docs|local\/platform|supabase\/functions\/_millrace|tests\/(engine|runtime|faults|support))\/|^[A-Z]+\.md$/;
+const glossary = 'docs/nomenclature.md';
+const gone = /\b(rings?|rung|ringers?|ringing|folds?|folded|lanes?|laned|loners?|passages?)\b/i;
+const goneNames =
+  /\b(take_rings|hold_alike|take_in|take_over|take_places|begin_beside|go_on|go_on_without|millrace\.(judge|settle|fold|rings|lanes|gates|tallies)|pipeline\.(attempts|runs|log)|millrace_(ring|fold))\b/;
+
+/** Looks for the words that are gone in the files of the project at `root` that git knows. Resolves to a line for each. */
+export function nomenclatureFaults(root: string): string[] {
+  const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
+  return files
+    .filter((file) => places.test(file) && /\.(sql|ts|md)$/.test(file) && file !== glossary && !isThis(file))
+    .filter((file) => fs.existsSync(path.join(root, file)))
+    .flatMap((file) => wordsIn(file, fs.readFileSync(path.join(root, file), 'utf8')));
+}
+
+/** The words that are gone in a text, each as `file:line: word: see …`. */
+export function wordsIn(file: string, text: string): string[] {
+  return text.split('\n').flatMap((line, at) => {
+    const word = gone.exec(line)?.[0] ?? goneNames.exec(line)?.[0];
+    return word ? [`${file}:${at + 1}: "${word}": ${glossary} has the word to use`] : [];
+  });
+}
+
+function isThis(file: string): boolean {
+  return /^(cli\/check\/|tests\/cli\/)nomenclature/.test(file);
+}

@@ -1,0 +1,20 @@
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { nomenclatureFaults, wordsIn } from '../../cli/check/nomenclature.ts';
+
+it.each(['perform millrace.fold(1);', '-- Rings the function.', 'select lane from x', "await rpc('millrace_ring')"])(
+  'a word that the nomenclature has replaced is found: %s',
+  (line) => {
+    expect(wordsIn('engine/code/core/x.sql', `select 1;\n${line}`)).toEqual([
+      expect.stringMatching(/^engine\/code\/core\/x\.sql:2: ".+": docs\/nomenclature\.md has the word to use$/),
+    ]);
+  },
+);
+
+it('words that only contain one are left alone', () => {
+  expect(wordsIn('x.ts', 'const string = folder(during, planes, manifold)')).toEqual([]);
+});
+
+it('the project uses none of them', () => {
+  expect(nomenclatureFaults(path.join(import.meta.dirname, '..', '..'))).toEqual([]);
+});
