@@ -197,10 +197,14 @@ test('a child that starts anew by itself keeps the metadata of the run whose pla
 });
 
 test.for([
-  ['"kind"', 'text'],
-  ['"nothing"', null],
-  ['7', null],
-] as const)('entity.metadata %s is refused with its type and the remedy', async ([name, type], { engine }) => {
+  ['"kind"', 'is "kind", which is of type text', 'alter table public.items add column metadata jsonb'],
+  [
+    '"nothing"',
+    'is "nothing", which is no column of public.items',
+    'alter table public.items add column metadata jsonb',
+  ],
+  ['7', 'is 7, but must be the name of a jsonb column', 'Set it to the name of a jsonb column, or leave it out.'],
+] as const)('entity.metadata %s is refused with its type and the remedy', async ([name, fault, remedy], { engine }) => {
   await engine.sql.query('create table public.items (id bigint primary key, kind text)');
   await engine.addColumns('one');
   const entity = { table: 'public.items', key: 'id', projection: 'columns', metadata: JSON.parse(name) };
@@ -209,8 +213,8 @@ test.for([
   ]);
   expect(refusal).toEqual({
     code: 'MR001',
-    message: `entity.metadata is ${name}, which is ${type ? `of type ${type}` : 'no column of public.items'}`,
-    hint: expect.stringContaining('alter table public.items add column metadata jsonb'),
+    message: `entity.metadata ${fault}`,
+    hint: expect.stringContaining(remedy),
   });
 });
 
