@@ -30,7 +30,7 @@ create table millrace.stages (
     constraint stages_kind_known
       check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
   function_name text,
-  batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 1000),
+  batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
     constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
   lease interval not null,

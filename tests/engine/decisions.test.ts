@@ -274,8 +274,14 @@ for (const [what, statement, why] of late) {
   });
 }
 
+test('a stage that a person decides takes no retries of its own', async ({ engine }) => {
+  await expect(toReview(engine, 1, { retry: { max_attempts: 5 } })).rejects.toThrow(
+    /retry has no meaning for a stage of kind manual/,
+  );
+});
+
 test('when nobody decides before the deadline, the stage fails for good and its row is closed', async ({ engine }) => {
-  const [id] = await toReview(engine, 1, { retry: { max_attempts: 5 } });
+  const [id] = await toReview(engine);
   const attempt = await asked(engine, id);
   await engine.advance('59 minutes');
   await engine.sql.query('select millrace.sweep()');

