@@ -506,7 +506,7 @@ table millrace.stages
   column sla interval
   column sla_changed_at timestamp with time zone
   column timeout interval not null
-  constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 1000)))
+  constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
   constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
   constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
@@ -562,10 +562,10 @@ table millrace.versions
 sequence millrace.versions_id_seq
 table millrace.wake_ups
   column id bigint not null generated always as identity
-  column rung_at timestamp with time zone not null
   column stage_id integer not null
+  column woken_at timestamp with time zone not null
   constraint wake_ups_pkey PRIMARY KEY (id)
-  CREATE INDEX wake_ups_by_stage ON millrace.wake_ups USING btree (stage_id, rung_at)
+  CREATE INDEX wake_ups_by_stage ON millrace.wake_ups USING btree (stage_id, woken_at)
   CREATE UNIQUE INDEX wake_ups_pkey ON millrace.wake_ups USING btree (id)
 sequence millrace.wake_ups_id_seq
 type millrace.work
@@ -1304,7 +1304,7 @@ function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsq
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
 function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0615067e557623f0060415fd2aaaf7f1
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f2ebddceb88ee2f73cb29232193fbdb1
-function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fb487f4cefa8e3372da7e8714fee3ae7
+function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
@@ -1520,7 +1520,7 @@ function millrace.stage_faults() returns TABLE(rule text, run_id bigint, attempt
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 4a71c73228ac22e37b8d61860a1fdda6
 function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d40f6b88ec44abbbddfeac49bb7822d
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
-function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d8323b14da85f5caa597c3ae59eb86f8
+function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 396d7eb4c25b8cfd7d2faa5dbf1e3a82
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d3185e02b97a8d6de2300bd3f1c59105
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
@@ -1581,7 +1581,7 @@ function millrace.wake_headers() returns jsonb language plpgsql stable set searc
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 995924c13ed6e523211b3ab216fcc404
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
-function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64032e1afcdafda3a260319fd828e645
+function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 035a83384a7249a1a258f3208509efd6
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b

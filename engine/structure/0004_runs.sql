@@ -203,9 +203,9 @@ comment on table millrace.claims is
 create table millrace.wake_ups (
   id bigint generated always as identity constraint wake_ups_pkey primary key,
   stage_id int not null,
-  rung_at timestamptz not null
+  woken_at timestamptz not null
 );
-create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
+create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 comment on table millrace.wake_ups is
   'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
   'another''s wake.';

@@ -188,7 +188,7 @@ create table millrace.stages (
     constraint stages_kind_known
       check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
   function_name text,
-  batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 1000),
+  batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
     constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
   lease interval not null,
@@ -493,9 +493,9 @@ comment on table millrace.claims is
 create table millrace.wake_ups (
   id bigint generated always as identity constraint wake_ups_pkey primary key,
   stage_id int not null,
-  rung_at timestamptz not null
+  woken_at timestamptz not null
 );
-create index wake_ups_by_stage on millrace.wake_ups (stage_id, rung_at);
+create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 comment on table millrace.wake_ups is
   'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
   'another''s wake.';
@@ -8089,7 +8089,7 @@ begin
   where r.id in (
     select o.id
     from millrace.wake_ups o
-    where o.rung_at < v_now - interval '10 seconds'
+    where o.woken_at < v_now - interval '10 seconds'
     for update skip locked);
   delete from millrace.claims c
   where c.token in (
@@ -8395,11 +8395,11 @@ begin
           select
           from millrace.wake_ups r
           where r.stage_id = s.id
-            and r.rung_at > v_now - interval '2 seconds')
+            and r.woken_at > v_now - interval '2 seconds')
         -- A stage at its limits is woken when a slot is freed, or by the sweep.
         and (s.limits is null or millrace.may_claim(s)))));
   if cardinality(v_wakes) > 0 then
-    insert into millrace.wake_ups (stage_id, rung_at)
+    insert into millrace.wake_ups (stage_id, woken_at)
     select r, v_now
     from unnest(v_wakes) r
     order by r;
@@ -13107,7 +13107,7 @@ begin
   foreach v_stage_id in array v_stages loop
     if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
       or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      insert into millrace.wake_ups (stage_id, woken_at) values (v_stage_id, millrace.now());
       v_wakes := v_wakes || v_stage_id;
     end if;
   end loop;

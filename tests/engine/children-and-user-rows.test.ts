@@ -70,7 +70,9 @@ test('one child whose row refuses to be shown as cancelled is reported, and all 
   await engine.sql.query(`update public.items set scan_status = 'pending' where number = '2'`);
 });
 
-test('a parent whose row refuses a stage that awaited a threshold keeps no collection from going on', async ({ engine }) => {
+test('a parent whose row refuses a stage that awaited a threshold keeps no collection from going on', async ({
+  engine,
+}) => {
   await defineFamily(engine, {
     split: { max_workers: 9 },
     beside: [

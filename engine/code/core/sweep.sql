@@ -74,7 +74,7 @@ begin
   where r.id in (
     select o.id
     from millrace.wake_ups o
-    where o.rung_at < v_now - interval '10 seconds'
+    where o.woken_at < v_now - interval '10 seconds'
     for update skip locked);
   delete from millrace.claims c
   where c.token in (

@@ -37,11 +37,11 @@ begin
           select
           from millrace.wake_ups r
           where r.stage_id = s.id
-            and r.rung_at > v_now - interval '2 seconds')
+            and r.woken_at > v_now - interval '2 seconds')
         -- A stage at its limits is woken when a slot is freed, or by the sweep.
         and (s.limits is null or millrace.may_claim(s)))));
   if cardinality(v_wakes) > 0 then
-    insert into millrace.wake_ups (stage_id, rung_at)
+    insert into millrace.wake_ups (stage_id, woken_at)
     select r, v_now
     from unnest(v_wakes) r
     order by r;

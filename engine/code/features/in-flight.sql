@@ -54,7 +54,7 @@ begin
   foreach v_stage_id in array v_stages loop
     if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
       or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.wake_ups (stage_id, rung_at) values (v_stage_id, millrace.now());
+      insert into millrace.wake_ups (stage_id, woken_at) values (v_stage_id, millrace.now());
       v_wakes := v_wakes || v_stage_id;
     end if;
   end loop;
