@@ -32,7 +32,7 @@ create table millrace.log (
 );
 create index log_by_code on millrace.log (code, at);
 comment on table millrace.log is
-  'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, '
+  'What the engine has to report: missing settings, wake-ups that could not be sent. Insert-only, '
   'pruned with the runs.';
 
 create table millrace.settings (

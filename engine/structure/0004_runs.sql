@@ -53,7 +53,7 @@ create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id i
 create index runs_of_live_children on millrace.runs (fan_out_id)
   where status = 'running' and fan_out_id is not null;
 comment on table millrace.runs is
-  'One execution of one entity through one pipeline. An entity has at most one live run a '
+  'One pass of one entity through one pipeline. An entity has at most one live run a '
   'pipeline.';
 comment on column millrace.runs.fan_out_id is
   'The fan-out of a parent that this run is a child of, under item_key.';
@@ -137,7 +137,7 @@ create index attempts_by_submission on millrace.attempts (submission_id)
 create index attempts_by_job on millrace.attempts (hashtextextended(job_id, 0))
   where job_id is not null and service not in ('children', 'decision', 'by_hand');
 comment on table millrace.attempts is
-  'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
+  'One try of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column millrace.attempts.queue_at is
   'When it is due, while queued or started; null otherwise.';
 comment on column millrace.attempts.job_started_at is
@@ -208,7 +208,7 @@ create table millrace.wake_ups (
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 comment on table millrace.wake_ups is
   'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
-  'another''s wake.';
+  'another''s wake-up.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,

@@ -18,7 +18,7 @@ create index alerts_open on millrace.alerts (id) where resolved_at is null;
 create index alerts_by_run on millrace.alerts (run_id);
 comment on table millrace.alerts is
   'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises '
-  'it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
+  'it once an execution, and resolves it when that is over. Open ones: where resolved_at is null.';
 comment on column millrace.alerts.attempt_id is
   'The attempt that was open when the alert was raised; a later retry of it belongs to the same '
   'alert.';

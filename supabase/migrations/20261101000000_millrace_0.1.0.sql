@@ -132,7 +132,7 @@ create table millrace.log (
 );
 create index log_by_code on millrace.log (code, at);
 comment on table millrace.log is
-  'What the engine has to report: missing settings, doorbells that could not wake. Insert-only, '
+  'What the engine has to report: missing settings, wake-ups that could not be sent. Insert-only, '
   'pruned with the runs.';
 
 create table millrace.settings (
@@ -343,7 +343,7 @@ create index runs_by_metadata on millrace.runs (metadata_id) where metadata_id i
 create index runs_of_live_children on millrace.runs (fan_out_id)
   where status = 'running' and fan_out_id is not null;
 comment on table millrace.runs is
-  'One execution of one entity through one pipeline. An entity has at most one live run a '
+  'One pass of one entity through one pipeline. An entity has at most one live run a '
   'pipeline.';
 comment on column millrace.runs.fan_out_id is
   'The fan-out of a parent that this run is a child of, under item_key.';
@@ -427,7 +427,7 @@ create index attempts_by_submission on millrace.attempts (submission_id)
 create index attempts_by_job on millrace.attempts (hashtextextended(job_id, 0))
   where job_id is not null and service not in ('children', 'decision', 'by_hand');
 comment on table millrace.attempts is
-  'One execution of a stage for a run, and the queue. A retry is a new row with parent_id.';
+  'One try of a stage for a run, and the queue. A retry is a new row with parent_id.';
 comment on column millrace.attempts.queue_at is
   'When it is due, while queued or started; null otherwise.';
 comment on column millrace.attempts.job_started_at is
@@ -498,7 +498,7 @@ create table millrace.wake_ups (
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 comment on table millrace.wake_ups is
   'Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for '
-  'another''s wake.';
+  'another''s wake-up.';
 
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
@@ -813,7 +813,7 @@ create index alerts_open on millrace.alerts (id) where resolved_at is null;
 create index alerts_by_run on millrace.alerts (run_id);
 comment on table millrace.alerts is
   'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises '
-  'it once a execution, and resolves it when that is over. Open ones: where resolved_at is null.';
+  'it once an execution, and resolves it when that is over. Open ones: where resolved_at is null.';
 comment on column millrace.alerts.attempt_id is
   'The attempt that was open when the alert was raised; a later retry of it belongs to the same '
   'alert.';
@@ -874,7 +874,7 @@ insert into millrace.settings (name, value, comment) values
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
--- Chapter 29: what a table must have before a pipeline can be attached to it
+-- What a table must have before a pipeline can be attached to it
 
 -- Names the seven columns that the projection keeps for a stage on its entity.
 create or replace function millrace.stage_columns(p_stage text) returns text[]
@@ -1135,7 +1135,7 @@ as $$
       and a.attname = any ((select millrace.stage_columns(p_stage))::name[]))
 $$;
 
--- Chapter 29: what attach() writes to take in statuses that users write
+-- What attach() writes to take in statuses that users write
 
 -- Writes the column in which a pipeline's __intake function collects, in its one pass over the
 -- rows, what was written to one stage's status. p_was is what the old status is read from.
@@ -1247,7 +1247,7 @@ create or replace trigger %6$I after update on %5$s
 end
 $write$;
 
--- Chapter 29: what attach() writes to show a pipeline's runs on its entities
+-- What attach() writes to show a pipeline's runs on its entities
 
 -- Writes one branch of a pipeline's __apply_outcomes function: what a transition of one stage
 -- writes into its columns, and into the status of those that became ready with it.
@@ -1380,7 +1380,7 @@ end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
 end
 $write$;
 
--- Chapter 29: what attach() writes to lock and read the rows of a pipeline
+-- What attach() writes to lock and read the rows of a pipeline
 
 -- Writes the size of a row x in bytes as an expression over its columns. As stored: read from the
 -- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to
@@ -1562,7 +1562,7 @@ create or replace trigger %4$I before update of %3$I on %2$s for each row
 end
 $write$;
 
--- Chapter 29: attaching: what is written for each pipeline
+-- Attaching: what is written for each pipeline
 --
 -- millrace.attach() writes static functions and triggers for a pipeline's entity table, so that
 -- nothing is planned from text while a user's statement runs. For a pipeline `leads` over
@@ -1795,12 +1795,12 @@ begin
   loop
     execute format('revoke all on function %s from public', v_function);
     execute format('comment on function %s is %L', v_function, format(
-      'Written by millrace.attach(%L); see the chapter on attaching.', v_pipeline.name));
+      'Written by millrace.attach(%L); see engine/code/core/attach.sql.', v_pipeline.name));
   end loop;
 end
 $$;
 
--- Chapter 17: what a worker is told of the attempts that it has claimed
+-- What a worker is told of the attempts that it has claimed
 
 -- Finds the newest version that has a stage, with the stages that it needs there and their names.
 create or replace function millrace.latest_version(
@@ -2593,7 +2593,7 @@ begin
 end
 $$;
 
--- Chapter 16: what a report may change
+-- What a report may change
 --
 -- Reports are judged one by one, under the locks. lock_uniform_batch() is the fast path beside
 -- check_fencing(): nearly every batch is completed as a whole under one token.
@@ -3084,7 +3084,7 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
 $$;
 
--- Chapter 17: claiming
+-- Claiming
 --
 -- A claim turns due attempts of a stage into started ones, under one lease (a row of claims). What
 -- a worker is then told of them is built in batch.sql; worker-calls.sql has the calls themselves.
@@ -3305,7 +3305,7 @@ begin
 end
 $$;
 
--- Chapter 10: completing
+-- Completing
 --
 -- Transitions are the only writers of state, and each takes a set. One call to apply_outcomes()
 -- records what a batch of attempts came to, readies the next stages, finishes runs and projects all
@@ -4545,12 +4545,12 @@ begin
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
       coalesce(v_swept::text, 'never; it is due every ten seconds');
   return query
-    select 'the functions answered the last wakes',
+    select 'the functions answered the last wake-ups',
       coalesce(bool_and(n.status_code between 200 and 299), true),
       coalesce(string_agg(distinct coalesce(
         n.status_code || coalesce(
           ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
-        n.error_msg, 'no answer'), ', '), 'no wakes yet')
+        n.error_msg, 'no answer'), ', '), 'no wake-ups yet')
     from millrace.last_answers(20) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,
@@ -4733,7 +4733,7 @@ begin
 end
 $$;
 
--- Tells an operator how to set the wake secret on both sides.
+-- Tells an operator how to set the wake-up secret on both sides.
 create or replace function millrace.wake_secret_remedy() returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -4808,7 +4808,7 @@ begin
 end
 $$;
 
--- Chapter 16: external jobs: how they end, who asks after them, what their services say
+-- External jobs: how they end, who asks after them, what their services say
 
 -- The planner settings in the headers of the public functions here and in worker-calls.sql are
 -- explained there.
@@ -4951,8 +4951,8 @@ begin
     return millrace.refuse_contract();
   end if;
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
-  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a
-  -- wake-up too many.
+  -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
+  -- a wake-up too many.
   v_again := array(
     select f
     from (
@@ -5121,7 +5121,7 @@ begin
 end
 $$;
 
--- Chapter 10: failing, and trying again
+-- Failing, and trying again
 
 -- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where
 -- there is more to say, a detail for operators (an address, a constraint, a stack), whom the
@@ -5298,7 +5298,7 @@ begin
 end
 $$;
 
--- Chapter 28: intake and projection
+-- Intake and projection
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the
 -- projecting statement itself is exempt: it announces its trigger depth, and a statement that a
@@ -5618,7 +5618,7 @@ begin
 end
 $$;
 
--- Chapter 10: the lock order
+-- The lock order
 --
 -- The same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
 --   * A transition takes entities and runs with `for no key update skip locked` and answers `busy`
@@ -6108,7 +6108,7 @@ begin
 end
 $$;
 
--- Chapter 11: recording a batch
+-- Recording a batch
 --
 -- A judged batch goes through the transitions (complete.sql, fail.sql, transitions.sql), each group
 -- of one stage and outcome at once, in the caller's one transaction. One bad item never sinks the
@@ -6351,9 +6351,9 @@ end
 $$;
 
 -- Does what apply_outcomes() does, but an item that makes Postgres raise fails alone with the SQL
--- error, or is busy where that says to try again; the items then come back, also of a uniform
--- batch. Where complete() finds that a uniform batch is none (MR000, which nobody else sees),
--- neither items nor stages come back, and nothing is recorded. p_until bounds the time for what the
+-- error, or is busy where that says to try again; the items then come back. Of a uniform batch that
+-- raises anything, MR000 of complete() included, neither items nor stages come back and nothing is
+-- recorded, since its items have yet to be fenced one by one. p_until bounds the time for what the
 -- database refuses for now.
 create or replace function millrace.apply_outcomes_guarded(
   p_items millrace.work[], p_uniform_limit int default null,
@@ -6376,12 +6376,13 @@ begin
     ready := v_done.ready;
     return;
   exception when query_canceled or assert_failure or others then
-    if p_uniform_limit is not null and sqlstate = 'MR000' then
-      return;
-    end if;
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
+    end if;
+    -- Nobody has checked the items of a uniform batch one by one: the caller goes back and does so.
+    if p_uniform_limit is not null then
+      return;
     end if;
     v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
     v_why := sqlerrm;
@@ -6408,7 +6409,7 @@ begin
 end
 $$;
 
--- Chapter 16: reports, and how they are read
+-- Reports, and how they are read
 --
 -- What a worker or an external service says about attempts arrives as a JSON list. Each item is
 -- parsed here, judged under the locks (check-fencing.sql) and answered on its own: accepted,
@@ -7312,7 +7313,7 @@ begin
 end
 $$;
 
--- Chapter 17: the calls of a worker, as PostgREST serves them (worker-calls.sql has what they
+-- The calls of a worker, as PostgREST serves them (worker-calls.sql has what they
 -- share)
 
 create or replace function public.millrace_claim(
@@ -7330,12 +7331,13 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_stage millrace.stages := millrace.stage_named(p_pipeline, p_stage);
+  v_stage millrace.stages;
   v_worker millrace.workers;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
+  v_stage := millrace.stage_named(p_pipeline, p_stage);
   if p_worker is null or p_host is null or p_seq is null
     or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
@@ -7349,8 +7351,7 @@ begin
     -- allows.
     perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
     -- The first try of this very call may have signed the worker on while this one waited.
-    select w.* into v_worker from millrace.workers w
-    where w.id = p_worker for update;
+    select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
     -- Its arrival answers every wake-up so far, also when it is sent home.
@@ -8017,7 +8018,7 @@ $$;
 --
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
 -- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
--- wakes that nobody heard. When idle it costs a few index probes a stage.
+-- wake-ups that nobody heard. When idle it costs a few index probes a stage.
 
 -- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
 -- must not end the recovery of the others.
@@ -8182,7 +8183,7 @@ begin
 end
 $$;
 
--- Chapter 10: waiting, releasing, cancelling, and showing all of it
+-- Waiting, releasing, cancelling, and showing all of it
 
 -- Writes a batch of changes of one stage into its entities' columns, where the pipeline has a
 -- projection.
@@ -8408,7 +8409,7 @@ begin
 end
 $$;
 
--- Lists stages as the functions read a wake: pipeline, stage, function.
+-- Lists stages as the functions read a wake-up: pipeline, stage, function.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -8496,7 +8497,7 @@ as $$
   order by a.id
 $$;
 
--- Chapter 17: what workers say
+-- What workers say
 --
 -- A worker signs on with its first claim, then says complete again and again (each call records
 -- results and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry
@@ -8565,7 +8566,7 @@ end
 $$;
 
 -- Builds the answer to claim and complete alike: the batch, the functions that the worker should
--- wake now, and the parents that have something to collect children. p_wait_ms: how long a worker
+-- wake now, and the fan-outs whose children have reported. p_wait_ms: how long a worker
 -- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
 -- asked for and there was, since its batch has all the bytes that one may have.
 create or replace function millrace.claim_answer(
@@ -9583,7 +9584,7 @@ $$;
 --
 -- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers
 -- do the rest: one checks the payload, one completes the waiting attempt in the same transaction,
--- and at the commit one collects the parent of a child.
+-- and at the commit one collects the children of the parent, where the run is a child.
 
 -- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
 -- the row alone shows, and notes who gave it.
@@ -13084,8 +13085,8 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have just ended. It notes a wake for those of their stages that
--- can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
+-- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages
+-- that can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
 -- safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have found
 -- the stage full, the stage is woken in any case. Nobody waits while holding this lock.
 create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
@@ -16776,7 +16777,7 @@ comment on function millrace.start(text, text, text, int, boolean) is
   'p_priority (0 to 9) counts at stages that declare priority.';
 
 comment on function millrace.sweep() is
-  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; '
+  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups; '
   'raises alerts. Harmless at any time.';
 
 comment on function public.millrace_sweep() is

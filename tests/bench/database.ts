@@ -55,7 +55,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
     const maintenance = await connect(server.url('supabase_admin', 'template1'));
     await maintenance.query('create database bench template postgres owner postgres');
     // The doorbell is configured as in use; nobody sends what it queues, and no function answers.
-    await setProjectSecrets(urls.superuser, 'http://127.0.0.1:9', 'ring_secret_bench');
+    await setProjectSecrets(urls.superuser, 'http://127.0.0.1:9', 'wake_secret_bench');
     return {
       urls,
       owner: await connect(urls.owner),
@@ -63,7 +63,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
       async copy(name) {
         await maintenance.query(`create database ${name} template postgres owner postgres`);
         const copied = urlsOf(name);
-        await setProjectSecrets(copied.superuser, 'http://127.0.0.1:9', 'ring_secret_bench');
+        await setProjectSecrets(copied.superuser, 'http://127.0.0.1:9', 'wake_secret_bench');
         return { urls: copied, superuser: await connect(copied.superuser) };
       },
       stop,

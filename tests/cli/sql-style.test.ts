@@ -37,7 +37,7 @@ test('the engine keeps to its style', async () => {
 test('what keeps to the style passes', async () => {
   const allowed = [
     functionOf(),
-    functionOf({ comment: '', name: 'public.millrace_ring' }),
+    functionOf({ comment: '', name: 'public.millrace_wake' }),
     functionOf({ parameters: 'out found record' }),
     functionOf({ body: `  select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
     functionOf()

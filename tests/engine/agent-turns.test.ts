@@ -203,7 +203,7 @@ describe('locks', () => {
   });
 });
 
-describe('a execution', () => {
+describe('an execution', () => {
   test('is one conversation over automatic retries, also after a lost lease', async ({ engine }) => {
     const { worker, item } = await claimed(engine, {}, atOnce);
     await checkpoint(worker, item, [modelTurn(1), toolTurn(2)]);

@@ -56,7 +56,7 @@ test('doctor tells of a doorbell that wakes with the secret key, which any SQL r
 });
 
 test('doctor never shows the wake-up secret', async ({ engine }) => {
-  await engine.configureDoorbell('http://project.test', 'ring_hush');
+  await engine.configureDoorbell('http://project.test', 'wake_hush');
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
 
@@ -84,7 +84,7 @@ test('doctor tells of wakes that the functions did not answer', async ({ engine 
   const found = await amiss(engine);
   expect(found).toMatchObject([
     {
-      what: 'the functions answered the last wakes',
+      what: 'the functions answered the last wake-ups',
       detail: expect.stringContaining('401: This function was woken for'),
     },
   ]);
@@ -100,8 +100,8 @@ test('doctor judges no request of the project’s own, nor an answer of before a
   const answer = `insert into net._http_response (id, status_code, created)`;
   await owner.query(`${answer} select id, 500, now() from net.http_request_queue where url like '%elsewhere%'`);
   await owner.query(`${answer} select id, 500, now() - interval '5 minutes' from net.http_request_queue`);
-  const judged = `select ok, detail from millrace.doctor() where what = 'the functions answered the last wakes'`;
-  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no wakes yet' }]);
+  const judged = `select ok, detail from millrace.doctor() where what = 'the functions answered the last wake-ups'`;
+  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no wake-ups yet' }]);
   await owner.query(`${answer} select id, 202, now() from net.http_request_queue where url like '%flow-only'`);
   expect(await engine.rows(judged)).toEqual([{ ok: true, detail: '202' }]);
 });

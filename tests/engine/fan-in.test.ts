@@ -25,7 +25,7 @@ import { completed, runStage, Worker } from '../support/worker.ts';
 const joining = (engine: Engine, count: number, fanIn: Row, more: Row = {}) =>
   waitingFolder(engine, count, { split: { fan_in: fanIn, ...more } });
 
-/** The status of split once what there is to collect children is collected. */
+/** The status of split once the children that have reported are collected. */
 async function joined(engine: Engine, folder: string): Promise<string | undefined> {
   await collectChildren(engine);
   return (await folderStatuses(engine, folder)).split;

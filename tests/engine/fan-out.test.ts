@@ -79,8 +79,8 @@ test('the total closes with the last chunk, and "all" cannot hold before', async
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 started']);
   await spawner.spawn(numbers(3, 4), true);
   await collectChildren(engine);
-  const { verdict, collectChildren: toFold } = await spawner.wait();
-  expect([verdict, toFold]).toEqual(['accepted', [spawner.fanOut]]);
+  const { verdict, collectChildren: toCollect } = await spawner.wait();
+  expect([verdict, toCollect]).toEqual(['accepted', [spawner.fanOut]]);
   await collectChildren(engine);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
   await endFiles(engine);

@@ -21,16 +21,16 @@ test('installing leaves the user’s own functions and tables their grants, howe
   const database = await createBareDatabase();
   const owner = await database.connect();
   await owner.query(`
-    create function public.pipeline_mine() returns int language sql security definer as 'select 1';
-    create function public.pipeline_open_mine() returns int language sql as 'select 1';
-    create table public.pipeline_table_mine (id int);
-    grant execute on function public.pipeline_mine() to anon`);
+    create function public."millraceX_mine"() returns int language sql security definer as 'select 1';
+    create function public."millraceX_open_mine"() returns int language sql as 'select 1';
+    create table public."millraceX_table_mine" (id int);
+    grant execute on function public."millraceX_mine"() to anon`);
   const before = await belongings(owner);
   expect(before).toHaveLength(3);
   const files = readdirSync(folder).filter((name) => name.endsWith('.sql'));
   for (const file of files.sort()) await owner.query(readFileSync(path.join(folder, file), 'utf8'));
   expect(await belongings(owner)).toEqual(before);
   const anon = await database.connect('anon');
-  expect((await anon.query('select public.pipeline_mine() as answer')).rows).toEqual([{ answer: 1 }]);
+  expect((await anon.query('select public."millraceX_mine"() as answer')).rows).toEqual([{ answer: 1 }]);
   await database.drop();
 });

@@ -10,13 +10,13 @@ const itself = {
 
 test('a bulk update of many rows is one wake, which carries no work', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
-  await engine.configureDoorbell('http://project.test/', 'ring_secret_test');
+  await engine.configureDoorbell('http://project.test/', 'wake_secret_test');
   await engine.queued('one', 2000);
   expect(await engine.wakes()).toEqual([
     {
       url: 'http://project.test/functions/v1/flow-one',
       body: { pipeline: 'flow', stage: 'one' },
-      headers: { ...itself, 'Content-Type': 'application/json', 'x-millrace-wake-secret': 'ring_secret_test' },
+      headers: { ...itself, 'Content-Type': 'application/json', 'x-millrace-wake-secret': 'wake_secret_test' },
     },
   ]);
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(2000);

@@ -166,7 +166,7 @@ test.for([
   `complete_stage($1, null, '{}')`,
   `fail_stage($1, null, 'it broke')`,
   'reset_children($1, null)',
-])('pipeline.%s is refused, for it names no stage', async (call, { engine }) => {
+])('millrace.%s is refused, for it names no stage', async (call, { engine }) => {
   await engine.pipeline(chain(['a', 'b']));
   const [id] = await engine.queued('a');
   const run = (await engine.run(id)).id;

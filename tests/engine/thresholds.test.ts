@@ -30,7 +30,7 @@ const peek = (rule: Row, more: Row = {}): StageDefinition => ({
 const peeking = (engine: Engine, count: number, rule: Row, split: Row = {}) =>
   waitingFolder(engine, count, { beside: [peek(rule)], split });
 
-/** The status of peek once what there is to collect children is collected. */
+/** The status of peek once the children that have reported are collected. */
 async function peeked(engine: Engine, folder: string): Promise<string | undefined> {
   await collectChildren(engine);
   return (await folderStatuses(engine, folder)).peek;

@@ -129,7 +129,7 @@ test('users and strangers can call nothing of the engine', async () => {
     const asStranger = { authorization: `Bearer ${leads.stack.anonKey}` };
     expect((await alice.ask('POST', `rpc/${name}`, args, asStranger)).error.code, name).toBe('42501');
   }
-  expect((await alice.ask('GET', 'runs', undefined, { 'accept-profile': 'pipeline' })).status).toBe(406);
+  expect((await alice.ask('GET', 'runs', undefined, { 'accept-profile': 'millrace' })).status).toBe(406);
   const asStranger = { authorization: `Bearer ${leads.stack.anonKey}` };
   expect((await alice.ask('GET', 'leads', undefined, asStranger)).error.code).toBe('42501');
 });

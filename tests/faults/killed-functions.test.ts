@@ -97,7 +97,7 @@ test('a row that kills its function fails alone, and the 49 beside it in the bat
 });
 
 test.runIf(process.platform === 'linux')(
-  'rows that take their function to a limit fail alone, and cost the nine beside them one execution and no attempt',
+  'rows that take their function to a limit fail alone, and cost the nine beside them one call and no attempt',
   async () => {
     const good = await oneBatch(9, [cpuLead, memoryLead]);
     let executions = 0;

@@ -74,8 +74,8 @@ test('a child run whose function is killed at work is tried again, while its par
 });
 
 test('a child run whose function is killed after its commit and before it collects is joined by the sweep', async () => {
-  const isFold = ({ name }: EngineCall) => name === 'millrace_collect_children';
-  const run = await stack.kill('mastering-mix', 'before', isFold, () => stack.begin('release'));
+  const isCollect = ({ name }: EngineCall) => name === 'millrace_collect_children';
+  const run = await stack.kill('mastering-mix', 'before', isCollect, () => stack.begin('release'));
   expect(await stack.attempts(run)).toEqual(['master 1 waiting']);
   await stack.recover();
   await expectReleased(run, ['mix 1 completed']);

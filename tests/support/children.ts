@@ -98,7 +98,7 @@ export class Spawner {
     return rows[0].answer;
   }
 
-  /** Says that the attempt waits for its children, and ends; resolves to the verdict and what there is to collect children. */
+  /** Says that the attempt waits for its children, and ends; resolves to the verdict and the fan-outs to collect. */
   async wait(): Promise<{ verdict: string | undefined; collectChildren: number[] }> {
     const answer = await this.worker.complete([waiting(this.item, String(this.fanOut), 'children')]);
     await this.worker.leave();

@@ -98,19 +98,21 @@ function stage(
       needs,
       ...(made.kind === 'external' ? external : { kind: made.kind }),
       ...made.settings,
+      // Who waits for a person or a child run has no tries of its own.
+      ...(worked ? {} : { retry: undefined }),
       ...(when ? { when, otherwise: made.otherwise } : {}),
       after,
       ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : {}),
       ...(made.kind === 'pipeline' ? { child: { pipeline: prefix === 'p' ? 'leaf' : 'sub' } } : {}),
       ...(made.kind === 'map'
-        ? { child: { pipeline: 'parts', insert: 'public.insert_parts' }, fan_in: foldRule(made.fanIn) }
+        ? { child: { pipeline: 'parts', insert: 'public.insert_parts' }, fan_in: fanInRule(made.fanIn) }
         : {}),
       ...(worked ? { max_workers: 50, limits: made.limits } : {}),
     }),
   );
 }
 
-const foldRule = (fanIn: Draft['fanIn']): Row | undefined =>
+const fanInRule = (fanIn: Draft['fanIn']): Row | undefined =>
   fanIn && { ...fanIn, ...fanIn.rule, deadline_seconds: 200 };
 
 function stages(prefix: string, drafts: Draft[], children: string[] = []): StageDefinition[] {

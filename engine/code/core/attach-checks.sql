@@ -1,4 +1,4 @@
--- Chapter 29: what a table must have before a pipeline can be attached to it
+-- What a table must have before a pipeline can be attached to it
 
 -- Names the seven columns that the projection keeps for a stage on its entity.
 create or replace function millrace.stage_columns(p_stage text) returns text[]

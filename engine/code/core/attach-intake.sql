@@ -1,4 +1,4 @@
--- Chapter 29: what attach() writes to take in statuses that users write
+-- What attach() writes to take in statuses that users write
 
 -- Writes the column in which a pipeline's __intake function collects, in its one pass over the
 -- rows, what was written to one stage's status. p_was is what the old status is read from.

@@ -1,4 +1,4 @@
--- Chapter 29: what attach() writes to show a pipeline's runs on its entities
+-- What attach() writes to show a pipeline's runs on its entities
 
 -- Writes one branch of a pipeline's __apply_outcomes function: what a transition of one stage
 -- writes into its columns, and into the status of those that became ready with it.

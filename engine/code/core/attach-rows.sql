@@ -1,4 +1,4 @@
--- Chapter 29: what attach() writes to lock and read the rows of a pipeline
+-- What attach() writes to lock and read the rows of a pipeline
 
 -- Writes the size of a row x in bytes as an expression over its columns. As stored: read from the
 -- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to

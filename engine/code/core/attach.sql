@@ -1,4 +1,4 @@
--- Chapter 29: attaching: what is written for each pipeline
+-- Attaching: what is written for each pipeline
 --
 -- millrace.attach() writes static functions and triggers for a pipeline's entity table, so that
 -- nothing is planned from text while a user's statement runs. For a pipeline `leads` over
@@ -231,7 +231,7 @@ begin
   loop
     execute format('revoke all on function %s from public', v_function);
     execute format('comment on function %s is %L', v_function, format(
-      'Written by millrace.attach(%L); see the chapter on attaching.', v_pipeline.name));
+      'Written by millrace.attach(%L); see engine/code/core/attach.sql.', v_pipeline.name));
   end loop;
 end
 $$;

@@ -1,4 +1,4 @@
--- Chapter 17: what a worker is told of the attempts that it has claimed
+-- What a worker is told of the attempts that it has claimed
 
 -- Finds the newest version that has a stage, with the stages that it needs there and their names.
 create or replace function millrace.latest_version(

@@ -1,4 +1,4 @@
--- Chapter 16: what a report may change
+-- What a report may change
 --
 -- Reports are judged one by one, under the locks. lock_uniform_batch() is the fast path beside
 -- check_fencing(): nearly every batch is completed as a whole under one token.

@@ -1,4 +1,4 @@
--- Chapter 17: claiming
+-- Claiming
 --
 -- A claim turns due attempts of a stage into started ones, under one lease (a row of claims). What
 -- a worker is then told of them is built in batch.sql; worker-calls.sql has the calls themselves.

@@ -1,4 +1,4 @@
--- Chapter 10: completing
+-- Completing
 --
 -- Transitions are the only writers of state, and each takes a set. One call to apply_outcomes()
 -- records what a batch of attempts came to, readies the next stages, finishes runs and projects all

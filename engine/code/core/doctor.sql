@@ -63,12 +63,12 @@ begin
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
       coalesce(v_swept::text, 'never; it is due every ten seconds');
   return query
-    select 'the functions answered the last wakes',
+    select 'the functions answered the last wake-ups',
       coalesce(bool_and(n.status_code between 200 and 299), true),
       coalesce(string_agg(distinct coalesce(
         n.status_code || coalesce(
           ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
-        n.error_msg, 'no answer'), ', '), 'no wakes yet')
+        n.error_msg, 'no answer'), ', '), 'no wake-ups yet')
     from millrace.last_answers(20) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,

@@ -21,7 +21,7 @@ begin
 end
 $$;
 
--- Tells an operator how to set the wake secret on both sides.
+-- Tells an operator how to set the wake-up secret on both sides.
 create or replace function millrace.wake_secret_remedy() returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp

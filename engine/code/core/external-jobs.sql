@@ -1,4 +1,4 @@
--- Chapter 16: external jobs: how they end, who asks after them, what their services say
+-- External jobs: how they end, who asks after them, what their services say
 
 -- The planner settings in the headers of the public functions here and in worker-calls.sql are
 -- explained there.
@@ -141,8 +141,8 @@ begin
     return millrace.refuse_contract();
   end if;
   v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
-  -- A duplicate may be the repeat of a call whose answer was lost, and its wakes with it: rather a
-  -- wake-up too many.
+  -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
+  -- a wake-up too many.
   v_again := array(
     select f
     from (

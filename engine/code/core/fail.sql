@@ -1,4 +1,4 @@
--- Chapter 10: failing, and trying again
+-- Failing, and trying again
 
 -- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where
 -- there is more to say, a detail for operators (an address, a constraint, a stack), whom the

@@ -1,4 +1,4 @@
--- Chapter 28: intake and projection
+-- Intake and projection
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the
 -- projecting statement itself is exempt: it announces its trigger depth, and a statement that a

@@ -1,4 +1,4 @@
--- Chapter 10: the lock order
+-- The lock order
 --
 -- The same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
 --   * A transition takes entities and runs with `for no key update skip locked` and answers `busy`

@@ -1,4 +1,4 @@
--- Chapter 11: recording a batch
+-- Recording a batch
 --
 -- A judged batch goes through the transitions (complete.sql, fail.sql, transitions.sql), each group
 -- of one stage and outcome at once, in the caller's one transaction. One bad item never sinks the
@@ -241,9 +241,9 @@ end
 $$;
 
 -- Does what apply_outcomes() does, but an item that makes Postgres raise fails alone with the SQL
--- error, or is busy where that says to try again; the items then come back, also of a uniform
--- batch. Where complete() finds that a uniform batch is none (MR000, which nobody else sees),
--- neither items nor stages come back, and nothing is recorded. p_until bounds the time for what the
+-- error, or is busy where that says to try again; the items then come back. Of a uniform batch that
+-- raises anything, MR000 of complete() included, neither items nor stages come back and nothing is
+-- recorded, since its items have yet to be fenced one by one. p_until bounds the time for what the
 -- database refuses for now.
 create or replace function millrace.apply_outcomes_guarded(
   p_items millrace.work[], p_uniform_limit int default null,
@@ -266,12 +266,13 @@ begin
     ready := v_done.ready;
     return;
   exception when query_canceled or assert_failure or others then
-    if p_uniform_limit is not null and sqlstate = 'MR000' then
-      return;
-    end if;
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
+    end if;
+    -- Nobody has checked the items of a uniform batch one by one: the caller goes back and does so.
+    if p_uniform_limit is not null then
+      return;
     end if;
     v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
     v_why := sqlerrm;

@@ -1,4 +1,4 @@
--- Chapter 16: reports, and how they are read
+-- Reports, and how they are read
 --
 -- What a worker or an external service says about attempts arrives as a JSON list. Each item is
 -- parsed here, judged under the locks (check-fencing.sql) and answered on its own: accepted,

@@ -1,4 +1,4 @@
--- Chapter 17: the calls of a worker, as PostgREST serves them (worker-calls.sql has what they
+-- The calls of a worker, as PostgREST serves them (worker-calls.sql has what they
 -- share)
 
 create or replace function public.millrace_claim(
@@ -16,12 +16,13 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_stage millrace.stages := millrace.stage_named(p_pipeline, p_stage);
+  v_stage millrace.stages;
   v_worker millrace.workers;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
+  v_stage := millrace.stage_named(p_pipeline, p_stage);
   if p_worker is null or p_host is null or p_seq is null
     or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
@@ -35,8 +36,7 @@ begin
     -- allows.
     perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
     -- The first try of this very call may have signed the worker on while this one waited.
-    select w.* into v_worker from millrace.workers w
-    where w.id = p_worker for update;
+    select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
     -- Its arrival answers every wake-up so far, also when it is sent home.

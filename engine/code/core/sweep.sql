@@ -2,7 +2,7 @@
 --
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
 -- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
--- wakes that nobody heard. When idle it costs a few index probes a stage.
+-- wake-ups that nobody heard. When idle it costs a few index probes a stage.
 
 -- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
 -- must not end the recovery of the others.
@@ -144,7 +144,7 @@ begin
 end
 $$;
 comment on function millrace.sweep() is
-  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wakes; '
+  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups; '
   'raises alerts. Harmless at any time.';
 
 -- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that

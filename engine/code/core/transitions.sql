@@ -1,4 +1,4 @@
--- Chapter 10: waiting, releasing, cancelling, and showing all of it
+-- Waiting, releasing, cancelling, and showing all of it
 
 -- Writes a batch of changes of one stage into its entities' columns, where the pipeline has a
 -- projection.

@@ -50,7 +50,7 @@ begin
 end
 $$;
 
--- Lists stages as the functions read a wake: pipeline, stage, function.
+-- Lists stages as the functions read a wake-up: pipeline, stage, function.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp

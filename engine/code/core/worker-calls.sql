@@ -1,4 +1,4 @@
--- Chapter 17: what workers say
+-- What workers say
 --
 -- A worker signs on with its first claim, then says complete again and again (each call records
 -- results and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry
@@ -67,7 +67,7 @@ end
 $$;
 
 -- Builds the answer to claim and complete alike: the batch, the functions that the worker should
--- wake now, and the parents that have something to collect children. p_wait_ms: how long a worker
+-- wake now, and the fan-outs whose children have reported. p_wait_ms: how long a worker
 -- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
 -- asked for and there was, since its batch has all the bytes that one may have.
 create or replace function millrace.claim_answer(

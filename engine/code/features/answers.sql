@@ -2,7 +2,7 @@
 --
 -- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers
 -- do the rest: one checks the payload, one completes the waiting attempt in the same transaction,
--- and at the commit one collects the parent of a child.
+-- and at the commit one collects the children of the parent, where the run is a child.
 
 -- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
 -- the row alone shows, and notes who gave it.

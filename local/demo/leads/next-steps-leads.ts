@@ -15,6 +15,6 @@ export function leadSteps(sitesUrl: string): NextSteps {
       ["update leads set intel_status = 'queued' where scrape_status = 'completed';", 'once more from there'],
     ],
     commands: [['npm run demo -- --url https://…', 'does the same for web sites of your choice.']],
-    note: 'docs: add-a-stage.md, deploying.md, settings.md.',
+    note: 'Read on: docs/add-a-stage.md, docs/deploying.md, docs/settings.md.',
   };
 }

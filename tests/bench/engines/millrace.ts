@@ -90,7 +90,7 @@ export interface StageWorker {
 }
 
 /**
- * Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. `onFold` hears of the
+ * Makes a worker, which signs on with its first claim. Its calls throw when any item is not accepted. `onCollect` hears of the
  * parents that have something to collect children after a call.
  */
 export function stageWorker(
@@ -99,7 +99,7 @@ export function stageWorker(
   stage: string,
   host: string,
   batch: number,
-  onFold?: (fanOuts: number[]) => void,
+  onCollect?: (fanOuts: number[]) => void,
 ): StageWorker {
   const id = randomUUID();
   let sequence = 0;
@@ -107,7 +107,7 @@ export function stageWorker(
     const { rows } = await client.query<{ answer: Answer }>({ name, text, values });
     const answer = (rows[0] as { answer: Answer }).answer;
     if (answer.status === 'refused') throw new Error(`A worker of ${stage} was refused: ${answer.reason}`);
-    if (answer.collect.length > 0) onFold?.(answer.collect);
+    if (answer.collect.length > 0) onCollect?.(answer.collect);
     return answer;
   }
   async function report(reports: object[], limit: number, mayBeBusy = false): Promise<Answer> {

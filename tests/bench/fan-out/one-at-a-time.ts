@@ -1,4 +1,4 @@
-// Folds as the stage runtime does: after the commit that left something to collect children, beside the worker's next calls, and never
+// Collects children as the stage runtime does: after the commit that left tallies, beside the worker's next calls, and never
 // more than one at a time, so that what is asked for meanwhile goes with the next.
 
 export interface OneAtATime {

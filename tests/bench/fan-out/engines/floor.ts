@@ -66,7 +66,7 @@ async function seed({ urls }: Task): Promise<void> {
 
 async function open({ urls, batch, entities }: Task): Promise<Worker> {
   const clients = [0, 1].map(() => new pg.Client({ connectionString: urls.owner }));
-  const [client, folding] = clients as [pg.Client, pg.Client];
+  const [client, collecting] = clients as [pg.Client, pg.Client];
   await Promise.all(clients.map((one) => one.connect()));
 
   async function step(ids: string[], stage: number): Promise<string[]> {
@@ -86,7 +86,7 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
   return {
     async run(signal, finished) {
       const collect = oneAtATime(async () => {
-        const { rows } = await folding.query<{ ready: boolean }>({
+        const { rows } = await collecting.query<{ ready: boolean }>({
           name: 'collect',
           text: 'select floor.collect() as ready',
         });

@@ -17,7 +17,7 @@ select from graphile_worker.add_jobs(array(
 const storeAndTally = `
 with stored as (insert into bench_children_results values ($1, $2))
 insert into join_counter.tallies (done) values (1)`;
-const foldAndJoin = `
+const collectAndJoin = `
 with collect as materialized (select join_counter.collect() as ready)
 select ready, case when ready then (select id from graphile_worker.add_job('join')) end from collect`;
 
@@ -35,12 +35,12 @@ async function seed({ urls }: Task): Promise<void> {
 }
 
 async function open({ urls, batch, entities }: Task): Promise<Worker> {
-  const folding = new pg.Client({ connectionString: urls.owner });
-  await folding.connect();
+  const collecting = new pg.Client({ connectionString: urls.owner });
+  await collecting.connect();
   return {
     async run(signal, finished) {
       const collect = oneAtATime(async () => {
-        const { rows } = await folding.query<{ ready: boolean }>({ name: 'collect', text: foldAndJoin });
+        const { rows } = await collecting.query<{ ready: boolean }>({ name: 'collect', text: collectAndJoin });
         if (rows[0]?.ready) finished(entities);
       });
       await runTasks(urls.owner, batch, signal, {
@@ -64,7 +64,7 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
       });
       await collect.settled();
     },
-    close: () => folding.end(),
+    close: () => collecting.end(),
   };
 }
 

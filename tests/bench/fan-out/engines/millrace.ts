@@ -86,10 +86,13 @@ async function spawn(client: pg.Client, worker: string, { attempt, token }: Item
   }
 }
 
-const noFold = () => {};
+const ignoreFailure = () => {};
 
 async function open({ urls, batch, entities }: Task): Promise<Worker> {
-  const [client, folding] = (await Promise.all([0, 1].map(() => connectAsService(urls.api)))) as [pg.Client, pg.Client];
+  const [client, collecting] = (await Promise.all([0, 1].map(() => connectAsService(urls.api)))) as [
+    pg.Client,
+    pg.Client,
+  ];
   const host = randomUUID();
   return {
     async run(signal, finished) {
@@ -102,10 +105,10 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
           text: 'select public.millrace_collect_children($1) as answer',
           values,
         };
-        const { rows } = await folding.query<{ answer: { wake: { stage: string }[]; busy: number[] } }>(query);
+        const { rows } = await collecting.query<{ answer: { wake: { stage: string }[]; busy: number[] } }>(query);
         const { wake, busy } = (rows[0] as (typeof rows)[number]).answer;
         if (wake.some(({ stage }) => stage === 'join')) finished(entities);
-        if (busy.length > 0) delay(busyPauseMs, undefined, { signal }).then(() => collect(busy), noFold);
+        if (busy.length > 0) delay(busyPauseMs, undefined, { signal }).then(() => collect(busy), ignoreFailure);
       });
       const collect = (fanOuts: number[]) => {
         for (const fanOut of fanOuts) pending.add(fanOut);
@@ -126,7 +129,7 @@ async function open({ urls, batch, entities }: Task): Promise<Worker> {
       await folder.settled();
     },
     async close() {
-      await Promise.all([client.end(), folding.end()]);
+      await Promise.all([client.end(), collecting.end()]);
     },
   };
 }

@@ -19,7 +19,7 @@ async function seed(task: Task): Promise<void> {
 }
 
 async function open(task: Task): Promise<Worker> {
-  const [working, folding] = await Promise.all([connect(task), connect(task)]);
+  const [working, collecting] = await Promise.all([connect(task), connect(task)]);
   const { client, boss } = working;
   const { batch: batchSize, entities } = task;
 
@@ -44,11 +44,11 @@ async function open(task: Task): Promise<Worker> {
   return {
     async run(signal, finished) {
       const collect = oneAtATime(async () => {
-        await folding.client.query('begin');
-        const { rows } = await folding.client.query<{ ready: boolean }>('select join_counter.collect() as ready');
+        await collecting.client.query('begin');
+        const { rows } = await collecting.client.query<{ ready: boolean }>('select join_counter.collect() as ready');
         const ready = rows[0]?.ready ?? false;
-        if (ready) await folding.boss.insert('join', [{ data: {} }]);
-        await folding.client.query('commit');
+        if (ready) await collecting.boss.insert('join', [{ data: {} }]);
+        await collecting.client.query('commit');
         if (ready) finished(entities);
       });
       const parents = await boss.fetch('parents', { batchSize: 1 });
@@ -72,7 +72,7 @@ async function open(task: Task): Promise<Worker> {
       await collect.settled();
     },
     async close() {
-      for (const one of [working, folding]) await close(one.client, one.boss);
+      for (const one of [working, collecting]) await close(one.client, one.boss);
     },
   };
 }
