@@ -449,19 +449,50 @@ begin
     join pg_namespace n on n.oid = f.pronamespace
     where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
       and f.oid <> all (v_functions)
+      -- A range type's constructors go by the name of their type.
+      and not exists (
+        select
+        from pg_depend d
+        where d.classid = 'pg_proc'::regclass
+          and d.objid = f.oid
+          and d.deptype = 'i')
     union
     select pg_describe_object('pg_class'::regclass, c.oid, 0)
     from pg_class c
     join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
-      and c.relkind in ('r', 'p', 'v', 'm', 'f', 'c')
+      and c.relkind in ('r', 'p', 'v', 'm', 'f', 'c', 'S')
       and c.oid <> all (v_relations)
+      -- The sequence of an identity column goes with its table.
+      and not exists (
+        select
+        from pg_depend d
+        where d.classid = 'pg_class'::regclass
+          and d.objid = c.oid
+          and d.refobjid = any (v_relations)
+          and d.deptype in ('i', 'a'))
+    union
+    select pg_describe_object('pg_collation'::regclass, o.oid, 0)
+    from pg_collation o
+    join pg_namespace n on n.oid = o.collnamespace
+    where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
+    union
+    -- What somebody hung on the engine's tables.
+    select pg_describe_object('pg_trigger'::regclass, g.oid, 0)
+    from pg_trigger g
+    where g.tgrelid = any (v_relations)
+      and not g.tgisinternal
+      and g.tgfoid <> all (v_functions)
+    union
+    select pg_describe_object('pg_publication_rel'::regclass, b.oid, 0)
+    from pg_publication_rel b
+    where b.prrelid = any (v_relations)
     union
     select pg_describe_object('pg_type'::regclass, t.oid, 0)
     from pg_type t
     join pg_namespace n on n.oid = t.typnamespace
     where n.nspname = any (array['millrace', 'millrace_evidence']::text[])
-      and t.typtype in ('d', 'e')
+      and t.typtype in ('d', 'e', 'r')
       and t.oid <> all (v_types)
     union
     -- What elsewhere depends on the engine's objects.
@@ -495,13 +526,16 @@ begin
         hint = 'They are not Millrace''s own. Nothing has been removed.';
   end if;
 
-  foreach v_name in array array[
+  -- Without pg_cron the jobs have gone with it.
+  if to_regclass('cron.job') is not null then
+    foreach v_name in array array[
       'millrace-prune-more', 'millrace-poll', 'millrace-sweep', 'millrace-prune'
     ]::text[] loop
-    if exists (select from cron.job j where j.jobname = v_name) then
-      perform cron.unschedule(v_name);
-    end if;
-  end loop;
+      if exists (select from cron.job j where j.jobname = v_name) then
+        perform cron.unschedule(v_name);
+      end if;
+    end loop;
+  end if;
   execute (
     select string_agg(format('drop function %s cascade;', f::regprocedure), '')
     from unnest(v_functions) f

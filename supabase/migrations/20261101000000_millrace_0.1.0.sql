@@ -13086,9 +13086,9 @@ end
 $$;
 
 -- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages
--- that can go on and have no live worker, and returns them. The stage's lock makes the look at the queue
--- safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have found
--- the stage full, the stage is woken in any case. Nobody waits while holding this lock.
+-- that can go on and have no live worker, and returns them. The stage's lock makes the look at the
+-- queue safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have
+-- found the stage full, the stage is woken in any case. Nobody waits while holding this lock.
 create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

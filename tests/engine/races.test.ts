@@ -192,6 +192,45 @@ test('what another session cancels between the look-up of a batch and its locks 
   ).toEqual([]);
 });
 
+test('what another session cancels before a batch fails as a whole is answered stale all the same', async ({
+  engine,
+}) => {
+  const stages = [{ name: 'first' }, { name: 'second', needs: ['first'] }];
+  await engine.pipeline(stages);
+  const [gone, kept] = await engine.queued('first', 2);
+  const worker = await Worker.of(engine, 'first');
+  const batch = await worker.take();
+  // The call pauses between its look-up and its locks, and what then readies the batch finds somebody in its way, once.
+  await engine.sql.query(`select pg_advisory_lock(7);
+    alter function millrace.lock_entities(int, text[], boolean) rename to lock_at_once;
+    create function millrace.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]
+    language plpgsql as $$
+    begin
+      perform pg_advisory_xact_lock_shared(7) where not p_wait;
+      return millrace.lock_at_once(p_pipeline_id, p_ids, p_wait);
+    end $$;
+    create sequence public.refusals;
+    create function public.refuse_once() returns trigger language plpgsql as $$
+    begin
+      if nextval('public.refusals') = 1 then
+        raise exception 'somebody is in the way' using errcode = 'lock_not_available';
+      end if;
+      return null;
+    end $$;
+    create trigger refuse_once before insert on millrace.attempts execute function public.refuse_once()`);
+  const completion = begin(worker.complete(batch.map((item) => completed(item))));
+  await untilBlocked(engine, worker.client);
+  const cancelled = batch.find((item) => item.entity_id === gone);
+  await engine.sql.query('select millrace.cancel($1)', [cancelled?.run]);
+  await engine.sql.query('select pg_advisory_unlock(7)');
+  const { items } = await completion;
+  expect(items.map(({ attempt, verdict }) => [attempt, verdict])).toEqual(
+    batch.map((item) => [item.attempt, item === cancelled ? 'stale' : 'accepted']),
+  );
+  expect(await engine.attempts(gone)).toEqual(['first 1 cancelled']);
+  expect(await engine.attempts(kept)).toEqual(['first 1 completed', 'second 1 queued']);
+});
+
 test('what a definition gives a stage counts for the completion that waited for it', async ({ engine }) => {
   await engine.sql.query(`create table public.applied (entity_id text);
     create function public.keep(p jsonb) returns void language sql as $$

@@ -35,15 +35,32 @@ test('install and uninstall leave a project as it was before, but for columns, s
   await owner.query(`
     create view public.depth as select * from millrace.queue_depth;
     create table public.mine (state millrace.run_status, at timestamptz default millrace.now());
-    create function millrace.mine() returns int language sql as 'select 1'`);
+    create function millrace.mine() returns int language sql as 'select 1';
+    create sequence millrace.mine_seq;
+    create type millrace.span as range (subtype = int);
+    create collation millrace.mine_order (provider = icu, locale = 'de');
+    create function public.watch() returns trigger language plpgsql as 'begin return null; end';
+    create trigger watch after insert on millrace.runs execute function public.watch();
+    create publication mine for table millrace.alerts`);
   expect(await engine.refusal(uninstall)).toMatchObject({
     code: '2BP01',
     message:
-      'others depend on Millrace, drop these first: column state of table mine, default value for column at of table mine, ' +
-      'function millrace.mine(), view depth',
+      'others depend on Millrace, drop these first: collation millrace.mine_order, column state of table mine, ' +
+      'default value for column at of table mine, function millrace.mine(), ' +
+      'publication of table millrace.alerts in publication mine, sequence millrace.mine_seq, ' +
+      'trigger watch on table millrace.runs, type millrace.span, view depth',
     hint: expect.stringContaining('Nothing has been removed'),
   });
-  await owner.query('drop view public.depth; drop table public.mine; drop function millrace.mine()');
+  await owner.query(`
+    drop view public.depth;
+    drop table public.mine;
+    drop function millrace.mine();
+    drop sequence millrace.mine_seq;
+    drop type millrace.span;
+    drop collation millrace.mine_order;
+    drop trigger watch on millrace.runs;
+    drop function public.watch();
+    drop publication mine`);
 
   await owner.query(uninstall);
   const after = (await snapshot(owner)).filter((line) => !/^ {2}column (one|two)_/.test(line));

@@ -1,5 +1,4 @@
 import type { HttpBindings } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 
 const hugeBytes = 10 * 1024 * 1024;
@@ -24,9 +23,12 @@ export function faultPages(): Hono<{ Bindings: HttpBindings }> {
   app.get('/faults/redirect-loop', (c) => c.redirect('/faults/redirect-loop'));
   app.get('/faults/redirect-file', (c) => c.redirect('file:///etc/hosts'));
   app.get('/faults/broken', (c) => {
-    c.env.outgoing.writeHead(200, { 'content-type': 'text/html', 'content-length': '1000' });
-    c.env.outgoing.write(paragraph, () => c.env.outgoing.destroy());
-    return RESPONSE_ALREADY_SENT;
+    const cut = new ReadableStream<Uint8Array>({
+      start: (body) => body.enqueue(new TextEncoder().encode(paragraph)),
+      // The first chunk is on its way by the time the second is asked for.
+      pull: () => new Promise(() => c.env.outgoing.write('', () => c.env.outgoing.destroy())),
+    });
+    return c.body(cut, 200, { 'content-type': 'text/html', 'content-length': '1000' });
   });
   app.get('/faults/charset', (c) =>
     c.body(
