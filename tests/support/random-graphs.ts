@@ -159,10 +159,10 @@ export async function defineGraph(engine: Engine, graph: Graph): Promise<void> {
     drop table if exists public.items, public.parts; drop function if exists public.insert_parts;
     delete from millrace.pipelines;
     update public.test_clock set at = '2026-11-02 09:00:00+00'`);
-  const kept = ['pipelines', 'stages', 'versions', 'version_stages', 'settings'];
+  const kept = ['pipelines', 'stages', 'versions', 'version_stages', 'settings', 'releases'];
   const own = await engine.rows<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where (schemaname = 'pipeline' and tablename <> all ($1)) or tablename = 'millrace_decisions'`,
+     where (schemaname = 'millrace' and tablename <> all ($1)) or tablename = 'millrace_decisions'`,
     [kept],
   );
   await engine.sql.query(`truncate ${own.map(({ name }) => name).join(', ')} restart identity; ${tables}`);
