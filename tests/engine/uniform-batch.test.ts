@@ -10,7 +10,10 @@ const limits = fc.option(
   { freq: 3, nil: undefined },
 );
 const stage = fc.record({
-  when: fc.option(fc.constantFrom('$.entity.label == "item 1"', '$.entity.label != "item 1"'), { freq: 3, nil: undefined }),
+  when: fc.option(fc.constantFrom('$.entity.label == "item 1"', '$.entity.label != "item 1"'), {
+    freq: 3,
+    nil: undefined,
+  }),
   on_failure: fc.constantFrom('fail_run', 'continue'),
   sla_seconds: fc.option(fc.constant(60), { nil: undefined }),
   limits,
@@ -54,12 +57,14 @@ async function play(engine: Engine, { projection, stages, reports }: Case): Prom
     if (batch.length === 0) continue;
     const victim = batch[0]?.entity_id;
     if (between === 'cancel') {
-      await engine.sql.query(`select millrace.cancel(id) from millrace.runs where entity_id = $1 and status = 'running'`, [
-        victim,
-      ]);
+      await engine.sql.query(
+        `select millrace.cancel(id) from millrace.runs where entity_id = $1 and status = 'running'`,
+        [victim],
+      );
     }
     if (between === 'remove') await engine.sql.query('delete from public.items where id::text = $1', [victim]);
-    if (between === 'pause') await engine.sql.query(`update millrace.stages set enabled = not enabled where name = 's1'`);
+    if (between === 'pause')
+      await engine.sql.query(`update millrace.stages set enabled = not enabled where name = 's1'`);
     const items = batch.map((item, at) => {
       if (at < batch.length - 1 || last === 'alike') return completed(item, { ok: at });
       return last === 'failed' ? failed(item, {}) : completed(item, { text: 'x'.repeat(3000) });
