@@ -25,7 +25,8 @@ async function metadataOf(head: string, { body = text, path = '/news/1?from=feed
   html = `<!doctype html>${root}<head><title>Lock gates</title>${head}</head><body>${body}</body></html>`;
   const { result, error } = await scrape(scraper.url, { url: `${site.url}${path}`, max_pages: 1 });
   expect(error).toBeUndefined();
-  const { url, title, markdown, ...metadata } = result?.pages[0] ?? {};
+  if (!result?.pages[0]) throw new Error('no page was read');
+  const { url, title, markdown, ...metadata } = result.pages[0];
   return metadata;
 }
 const jsonLd = (value: unknown) => `<script type="application/ld+json">${JSON.stringify(value)}</script>`;
