@@ -8,6 +8,8 @@ import { fitInto, RowScaler } from './scale-rows.ts';
 export const mostPixels = 6_000_000;
 /** What is smaller is a mark that counts readers, or a logo. */
 const leastSide = 80;
+/** In which the mark of a JPEG's end stands, before what some programs add. */
+const endBytes = 4096;
 const largest = { width: 640, height: 960 };
 
 /** A picture that cannot be used, and why: for the stage's record, since a card takes its place. */
@@ -36,6 +38,9 @@ export async function shrinkPicture(bytes: Uint8Array<ArrayBuffer>): Promise<Bit
 }
 
 async function shrinkJpeg(bytes: Uint8Array<ArrayBuffer>): Promise<Bitmap> {
+  // The codec would paint what is missing grey.
+  const end = bytes.subarray(-endBytes);
+  if (!end.some((byte, at) => byte === 0xff && end[at + 1] === 0xd9)) throw new Error('the JPEG is cut off');
   const picture = await decodeJpeg(bytes);
   const scaler = new RowScaler(picture, fitInto(picture, largest));
   const stride = picture.width * 4;
