@@ -143,8 +143,8 @@ create table public.article_fingerprint (
 );
 create index article_fingerprint_by_article on public.article_fingerprint (queue_id);
 
--- Says by what the same page is known again: without scheme, www, default port, fragment, last slash
--- and what campaigns add, its parameters sorted. Null for null.
+-- Says by what the same page is known again: without scheme, www, default port, fragment, last
+-- slash and what campaigns add, its parameters sorted. Null for null.
 create function public.url_fingerprint(p_url text) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -248,7 +248,7 @@ begin
 end
 $$;
 comment on function public.claim_articles(uuid[]) is
-  'Claims canonical URL and text of fetched articles; sets duplicate_of of copies, returns their ids.';
+  'Claims URL and text of fetched articles; sets duplicate_of of copies and returns their ids.';
 
 -- Says at which code an article begins by what it brings: at the first step that is not given.
 create function public.article_entry_code(p_article public.ingestion_queue) returns smallint
@@ -384,7 +384,7 @@ begin
   elsif v_emptied is not null then
     raise exception '% of article % was emptied', v_emptied, old.id
       using errcode = 'MR005',
-        hint = 'Write what it should be; to leave the edit write 310, or 400 where it is published.';
+        hint = 'Write what it should be; to end the edit write 310, or 400 where it is published.';
   end if;
   new.status_changes := (
     select jsonb_object_agg(f.key, jsonb_build_object('old', f.was, 'new', f.now))
@@ -459,8 +459,8 @@ create trigger ingestion_queue_4_delete before delete on public.ingestion_queue
   execute function public.keep_article();
 
 -- Carries the edit of a published article: opens it (320), writes the fields that differ and saves
--- it (410). Returns the id of the history row, or null when nothing differs. The name counts for the
--- project's own key and the owner alone; a signed-in curator acts under the name in the token.
+-- it (410). Returns the id of the history row, or null when nothing differs. The name counts for
+-- the project's own key and the owner alone; a signed-in curator acts under the token's name.
 create function public.track_publication_edit(
   p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text
 ) returns uuid
