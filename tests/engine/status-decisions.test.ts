@@ -164,24 +164,18 @@ function withRevision(definition: StatusDefinition): void {
   };
   status.shared = [330, 320, 410];
   status.closed = [320, 330, 400, 410];
-  status.moves = [
-    [340, 300],
-    [400, 320],
-    [410, 320],
-  ];
   definition.stages.push(
     {
       name: 'revise',
       kind: 'manual',
       needs: ['publish'],
-      when: '$.entity.title == "revise"',
+      on_demand: true,
       decision: { deadline_seconds: 86_400 },
       shows: { asked: 320, discard: true, answers: { 410: { from: [320], decision: { save: true } } } },
     },
     {
       name: 'republish',
       needs: ['revise'],
-      when: '$.needs.revise.decision.save == true',
       shows: { queued: 410, started: 410, completed: 410 },
     },
   );
@@ -194,7 +188,6 @@ test('a question may be taken back by the value that the row had before', async 
   await write(engine, id, 330);
   await runStage(engine, 'publish', 'notes');
   expect(await code(engine, id)).toBe(400);
-  await engine.sql.query(`update public.note set title = 'revise' where id = $1`, [id]);
   await write(engine, id, 320);
   expect((await refusal(engine, id, 330)).code).toBe('MR005');
   await write(engine, id, 400);
@@ -210,4 +203,51 @@ test('a question may be taken back by the value that the row had before', async 
   expect((await valuesOf(engine, id)).slice(-8)).toEqual([330, 400, 320, 400, 320, 410, 320, 410]);
   await engine.sql.query('select millrace.sweep()');
   expect(await engine.value('select count(*)::int from public.millrace_decisions where closed_at is null')).toBe(0);
+});
+
+test('a run that ends under a name shows its value, and what leads on from there is listed', async ({ engine }) => {
+  await makeNotes(engine, (definition) => {
+    Object.assign(definition.entity.status, {
+      ends: { rejected: 340, off_topic: 345 },
+      moves: [[345, 120]],
+      closed: [345],
+    });
+    Object.assign((definition.entity.status.values as { terminal: object }).terminal, {
+      345: ['off_topic', 'Not ours'],
+    });
+    const [, score, , , review] = definition.stages;
+    Object.assign(score ?? {}, { ends: [{ name: 'off_topic', when: '$.entity.label == "off"' }] });
+    Object.assign(review ?? {}, { ends: [{ name: 'rejected', when: '$.result.decision.verdict == "reject"' }] });
+  });
+  const off = await engine.value<string>(
+    `insert into public.note (label, status_code) values ('off', 110) returning id`,
+  );
+  const id = await atReview(engine);
+  expect(await valuesOf(engine, off)).toEqual([110, 111, 112, 120, 121, 122, 345]);
+  expect((await refusal(engine, off, 110)).hint).toBe('From 345 people may write: 120.');
+  await write(engine, off, 120);
+  await write(engine, id, 310);
+  await write(engine, id, 340);
+  expect(await engine.value(`select ended_as from millrace.runs where entity_id = $1`, [id])).toBe('rejected');
+  expect((await refusal(engine, id, 330)).code).toBe('MR005');
+  await write(engine, id, 300);
+  expect((await valuesOf(engine, id)).slice(-4)).toEqual([300, 310, 340, 300]);
+});
+
+test('a new row begins by what it brings along, at a value that agrees with it', async ({ engine }) => {
+  await makeNotes(engine, (definition) => {
+    for (const stage of definition.stages.slice(0, 4)) stage.given = '$.entity.title != null';
+  });
+  const insert = (title: string | null, value: number) =>
+    engine.value<string>('insert into public.note (title, status_code) values ($1, $2) returning id', [title, value]);
+  const id = await insert('done', 300);
+  expect(await valuesOf(engine, id)).toEqual([300]);
+  const gate = await insert('done', 200);
+  expect(await valuesOf(engine, gate)).toEqual([200, 300]);
+  const bare = await insert(null, 100);
+  expect(await valuesOf(engine, bare)).toEqual([100, 110]);
+  const wrong = [null, 200] as const;
+  expect(
+    (await engine.refusal('insert into public.note (title, status_code) values ($1, $2)', [...wrong])).message,
+  ).toMatch(/^200 cannot be written to 1 row \(\d+\): stage fetch comes first/);
 });

@@ -96,6 +96,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
      "minItems":1,
@@ -185,6 +186,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
        "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
@@ -210,6 +213,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -226,6 +230,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
        "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
@@ -247,6 +253,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -263,6 +270,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
        "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
@@ -322,6 +331,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -337,6 +347,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "decision":{
         "type":"object",
@@ -375,6 +387,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -390,6 +403,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "child":{
         "type":"object",
@@ -401,6 +416,7 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -471,6 +487,12 @@ as $$
    "enum":["skip","skip_dependents"],
    "wanted":"skip or skip_dependents",
    "remedy":"skip lets the stages after it go on without its result, skip_dependents skips them too."
+  },
+  "given":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath predicate",
+   "remedy":"Write for example \"$.entity.summary != null\"."
   },
   "after":{
    "minItems":1,
@@ -650,6 +672,26 @@ as $$
    "pattern":"^[a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*$",
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
+  },
+  "ends_19":{
+   "type":"array",
+   "wanted":"a list of names and conditions",
+   "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
+   "minItems":1,
+   "items":{
+    "type":"object",
+    "properties":{
+     "name":{"$ref":"#/$defs/pipeline"},
+     "when":{
+      "type":"string",
+      "minLength":1,
+      "wanted":"a jsonpath predicate",
+      "remedy":"Write for example \"$.result.score < 0.5\"."
+     }
+    },
+    "required":["name","when"],
+    "additionalProperties":false
+   }
   }
  }
 }$schema$::jsonb

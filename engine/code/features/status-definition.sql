@@ -298,11 +298,11 @@ begin
       v_wrong.stage, v_wrong.value
       using errcode = 'MR001', hint = 'List it in shows.steps, or correct it.';
   end if;
-  select s ->> 'name' as stage, e as name
+  select s ->> 'name' as stage, e ->> 'name' as name
   into v_wrong
   from jsonb_array_elements(p_definition -> 'stages') s
-  cross join lateral jsonb_object_keys(s -> 'ends') e
-  where not v_status -> 'ends' ? e
+  cross join lateral jsonb_array_elements(s -> 'ends') e
+  where not v_status -> 'ends' ? (e ->> 'name')
   limit 1;
   if found then
     perform millrace.refuse_status('.ends', format('stage %s ends runs as %s, for which there is '

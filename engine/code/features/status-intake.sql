@@ -171,7 +171,7 @@ as $$
     case when r.status = 'running' then r.version_id else p.current_version_id end,
     case when r.status = 'running' then f.stage_id end,
     case
-      when r.status = 'completed' and millrace.ended_as(r.id) is null then 1000000
+      when r.status = 'completed' and r.ended_as is null then 1000000
       else (
         select c.position
         from millrace.version_stages c
@@ -299,9 +299,9 @@ begin
 end
 $$;
 
--- Begins entities that never had a run. Their first run goes by all stages: those whose output the
--- row brings along are left out, and it must come to the stage that was written, or to one of that
--- layer or after it.
+-- Begins entities that never had a run. Stages before the one that was written are left out where
+-- the row brings their output along; where one has work to do, the value is refused. From the gate
+-- of a layer the first run goes by all stages, and must come to that layer or behind it.
 create or replace function millrace.begin_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_value text, p_ids text[]
 ) returns void
@@ -309,31 +309,48 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_stage_id int := case p_means
+    when 'start' then p_stage_id
+    else millrace.first_stage(p_pipeline_id)
+  end;
+  v_why text;
+  v_hint text;
   v_early record;
 begin
-  perform millrace.queue_stage(
-    p_pipeline_id, millrace.first_stage(p_pipeline_id), p_ids, '{}');
-  select count(*) as rows, min(st.id) as id, min(s.name) as stage
+  begin
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids, '{}',
+      p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
+      using errcode = 'MR005', hint = v_hint;
+  end;
+  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
   into v_early
   from millrace.standings(p_pipeline_id, p_ids) st
   join millrace.stages s on s.id = st.live_id
   join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
-  where case p_means
-    when 'start' then st.live_id <> p_stage_id
-    else st.until < vs.position
-  end;
-  if v_early.rows > 0 then
-    raise exception '% cannot be written to % rows (%, …): stage % comes first, and the row does '
-      'not bring its output',
-      p_value, v_early.rows, v_early.id, v_early.stage
-      using errcode = 'MR005', hint = format(
-        'Give the row what stage %s would make, or write %s.', v_early.stage, (
-          select coalesce(s.shows ->> 'queued', s.shows ->> 'asked')
-          from millrace.stages s
-          where s.pipeline_id = p_pipeline_id and s.name = v_early.stage));
+  where p_means = 'enter' and st.until < vs.position;
+  if v_early.ids is not null then
+    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
+      'its output along',
+      p_value, millrace.rows_named(v_early.ids), v_early.stage
+      using errcode = 'MR005',
+        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
   end if;
   perform millrace.show_status(p_pipeline_id, p_ids);
 end
+$$;
+
+-- Names rows in an error: how many, and the first.
+create or replace function millrace.rows_named(p_ids text[]) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
+    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
+  end
 $$;
 
 -- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
@@ -403,7 +420,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_error constant jsonb := jsonb_build_object(
-    'code', 'discarded', 'message', 'the question was taken back');
+    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
 begin
@@ -494,9 +511,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows text := format('%s %s (%s)', cardinality(p_ids),
-    case cardinality(p_ids) when 1 then 'row' else 'rows' end,
-    p_ids[1] || case when cardinality(p_ids) > 1 then ', …' else '' end);
+  v_rows text := millrace.rows_named(p_ids);
   v_column text;
   v_pipeline text;
   v_known text := (

@@ -5,32 +5,28 @@
 -- (a ready value starts its stage, or starts it over) and from what the definition lists beside.
 -- Intake, the view and check_invariants() read the same rows.
 
--- Lists the stages of a version with what moves are made of. open: every stage between the one
--- before and this one may be left out.
+-- Lists the stages of a version with what moves are made of. demanded: it is on demand, or comes
+-- after one that is. may_skip: a run may go on without it.
 create or replace function millrace.shown_stages(p_version_id int)
 returns table (
   id int, name text, place int, shows jsonb, manual boolean, on_demand boolean,
-  may_skip boolean, may_fail boolean, ready text, ends text[]
+  demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select s.id, s.name, vs.position, s.shows, s.kind = 'manual', o.on_demand,
-    vs.when_path is not null or o.on_demand or s.on_failure = 'continue'
-      or to_jsonb(vs) ->> 'given_path' is not null,
+  select s.id, s.name, vs.position, s.shows, s.kind = 'manual', vs.on_demand,
+    vs.on_demand or exists (
+      select
+      from millrace.version_stages d
+      where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
+    vs.when_path is not null or vs.given_path is not null or vs.on_demand
+      or s.on_failure = 'continue',
     s.on_failure = 'continue',
     coalesce(s.shows ->> 'queued', s.shows ->> 'asked'),
-    case
-      when jsonb_typeof(to_jsonb(vs) -> 'ends') = 'array' then array(
-        select e ->> 0 from jsonb_array_elements(to_jsonb(vs) -> 'ends') e)
-      when to_jsonb(vs) ? 'ends' then '{}'
-      else array(select jsonb_object_keys(p.status -> 'ends'))
-    end
+    array(select e ->> 'name' from jsonb_array_elements(vs.ends) e)
   from millrace.version_stages vs
   join millrace.stages s on s.id = vs.stage_id
-  join millrace.pipelines p on p.id = s.pipeline_id
-  cross join lateral (
-    select coalesce((to_jsonb(vs) ->> 'on_demand')::boolean, false) as on_demand) o
   where vs.version_id = p_version_id
 $$;
 
@@ -200,7 +196,9 @@ as $$
   from stage s
   cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
   where d is not null
-    and not exists (select from stage l where l.place > s.place and not l.may_skip)
+    and not exists (select
+      from stage l
+      where l.place > s.place and not l.may_skip and not l.demanded)
   union
   select f.value, null, s.place, false
   from stage s
@@ -225,9 +223,6 @@ set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.shown_stages(p_version_id)
-  ), first as (
-    select coalesce(min(s.place) filter (where s.on_demand), 100000) as demanded
-    from stage s
   ), status as (
     select p.status as said, array(
       select c #>> '{}' from jsonb_array_elements(p.status -> 'closed') c) as closed
@@ -241,8 +236,8 @@ as $$
     order by s.shows ->> 'enter', s.place
   )
   select null, s.ready, 'start', null::int, s.id, false
-  from stage s, first f
-  where s.place < f.demanded
+  from stage s
+  where not s.demanded
   union
   select null, g.shows ->> 'enter', 'enter', null, g.id, false
   from gate g
@@ -250,8 +245,7 @@ as $$
   select g.shows ->> 'enter', s.ready, 'start', null, s.id, false
   from gate g
   join stage s on s.place >= g.place
-  cross join first f
-  where s.place < f.demanded
+  where not s.demanded
     and not exists (
       select
       from stage b

@@ -30,14 +30,6 @@ as $$
     p_shows ->> 'completed')
 $$;
 
--- Says under which name a run was ended; null for one that was not.
-create or replace function millrace.ended_as(p_run_id bigint) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select to_jsonb(r) ->> 'ended_as' from millrace.runs r where r.id = p_run_id
-$$;
-
 -- Finds what decides what the latest runs of entities show: the live attempt, the last completed one
 -- of a run that is over, or the one that failed; and in which phase that is. done_id is the stage
 -- completed right before the live one. dropped: over without having been in work. An entity whose
@@ -51,9 +43,9 @@ returns table (
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select i.id, r.version_id, e.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
+  select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
     case
-      when e.ended_as is not null then 'ended'
+      when r.ended_as is not null then 'ended'
       when e.discarded then 'discarded'
       when r.status = 'completed' then 'completed'
       when r.status = 'failed' and w.started_at is not null then 'failed'
@@ -75,14 +67,13 @@ as $$
     order by o.id desc
     limit 1) r
   cross join lateral (
-    select case when r.status = 'completed' then millrace.ended_as(r.id) end as ended_as,
-      case when r.status = 'completed' and r.began_from is not null then exists (
-        select
-        from millrace.attempts a
-        where a.run_id = r.id
-          and not a.superseded
-          and a.state = 'skipped'
-          and a.error ->> 'code' = 'discarded') end as discarded
+    select r.status = 'completed' and r.began_from is not null and exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state = 'skipped'
+        and a.error ->> 'code' = 'discarded') as discarded
     offset 0) e
   left join lateral (
     select a.*, s.kind, s.shows, vs.position
