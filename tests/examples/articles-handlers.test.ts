@@ -495,8 +495,9 @@ describe('the site', () => {
   test('is told of a publication as it stands, signed, under the same id each time', async () => {
     const project = await startArticleProject({ publication: [publication] });
     const site = await startServer(() => ({ json: {} }));
-    const env = { ...project.env, SITE_HOOK_URL: `${site.url}/hook`, SITE_HOOK_SECRET: secret };
+    const env = { ...project.env, SITE_HOOK_URL: `${site.url}/hook/`, SITE_HOOK_SECRET: secret };
     for (const _ of [1, 2]) expect(await run(tellStage, notice, env)).toMatchObject({ result: { told: true } });
+    expect(site.received.map(({ path }) => path)).toEqual(['/hook/', '/hook/']);
     expect(site.received.map(({ headers }) => headers['webhook-id'])).toEqual(['notice-1', 'notice-1']);
     const [{ body, headers }] = site.received as [(typeof site.received)[0]];
     const sent = new Webhook(secret).verify(body, headers as Record<string, string>);
