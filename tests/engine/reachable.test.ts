@@ -8,6 +8,9 @@ import { type Engine, test } from '../support/engine.ts';
 const functions: Record<string, string> = {
   'authenticated public.clerk_org_id()':
     'policies on documents call it: says the organisation in the caller’s own token',
+  'authenticated public.is_curator()': 'policies on articles call it: reads the caller’s own token',
+  'authenticated public.track_publication_edit(uuid,uuid,jsonb,jsonb,text)':
+    'saves a curator’s edit of a published article; with the rights of its caller',
   'authenticated public.millrace_decide(bigint,jsonb)': 'takes a person’s decision; row-level security says whose',
   'authenticated millrace_evidence.document_job(uuid)':
     'the view pipeline_job calls it with the documents that the caller sees; no right to name it',
@@ -19,12 +22,17 @@ const functions: Record<string, string> = {
 
 /** Tables, views and sequences of ours, with what may be done there; row-level security says with which rows. */
 const relations: Record<string, string> = {
+  'anon public.publication': 'select',
+  'authenticated public.article_backlog': 'select',
+  'authenticated public.article_ready': 'select',
+  'authenticated public.article_state_times': 'select',
   'authenticated public.book_costs': 'select',
   'authenticated public.book_pipeline_status': 'select',
   'authenticated public.books': 'delete, insert, select, update',
   'authenticated public.chunk': 'select',
   'authenticated public.document': 'delete, insert, select, update',
   'authenticated public.document_costs': 'select',
+  'authenticated public.ingestion_queue': 'delete, insert, select, update',
   'authenticated public.kg_edge': 'select',
   'authenticated public.kg_entity': 'select',
   'authenticated public.kg_mention': 'select',
@@ -35,6 +43,12 @@ const relations: Record<string, string> = {
   'authenticated public.millrace_decisions': 'select, update',
   'authenticated public.pipeline_job': 'select',
   'authenticated public.pipeline_phase': 'select',
+  'authenticated public.publication': 'select',
+  'authenticated public.publication_edit_history': 'select',
+  'authenticated public.status_history': 'select',
+  'authenticated public.status_lookup': 'select',
+  'authenticated public.tag': 'delete, insert, select, update',
+  'authenticated public.topic': 'delete, insert, select, update',
 };
 
 const ours = "n.nspname in ('public', 'millrace', 'millrace_evidence')";

@@ -1,0 +1,197 @@
+// Edits of articles: at 320 alone, with the old and new of what differs in the history, and what the site shows meanwhile.
+import { describe, expect } from 'vitest';
+import { complete, test } from '../support/articles.ts';
+
+const edit = (fields: string) => `update public.ingestion_queue set ${fields} where id = $1`;
+
+describe('the text is edited at 320 alone', () => {
+  test.for<[codes: number[], code: string, hint: RegExp]>([
+    [[], '300 (pending_review)', /310, then 320/],
+    [[310], '310 (in_review)', /Write 320 first/],
+    [[310, 330], '330 (approved)', /320 alone/],
+    [[310, 540], '540 (rejected)', /320 alone/],
+  ])('not after %s', async ([codes, code, hint], { articles, engine }) => {
+    const id = await articles.reviewed(...codes);
+    const project = await engine.database.connect('service_role');
+    for (const [field, value] of Object.entries({
+      title: `'x'`,
+      summary: `'x'`,
+      tags: `'{x}'`,
+      thumbnail_url: `'/x'`,
+    })) {
+      const refusal = await engine.refusal(edit(`${field} = ${value}`), [id], project);
+      expect(refusal).toMatchObject({ code: 'MR005', message: `${field} of article ${id} was edited at ${code}` });
+      expect(refusal.hint).toMatch(hint);
+    }
+    expect(await articles.row(id)).toMatchObject(complete);
+  });
+
+  test('not at 400 nor 410, nor together with opening it', async ({ articles, engine }) => {
+    const { id } = await articles.published();
+    expect(await engine.refusal(edit(`title = 'x', summary = 'y'`), [id])).toMatchObject({
+      message: `summary, title of article ${id} was edited at 400 (published)`,
+      hint: 'Write 320 first, and edit then.',
+    });
+    expect((await engine.refusal(edit(`title = 'x', status_code = 320`), [id])).code).toBe('MR005');
+    await articles.move(id, 320, 410);
+    expect((await engine.refusal(edit(`title = 'x'`), [id])).code).toBe('MR005');
+  });
+
+  test('what the stages write before the review is no edit, and a person may not write it', async ({
+    articles,
+    engine,
+  }) => {
+    const { id } = await articles.insert({ url: 'https://looms.test/1', entry_type: 'manual' });
+    await engine.rows(edit(`title = 'From the page'`), [id]);
+    const project = await engine.database.connect('service_role');
+    expect(await engine.refusal(edit(`title = 'By hand'`), [id], project)).toMatchObject({ code: 'MR005' });
+    expect(await articles.row(id)).toMatchObject({ title: 'From the page', revision: 0, status_changes: null });
+  });
+
+  test('nothing is emptied', async ({ articles, engine }) => {
+    const id = await articles.reviewed(310, 320);
+    expect(await engine.refusal(edit(`summary = ' ', tags = '{}', title = null`), [id])).toMatchObject({
+      code: 'MR005',
+      message: `summary, tags, title of article ${id} was emptied`,
+    });
+  });
+});
+
+describe('the code after 320 says what differs since then', () => {
+  test('over several edits, each with its revision', async ({ articles, engine }) => {
+    const id = await articles.reviewed(310, 320);
+    await engine.rows(edit(`title = 'Draft', summary = 'New summary'`), [id]);
+    await engine.rows(edit(`title = 'New Title', tags = '{looms}'`), [id]);
+    await engine.rows(edit(`summary = 'Old summary'`), [id]);
+    expect(await articles.row(id)).toMatchObject({ revision: 3 });
+    await articles.move(id, 330);
+    await articles.publish(id);
+    expect((await articles.history(id)).map(({ to_status, changes }) => [to_status, changes])).toEqual([
+      [300, null],
+      [310, null],
+      [320, null],
+      [330, { title: { old: 'Old Title', new: 'New Title' }, tags: { old: ['wool', 'looms'], new: ['looms'] } }],
+      [400, null],
+    ]);
+  });
+
+  test('with the last field written together with the code', async ({ articles, engine }) => {
+    const id = await articles.reviewed(310, 320);
+    await engine.rows(edit(`title = 'New Title', status_code = 310`), [id]);
+    expect((await articles.history(id)).at(-1)).toMatchObject({
+      to_status: 310,
+      changes: { title: { old: 'Old Title', new: 'New Title' } },
+    });
+    await articles.move(id, 320, 310);
+    expect((await articles.history(id)).at(-1)).toMatchObject({ to_status: 310, changes: null });
+  });
+
+  test('nothing when all is as it was', async ({ articles, engine }) => {
+    const id = await articles.reviewed(310, 320);
+    await engine.rows(edit(`title = 'Draft'`), [id]);
+    await engine.rows(edit(`title = 'Old Title'`), [id]);
+    await articles.move(id, 330);
+    expect((await articles.history(id)).at(-1)).toMatchObject({ to_status: 330, changes: null });
+  });
+
+  test('an edit of a published article that is discarded takes its text back', async ({ articles, engine }) => {
+    const { id } = await articles.published();
+    await articles.move(id, 320);
+    await engine.rows(edit(`title = 'Draft', tags = '{a,b}', summary = 'Draft'`), [id]);
+    await articles.move(id, 400);
+    expect(await articles.row(id)).toMatchObject({ ...complete, status_code: 400, status_changes: null });
+    expect((await articles.history(id)).at(-1)).toMatchObject({ from_status: 320, to_status: 400, changes: null });
+  });
+});
+
+test('an article under review cannot be deleted by anybody', async ({ articles, engine }) => {
+  const id = await articles.reviewed(310);
+  const remove = 'delete from public.ingestion_queue where id = $1';
+  expect(await engine.refusal(remove, [id])).toMatchObject({
+    code: 'MR005',
+    message: `article ${id} is under review (310)`,
+    hint: expect.stringContaining('Put it back (300)'),
+  });
+  await articles.move(id, 540);
+  await engine.rows(remove, [id]);
+  expect(await articles.history(id)).toEqual([]);
+});
+
+describe('track_publication_edit, as documented', () => {
+  const track = 'select track_publication_edit($1, $2, $3, $4, $5) as id';
+  const old = { title: 'Old Title', summary: 'Old summary' };
+
+  test('records the fields that differ under the name given, and carries the article to 410', async ({
+    articles,
+    engine,
+  }) => {
+    const { id, publication } = await articles.published();
+    await engine.sql.query('set search_path = public');
+    const changed = { title: 'New Title', summary: 'Old summary' };
+    const record = await engine.value<string>(track, [publication, id, old, changed, 'user:rick']);
+    const edits = await engine.rows(
+      'SELECT * FROM publication_edit_history WHERE publication_id = $1 ORDER BY changed_at DESC',
+      [publication],
+    );
+    expect(edits).toEqual([
+      {
+        publication_id: publication,
+        queue_id: id,
+        history_id: record,
+        changed_at: expect.any(Date),
+        changed_by: 'user:rick',
+        field_changes: { title: { old: 'Old Title', new: 'New Title' } },
+      },
+    ]);
+    expect((await articles.history(id)).slice(-2).map((step) => [step.from_status, step.to_status])).toEqual([
+      [400, 320],
+      [320, 410],
+    ]);
+    await engine.value(track, [publication, id, changed, { ...changed, tags: ['yarn'] }, 'user:ann']);
+    expect(
+      await engine.rows(
+        'select changed_by, field_changes from publication_edit_history order by changed_at desc limit 1',
+      ),
+    ).toEqual([{ changed_by: 'user:ann', field_changes: { tags: { old: complete.tags, new: ['yarn'] } } }]);
+    await engine.sql.query('reset search_path');
+  });
+
+  test('returns null and moves nothing when nothing differs', async ({ articles, engine }) => {
+    const { id, publication } = await articles.published();
+    const steps = (await articles.history(id)).length;
+    for (const [was, is] of [
+      [old, old],
+      [{}, { title: 'Old Title' }],
+    ]) {
+      expect(
+        await engine.value(`select public.track_publication_edit($1, $2, $3, $4, 'user:rick')`, [
+          publication,
+          id,
+          was,
+          is,
+        ]),
+      ).toBeNull();
+    }
+    expect(await articles.history(id)).toHaveLength(steps);
+  });
+
+  test('refuses an unknown field, another’s publication and an article under edit', async ({ articles, engine }) => {
+    const [one, two] = [await articles.published(), await articles.published()];
+    const call = (publication: string, changes: object) =>
+      engine.refusal(`select public.track_publication_edit($1, $2, '{}', $3, 'user:rick')`, [
+        publication,
+        one.id,
+        changes,
+      ]);
+    expect(await call(one.publication, { slug: 'x' })).toMatchObject({
+      code: 'MR002',
+      message: expect.stringMatching(/^slug /),
+    });
+    expect(await call(two.publication, { title: 'x' })).toMatchObject({ code: 'MR003' });
+    await articles.move(one.id, 320);
+    expect(await call(one.publication, { title: 'x' })).toMatchObject({
+      code: 'MR005',
+      message: expect.stringContaining('it is 320'),
+    });
+  });
+});
