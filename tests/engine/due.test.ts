@@ -91,6 +91,16 @@ test('two sweeps at once start each row once', async ({ engine }) => {
   await one.query('commit');
   expect(await sweep(engine)).toBe(0);
   expect(await live(engine)).toBe(20);
+  expect(await engine.rows('select * from millrace.log')).toEqual([]);
+});
+
+test('a row that somebody has started or moved on since the sweep looked is passed over', async ({ engine }) => {
+  await define(engine, { projection: 'none' });
+  const [started, moved, still] = await insert(engine, 0, 3);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [started]);
+  await engine.sql.query(`update public.items set check_at = millrace.now() + interval '1 day' where id = $1`, [moved]);
+  const lock = `select millrace.lock_due(p, $1) as keys from millrace.pipelines p where p.name = 'flow'`;
+  expect(await engine.value(lock, [[started, moved, still]])).toEqual([still]);
 });
 
 test('a row that a user starts or holds at the moment is left to the next sweep', async ({ engine }) => {
