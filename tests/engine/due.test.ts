@@ -91,7 +91,7 @@ test('two sweeps at once start each row once', async ({ engine }) => {
   await one.query('commit');
   expect(await sweep(engine)).toBe(0);
   expect(await live(engine)).toBe(20);
-  expect(await engine.rows('select * from millrace.log')).toEqual([]);
+  expect(await engine.rows(`select * from millrace.log where code = 'sweep_failed'`)).toEqual([]);
 });
 
 test('a row that somebody has started or moved on since the sweep looked is passed over', async ({ engine }) => {
