@@ -121,8 +121,10 @@ test('of two sessions that insert one URL, the second waits and becomes the dupl
 });
 
 describe('articles that turn out alike when they are fetched', () => {
-  const fetched = (id: string, page: string, text: string) =>
-    [`update public.ingestion_queue set canonical_url = $2, content = $3 where id = $1`, [id, page, text]] as const;
+  const fetched = (id: string, page: string, text: string): [string, string[]] => [
+    'update public.ingestion_queue set canonical_url = $2, content = $3 where id = $1',
+    [id, page, text],
+  ];
   const claim = 'select public.claim_articles($1) as id';
 
   test('the second with the same canonical URL or text names the first', async ({ articles, engine }) => {
@@ -147,7 +149,7 @@ describe('articles that turn out alike when they are fetched', () => {
     await engine.sql.query('begin');
     await other.query('begin');
     await engine.rows(...fetched(one, 'https://looms.test/2', ''));
-    await other.query(...(fetched(two, 'https://looms.test/1', '') as never));
+    await other.query(...fetched(two, 'https://looms.test/1', ''));
     expect(await engine.rows(claim, [[one]])).toEqual([{ id: one }]);
     const late = other.query(claim, [[two]]);
     await engine.sql.query('commit');

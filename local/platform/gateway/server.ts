@@ -1,4 +1,4 @@
-// The one door of the stack: /rest/v1, /functions/v1 and /storage/v1, as on a hosted project's URL.
+// The one door of the stack: /rest/v1, /functions/v1 and /storage/v1, as on a hosted project's URL, and the static pages.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -9,6 +9,7 @@ import { callFunction } from './call-function.ts';
 import { allowAnyOrigin } from './cors.ts';
 import { forwardRest } from './forward-rest.ts';
 import { reply } from './reply.ts';
+import { servePage } from './serve-page.ts';
 
 export interface Upstreams {
   restPort: number;
@@ -60,6 +61,7 @@ async function answer(
   const url = new URL(request.url ?? '/', 'http://gateway');
   const [, service, version] = url.pathname.split('/');
   if (version === 'v1' && service === 'functions') return callFunction(parts, url, request, response);
+  if (await servePage(url.pathname, request, response)) return;
   if (version !== 'v1' || (service !== 'rest' && service !== 'storage')) {
     return reply(response, 404, { message: 'no Route matched with those values' });
   }

@@ -1,0 +1,319 @@
+// The review page in a real Chromium, on a real stack: curators open, edit, approve and reject, with the keyboard too.
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { ReviewStack } from '../support/review-stack.ts';
+
+let review: ReviewStack;
+beforeAll(async () => {
+  review = await ReviewStack.start();
+});
+afterEach(() => review.closeWindows());
+afterAll(() => review?.stop());
+
+const heading = (page: Page) => page.getByRole('article').getByRole('heading', { level: 2 });
+const code = (page: Page) => page.locator('#code').textContent();
+const told = (page: Page, text: string | RegExp) => page.getByRole('status').filter({ hasText: text }).waitFor();
+const refused = (page: Page, text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).waitFor();
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const shoot = async (page: Page, name: string) => {
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+};
+
+async function open(page: Page, title: string): Promise<void> {
+  await page.getByRole('link', { name: '300 pending review' }).click();
+  await page.getByRole('link', { name: title, exact: true }).click();
+  await expect.poll(() => heading(page).textContent()).toBe(title);
+}
+
+/** What has the focus, by its tag and text. */
+const focused = (page: Page) =>
+  page.evaluate(() => `${document.activeElement?.tagName.toLowerCase()} ${document.activeElement?.textContent ?? ''}`);
+
+/** Presses Tab until the focus is on what is called so; fails when it does not come there. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let step = 0; step < 40; step++) {
+    await page.keyboard.press('Tab');
+    if ((await focused(page)).includes(name)) return;
+  }
+  throw new Error(`Tab does not lead to ${name}`);
+}
+
+test('with the keyboard alone a curator signs in, opens an article, edits and approves it', async () => {
+  const id = await review.article('Weavers of the valley');
+  const page = await review.visit();
+  await shoot(page, 'sign-in');
+  expect(await focused(page)).toBe('h2 Sign in');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).value)).toBe(review.stack.apiUrl);
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(review.stack.publishableKey);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.insertText(await review.token('rick'));
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await told(page, 'Signed in as rick.');
+  expect(await focused(page)).toBe('h2 300 pending review');
+  await shoot(page, 'list');
+
+  await tabTo(page, 'Weavers of the valley');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => focused(page)).toBe('h2 Weavers of the valley');
+  for (const [button, message] of [
+    ['Open', 'Opened.'],
+    ['Edit', 'You can edit the text now.'],
+  ] as const) {
+    await tabTo(page, button);
+    await page.keyboard.press('Enter');
+    await told(page, message);
+    expect(await focused(page)).toBe('h2 Weavers of the valley');
+  }
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.type('Weavers of two valleys');
+  await shoot(page, 'edit');
+  await page.keyboard.press('Enter');
+  await told(page, 'Saved.');
+  await tabTo(page, 'Save and approve');
+  await page.keyboard.press('Space');
+  await told(page, 'Saved and approved.');
+  expect(await review.codes(id)).toEqual([310, 320, 330]);
+  const row = page.locator('#history tbody tr').first();
+  expect(await row.getByRole('cell').allTextContents()).toEqual([
+    expect.any(String),
+    '320 editing',
+    '330 approved',
+    'rick',
+    expect.stringMatching(/ms|second/),
+    'title: Weavers of the valley → Weavers of two valleys',
+  ]);
+  await shoot(page, 'approved');
+});
+
+test('what is written in a title is shown as text, never as a part of the page', async () => {
+  const title = '<img src=x onerror="document.title=1"><b>Looms</b> & more';
+  await review.article(title, {
+    summary: '<script>document.title = 2</script>',
+    url: 'https://looms.test/a?b=1&c="2"',
+  });
+  const { page } = await review.curator('rick');
+  await open(page, title);
+  expect(await page.locator('#summary').textContent()).toBe('<script>document.title = 2</script>');
+  expect(await page.locator('main b, main script').count()).toBe(0);
+  expect(await page.title()).toContain(title);
+});
+
+test('a curator rejects, looks again, puts back; each is a code that the article had', async () => {
+  const id = await review.article('A recipe for soup');
+  const { page } = await review.curator('rick');
+  await open(page, 'A recipe for soup');
+  for (const [button, now] of [
+    ['Open', '310 in review'],
+    ['Reject', '540 rejected'],
+    ['Look at it again', '300 pending review'],
+    ['Open', '310 in review'],
+    ['Put back', '300 pending review'],
+  ] as const) {
+    await press(page, button);
+    await expect.poll(() => code(page)).toBe(now);
+  }
+  expect(await review.codes(id)).toEqual([310, 540, 300, 310, 300]);
+  await page.getByRole('link', { name: 'Back to 300 pending review' }).click();
+  await expect.poll(() => focused(page)).toBe('h2 300 pending review');
+});
+
+test('of two curators the slower one is told who was faster, and changes nothing', async () => {
+  const id = await review.article('News of dyes');
+  const rick = await review.curator('rick');
+  const ann = await review.curator('ann');
+  await open(rick.page, 'News of dyes');
+  await press(rick.page, 'Open');
+  await told(rick.page, 'Opened.');
+  await ann.page.goto(`${review.pageUrl}#/article/${id}`);
+  await expect.poll(() => code(ann.page)).toBe('310 in review');
+  expect(await ann.page.locator('#since').textContent()).toContain('by rick');
+  // Nobody looks meanwhile: the write itself must find out.
+  await ann.page.evaluate(() => Object.defineProperty(document, 'hidden', { value: true }));
+  await press(rick.page, 'Approve');
+  await told(rick.page, 'Approved.');
+  await press(ann.page, 'Reject');
+  await refused(ann.page, 'rick was faster: the article is 330 approved now.');
+  expect(await code(ann.page)).toBe('330 approved');
+  expect(await review.codes(id)).toEqual([310, 330]);
+  await shoot(ann.page, 'faster');
+});
+
+test('a curator who only looks hears of what another one does', async () => {
+  await review.article('News of spindles');
+  const rick = await review.curator('rick');
+  const ann = await review.curator('ann');
+  await open(rick.page, 'News of spindles');
+  await open(ann.page, 'News of spindles');
+  await press(rick.page, 'Open');
+  await told(ann.page, 'rick: the article is 310 in review now.');
+  expect(await code(ann.page)).toBe('310 in review');
+});
+
+test('of two who edit one text, the later keeps what was written and sees what the other saved', async () => {
+  const id = await review.article('News of wheels');
+  const rick = await review.curator('rick');
+  const ann = await review.curator('ann');
+  await open(rick.page, 'News of wheels');
+  await press(rick.page, 'Open');
+  await told(rick.page, 'Opened.');
+  await press(rick.page, 'Edit');
+  await told(rick.page, 'You can edit');
+  await ann.page.goto(`${review.pageUrl}#/article/${id}`);
+  await ann.page.getByLabel('Title').fill('Wheels, by Ann');
+  await rick.page.getByLabel('Title').fill('Wheels, by Rick');
+  await press(rick.page, 'Save');
+  await told(rick.page, 'Saved.');
+  await refused(ann.page, 'Somebody else has saved another text meanwhile.');
+  const box = ann.page.getByRole('region', { name: 'Your unsaved text' });
+  expect(await box.getByRole('definition').allTextContents()).toEqual(['Wheels, by Ann', 'Wheels, by Rick']);
+  expect(await ann.page.getByLabel('Title').inputValue()).toBe('Wheels, by Ann');
+  await shoot(ann.page, 'two-texts');
+  await press(ann.page, 'Save');
+  await told(ann.page, 'Saved.');
+  expect(await review.value('select title from public.ingestion_queue where id = $1', [id])).toBe('Wheels, by Ann');
+});
+
+test('what the project refuses is shown with the remedy, and the text that was written stays', async () => {
+  await review.article('News of felt');
+  const { page } = await review.curator('rick');
+  await open(page, 'News of felt');
+  await press(page, 'Open');
+  await told(page, 'Opened.');
+  await press(page, 'Edit');
+  await page.getByLabel('Title').fill('');
+  await page.getByLabel('Summary').fill('Written for long');
+  await press(page, 'Save');
+  await refused(page, /title of article .* was emptied/);
+  await refused(page, 'Write what it should be');
+  expect(await page.getByLabel('Summary').inputValue()).toBe('Written for long');
+  await shoot(page, 'refused');
+});
+
+test('a published article is edited while the site keeps its text, discarded, edited again and published', async () => {
+  const id = await review.article('News of silk');
+  const { page } = await review.curator('rick');
+  await open(page, 'News of silk');
+  for (const button of ['Open', 'Approve']) {
+    await press(page, button);
+    await told(page, button === 'Open' ? 'Opened.' : 'Approved.');
+  }
+  await review.publish(id);
+  await told(page, 'the article is 400 published now.');
+  for (const [last, now] of [
+    ['Discard the edit', '400 published'],
+    ['Save and publish again', '410 updated'],
+  ] as const) {
+    await press(page, 'Edit');
+    await page.getByLabel('Tags').fill('silk, yarn,, silk');
+    await press(page, last);
+    await expect.poll(() => code(page)).toBe(now);
+  }
+  const { field_changes } = (
+    await review.rows('select field_changes from public.publication_edit_history where queue_id = $1', [id])
+  )[0] as { field_changes: unknown };
+  expect(field_changes).toEqual({ tags: { old: ['wool', 'looms'], new: ['silk', 'yarn'] } });
+  await shoot(page, 'history');
+});
+
+test('another user sees the articles that they have added, and nothing to decide', async () => {
+  const token = await review.token('', { email: 'ann@example.com' });
+  const url = 'https://looms.test/mine';
+  const answer = await fetch(`${review.stack.apiUrl}/rest/v1/ingestion_queue`, {
+    method: 'POST',
+    headers: {
+      apikey: review.stack.publishableKey,
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ url, entry_type: 'manual', title: 'Mine' }),
+  });
+  expect(answer.status).toBe(201);
+  const { page } = await review.signedInAt(token);
+  await page.getByText('You see the articles that you have added').waitFor();
+  await page.getByRole('link', { name: '110 to fetch' }).click();
+  await page.getByRole('link', { name: 'Mine' }).click();
+  await page.getByText('There is nothing to decide here.').waitFor();
+  expect(await page.getByRole('navigation').textContent()).toContain('300 pending review0');
+});
+
+test('the page works from any other host, and says what is wrong with a key, a token or an address', async () => {
+  const page = await review.visit(review.pageUrl.replace('127.0.0.1', 'localhost'));
+  const attempt = async (address: string, key: string, token: string) => {
+    await page.getByLabel('Address of the project').fill(address);
+    await page.getByLabel('Publishable key').fill(key);
+    await page.getByRole('textbox', { name: 'Access token' }).fill(token);
+    await press(page, 'Sign in');
+  };
+  const { apiUrl, publishableKey } = review.stack;
+  const token = await review.token('rick');
+  await attempt('http://127.0.0.1:9', publishableKey, token);
+  await refused(page, 'The project does not answer.');
+  await attempt(apiUrl, publishableKey, 'no token');
+  await refused(page, 'This is no access token.');
+  await attempt(apiUrl, 'wrong', token);
+  await refused(page, 'Invalid API key');
+  await attempt(apiUrl, publishableKey, token);
+  await told(page, 'Signed in as rick.');
+  await page.reload();
+  await page.getByRole('heading', { name: '300 pending review' }).waitFor();
+  await press(page, 'Sign out');
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+});
+
+const expired = { status: 401, json: { code: 'PGRST301', message: 'JWT expired' } };
+
+test('a link brings key and token; once the session has ended the page asks to sign in again', async () => {
+  const given = new URLSearchParams({ key: review.stack.publishableKey, token: await review.token('rick') });
+  const page = await review.visit(`${review.pageUrl}#${given}`);
+  expect(new URL(page.url()).hash).toBe('');
+  await press(page, 'Sign in');
+  await told(page, 'Signed in as rick.');
+  await page.route('**/rest/v1/**', (route) => route.fulfill(expired));
+  await page.getByRole('link', { name: '400 published' }).click();
+  await refused(page, 'Your session has ended. Sign in again to go on.');
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+});
+
+test('signed in with a password, the page gets a new token once the old one has ended', async () => {
+  const page = await review.visit();
+  await page.getByLabel('Publishable key').fill(review.stack.publishableKey);
+  await page.getByLabel('e-mail and password').check();
+  await page.getByLabel('E-mail', { exact: true }).fill('rick@example.com');
+  await page.getByLabel('Password', { exact: true }).fill('secret');
+  // The local stack has no Auth.
+  await press(page, 'Sign in');
+  await refused(page, 'This project takes no passwords.');
+  const asked: string[] = [];
+  await page.route('**/auth/v1/token?*', async (route) => {
+    asked.push(new URL(route.request().url()).searchParams.get('grant_type') ?? '');
+    await route.fulfill({ json: { access_token: await review.token('rick'), refresh_token: 'again' } });
+  });
+  await press(page, 'Sign in');
+  await told(page, 'Signed in as rick.');
+  await page.route('**/rest/v1/**', (route) => route.fulfill(expired), { times: 1 });
+  await page.getByRole('link', { name: '400 published' }).click();
+  await page.getByRole('heading', { name: '400 published' }).waitFor();
+  expect(asked).toEqual(['password', 'refresh_token']);
+});
+
+test('the stack serves the files of its pages and no others', async () => {
+  const get = (path: string) => fetch(`${review.stack.apiUrl}${path}`, { redirect: 'manual' });
+  expect((await get('/review')).headers.get('location')).toBe('/review/');
+  expect((await get('/review/review.js')).headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+  for (const path of [
+    '/review/..%2f..%2fpackage.json',
+    '/review/none.js',
+    '/other/',
+    '/pages/review/index.html',
+    '/..%2fpackage.json',
+  ]) {
+    expect((await get(path)).status, path).toBe(404);
+  }
+});
